@@ -1,0 +1,175 @@
+"""The Arrow types of a run while it is built, and the way from nouns to rows and back.
+
+One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists aligned by position. Ragged dicts (tool
+arguments, details) are ``datasets.Json``, always wrapped in a dict: a bare Json string that happens to be valid JSON
+would come back decoded (datasets 5.2).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from builders.records import Candidate, CodeTests, Query, Reference, Score, Usage, Verdict
+
+SCHEMA_VERSION = "1.0.0"
+
+
+@cache
+def features() -> Mapping[str, Any]:
+    """Column -> datasets feature, by stage: ``query``, ``candidates``, ``verdicts``, ``scores``."""
+    from datasets import Json, List, Value
+
+    text, integer, number = Value("string"), Value("int64"), Value("float64")
+    messages = List(Json())
+    query = {
+        "query_id": text,
+        "split": text,
+        "source": text,
+        "messages": messages,
+        "tools": List(Json()),
+        "reference": Json(),
+        "metadata": Json(),
+    }
+    candidate = {
+        "index": integer,
+        "attempt": integer,
+        "messages": messages,
+        "model": text,
+        "stop_reason": text,
+        "reasoning": text,
+        "usage": {field.name: integer for field in dataclasses.fields(Usage)},
+        "seconds": number,
+        "cost_usd": number,
+        "logprob": number,
+        "seed": integer,
+        "arm": text,
+        "variant": text,
+        "detail": Json(),
+        "error": text,
+    }
+    verdict = {
+        "outcome": text,
+        "confidence": number,
+        "explanation": text,
+        "verifier": text,
+        "detail": Json(),
+        "seconds": number,
+    }
+    score = {"value": number, "parts": Json()}
+    return {
+        "query": query,
+        "candidates": {"candidates": List(candidate)},
+        "verdicts": {"verdicts": List(verdict)},
+        "scores": {"scores": List(score)},
+    }
+
+
+def query_to_row(query: Query) -> dict[str, Any]:
+    return clean(
+        {
+            "query_id": query.id,
+            "split": query.split,
+            "source": query.source,
+            "messages": [dict(message) for message in query.messages],
+            "tools": [dict(tool) for tool in query.tools],
+            "reference": _reference_to_row(query.reference),
+            "metadata": dict(query.metadata),
+        }
+    )
+
+
+def query_from_row(row: Mapping[str, Any]) -> Query:
+    return Query(
+        id=row["query_id"],
+        split=row["split"],
+        source=row.get("source") or "",
+        messages=tuple(row["messages"]),
+        tools=tuple(row.get("tools") or ()),
+        reference=_reference_from_row(row.get("reference") or {}),
+        metadata=row.get("metadata") or {},
+    )
+
+
+def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
+    row = _shallow(candidate)
+    row["messages"] = [dict(message) for message in candidate.messages]
+    row["usage"] = dataclasses.asdict(candidate.usage)
+    row["detail"] = dict(candidate.detail)
+    return clean(row)
+
+
+def candidate_from_row(row: Mapping[str, Any]) -> Candidate:
+    values = dict(row)
+    values["messages"] = tuple(values.get("messages") or ())
+    values["usage"] = Usage(**{key: value or 0 for key, value in (values.get("usage") or {}).items()})
+    values["detail"] = values.get("detail") or {}
+    return Candidate(**values)
+
+
+def verdict_to_row(verdict: Verdict) -> dict[str, Any]:
+    return clean(_shallow(verdict) | {"detail": dict(verdict.detail)})
+
+
+def verdict_from_row(row: Mapping[str, Any]) -> Verdict:
+    return Verdict(**(dict(row) | {"detail": row.get("detail") or {}}))
+
+
+def score_to_row(score: Score) -> dict[str, Any]:
+    value = score.value
+    if value is not None and not math.isfinite(value):
+        return clean({"value": None, "parts": dict(score.parts) | {"error": f"the reward gave {value}"}})
+    return clean({"value": value, "parts": dict(score.parts)})
+
+
+def score_from_row(row: Mapping[str, Any]) -> Score:
+    return Score(row["value"], row.get("parts") or {})
+
+
+def clean(value: Any) -> Any:
+    """``value`` with what Arrow cannot hold mended: lone surrogates, tuples, integers past 64 bits, NaN in JSON."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {clean(str(key)): clean(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [clean(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**63 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, set | frozenset):
+        return [clean(item) for item in sorted(value, key=repr)]
+    if hasattr(value, "item"):  # a NumPy or torch scalar
+        return clean(value.item())
+    return clean(str(value))
+
+
+def _shallow(record: Any) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+
+
+def _reference_to_row(reference: Reference) -> dict[str, Any]:
+    row = {key: value for key, value in _shallow(reference).items() if value is not None and value != ()}
+    if reference.calls is not None:
+        row["calls"] = list(reference.calls)  # () has a meaning of its own: no call expected
+    if reference.tests is not None:
+        row["tests"] = _shallow(reference.tests)
+    return row
+
+
+def _reference_from_row(row: Mapping[str, Any]) -> Reference:
+    values = dict(row)
+    for key in ("answers", "choices", "facts"):
+        values[key] = tuple(values.get(key) or ())
+    if values.get("calls") is not None:
+        values["calls"] = tuple(values["calls"])
+    if values.get("tests"):
+        tests = dict(values["tests"])
+        values["tests"] = CodeTests(**(tests | {"cases": tuple(tests["cases"])}))
+    return Reference(**values)
