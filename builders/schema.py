@@ -20,7 +20,7 @@ SCHEMA_VERSION = "1.0.0"
 
 @cache
 def features() -> Mapping[str, Any]:
-    """Column -> datasets feature, by stage: ``query``, ``candidates``, ``verdicts``, ``scores``."""
+    """Column -> datasets feature, by stage: ``query``, ``candidates``, ``verdicts``, ``scores``, ``pairs``."""
     from datasets import Json, List, Value
 
     text, integer, number = Value("string"), Value("int64"), Value("float64")
@@ -65,6 +65,7 @@ def features() -> Mapping[str, Any]:
         "candidates": {"candidates": List(candidate)},
         "verdicts": {"verdicts": List(verdict)},
         "scores": {"scores": List(score)},
+        "pairs": {"pairs": List({"chosen": integer, "rejected": integer, "margin": number, "reason": text})},
     }
 
 

@@ -1,0 +1,130 @@
+"""One event loop that outlives all stages, and a stage laid over a dataset with ``datasets.map``.
+
+``Dataset.map`` gives every async map a loop of its own, and a client or a lock that was used in one loop fails in the
+next (datasets 5.2). So all work runs in a loop that we own, in a thread beside; what ``map`` awaits is only the
+hand-over. Concurrency, order and writing are ``map``'s; connections, limits and containers live in our loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import hashlib
+import json
+from collections.abc import Coroutine, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from builders.protocols import Stage
+
+
+class Loop:
+    """The one event loop. ``with Loop() as loop: loop.run(coroutine)`` from any thread.
+
+    ``cancel`` ends what is under way: each task gets its ``CancelledError`` and cleans up in its own ``finally``.
+    """
+
+    def __enter__(self) -> Loop:
+        from anyio.from_thread import start_blocking_portal
+
+        self._stack = contextlib.ExitStack()
+        options = {"use_uvloop": _has_uvloop()}
+        self._portal = self._stack.enter_context(start_blocking_portal(backend="asyncio", backend_options=options))
+        self._pending: set[concurrent.futures.Future[Any]] = set()
+        self._cancelled = False
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.cancel()
+        self._stack.__exit__(None, None, None)
+
+    def submit(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
+        """Start ``coroutine`` in the loop; its result is the future's."""
+        if self._cancelled:
+            coroutine.close()
+            raise asyncio.CancelledError("the run is being stopped")
+        future = self._portal.start_task_soon(_run, coroutine)
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        return future
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run ``coroutine`` in the loop and wait for it in this thread."""
+        return self.submit(coroutine).result()
+
+    def cancel(self) -> None:
+        """Stop taking work and cancel what is under way; returns at once."""
+        self._cancelled = True
+        for future in list(self._pending):
+            future.cancel()
+
+    @contextlib.contextmanager
+    def open(self, *objects: Any) -> Iterator[None]:
+        """Enter the async contexts of ``objects`` in the loop, in order; leave them in reverse."""
+        opened: list[Any] = []
+        try:
+            for thing in objects:
+                if hasattr(thing, "__aenter__"):
+                    self._portal.call(thing.__aenter__)
+                    opened.append(thing)
+            yield
+        finally:
+            errors: list[Exception] = []
+            for thing in reversed(opened):
+                try:
+                    self._portal.call(thing.__aexit__, None, None, None)
+                except Exception as error:  # the others must still be closed
+                    errors.append(error)
+            if errors:
+                raise errors[0]
+
+
+def apply(dataset: Any, stage: Stage, loop: Loop, *, fingerprint: str, cache_file: Path | None = None) -> Any:
+    """The columns that ``stage`` adds, as a dataset aligned with ``dataset``.
+
+    With ``cache_file`` the result is kept there and taken from there the next time, without looking at anything else:
+    name the file by its fingerprint. The first exception of a row ends the map, so a stage keeps a row's failure as
+    data and raises only what must stop the run.
+    """
+    from datasets import Features
+
+    async def one(row: Mapping[str, Any]) -> Mapping[str, Any]:
+        return await asyncio.wrap_future(loop.submit(_one(stage, row)))
+
+    return dataset.map(
+        one,
+        features=Features(dict(stage.adds)),
+        remove_columns=dataset.column_names,
+        new_fingerprint=fingerprint,
+        cache_file_name=str(cache_file) if cache_file else None,
+        load_from_cache_file=cache_file is not None,
+        desc=None,
+    )
+
+
+def beside(dataset: Any, added: Any) -> Any:
+    """``dataset`` with the columns of ``added`` beside its own; nothing is copied."""
+    from datasets import concatenate_datasets
+
+    return concatenate_datasets([dataset, added], axis=1)
+
+
+def fingerprint(*parts: Any) -> str:
+    """A stable name (32 hex digits) of JSON-like ``parts``; the order of a mapping's keys does not matter."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+async def _one(stage: Stage, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return await stage(row)
+
+
+async def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    return await coroutine
+
+
+def _has_uvloop() -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec("uvloop") is not None
