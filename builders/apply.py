@@ -12,7 +12,7 @@ import concurrent.futures
 import contextlib
 import hashlib
 import json
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +80,27 @@ class Loop:
                 raise errors[0]
 
 
-def apply(dataset: Any, stage: Stage, loop: Loop, *, fingerprint: str, cache_file: Path | None = None) -> Any:
+def apply(
+    dataset: Any,
+    stage: Stage,
+    loop: Loop,
+    *,
+    fingerprint: str,
+    cache_file: Path | None = None,
+    row_done: Callable[[str, Mapping[str, Any]], None] = lambda name, added: None,
+) -> Any:
     """The columns that ``stage`` adds, as a dataset aligned with ``dataset``.
 
     With ``cache_file`` the result is kept there and taken from there the next time, without looking at anything else:
     name the file by its fingerprint. The first exception of a row ends the map, so a stage keeps a row's failure as
-    data and raises only what must stop the run.
+    data and raises only what must stop the run. ``row_done`` hears of each row that was worked on.
     """
     from datasets import Features
 
     async def one(row: Mapping[str, Any]) -> Mapping[str, Any]:
-        return await asyncio.wrap_future(loop.submit(_one(stage, row)))
+        added = await asyncio.wrap_future(loop.submit(_one(stage, row)))
+        row_done(stage.name, added)
+        return added
 
     return dataset.map(
         one,

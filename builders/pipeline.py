@@ -1,0 +1,245 @@
+"""The order of things: a build is cut into shards of queries, and a shard runs all stages.
+
+    RUN/
+      manifest.json          what the run was made of; state running, interrupted or complete
+      journal.sqlite         every answer that was paid for
+      shards/00000.parquet   nested rows (query, candidates, verdicts, scores, pairs), renamed into place
+      shards/00000.json      its completion marker: the fingerprint of everything that made it
+      cache/                 one Arrow file a stage and shard, named by fingerprint
+      candidates/ dpo/ …     the published views
+
+Fingerprints are a chain, hash(what came in, stage, the settings that change its result): a changed reward re-runs the
+reward and what follows it, and nothing before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builders import manifest, views
+from builders.apply import Loop, apply, beside, fingerprint
+from builders.assemble import Assembly, settings_of, unknown_key
+from builders.cost import Ledger
+from builders.errors import ConfigError, MachineError, SourceError
+from builders.journal import Journal
+from builders.progress import Progress
+from builders.protocols import Source, Stage
+from builders.providers.sampling import sampler
+from builders.records import Query
+from builders.schema import SCHEMA_VERSION, features, query_to_row
+
+
+@dataclass
+class Build:
+    """A build's objects. They are made at once, and opened when the first shard needs them."""
+
+    config: Mapping[str, Any]
+    out: Path
+    source: Source
+    stages: list[tuple[Stage, Any]]  # with the settings that name its result
+    assembly: Assembly
+    ledger: Ledger
+    progress: Progress
+    loop: Loop
+    _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _opened: bool = False
+
+    def open(self) -> None:
+        """Open what holds connections, containers or models; once, by whoever comes first."""
+        with self._lock:
+            if not self._opened:
+                self._stack.enter_context(self.loop.open(*self.assembly.opened_in_order))
+                self._opened = True
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@contextlib.contextmanager
+def assembled(config: Mapping[str, Any], out: Path) -> Iterator[Build]:
+    """The build that ``config`` describes, its wrong settings already refused; closed at the end of the block."""
+    with Loop() as loop:
+        build = assemble(config, out, loop)
+        try:
+            yield build
+        finally:
+            build.close()
+
+
+def assemble(config: Mapping[str, Any], out: Path, loop: Loop) -> Build:
+    """Make the objects of ``config``. Raises ``ConfigError``; sends nothing and opens nothing."""
+    check_root(config)
+    ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))
+    journal = Journal(Path(config.get("journal") or out / "journal.sqlite"))
+    assembly = Assembly(
+        trusted=config.get("trusted") or (),
+        wrap=lambda provider: sampler(provider, journal, ledger),
+    )
+    assembly.opened_in_order.append(journal)
+    source = assembly.build(config["dataset"], "dataset")
+    stages: list[tuple[Stage, Any]] = []
+    for name, node in config["stages"].items():
+        stage = assembly.build(node, f"stages.{name}")
+        settings = stage.settings if hasattr(stage, "settings") else settings_of(node, assembly)
+        stages.append((stage, settings))
+    progress = Progress(total=len(source) if hasattr(source, "__len__") else None)  # type: ignore[arg-type]
+    return Build(config, out, source, stages, assembly, ledger, progress, loop)
+
+
+def check_root(config: Mapping[str, Any]) -> None:
+    """Refuse a top-level key that nothing reads."""
+    from builders.assemble import ROOT_GROUPS
+
+    for key in config:
+        if key not in ROOT_KEYS and key not in ROOT_GROUPS:
+            raise ConfigError(unknown_key(str(key), str(key), [*ROOT_KEYS, *ROOT_GROUPS], "A build"))
+
+
+ROOT_KEYS = (
+    "n",
+    "sampling",
+    "seed",
+    "out",
+    "name",
+    "notes",
+    "stages",
+    "views",
+    "test_share",
+    "shard_size",
+    "budget_usd",
+    "prices",
+    "dry_run",
+    "journal",
+    "trusted",
+    "experiment_name",
+    "config_file",
+)
+
+
+def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:
+    """The queries of ``source`` in numbered runs of ``size``. Raises ``SourceError`` for a query id seen twice in one."""
+    queries = iter(source)
+    for number in itertools.count():
+        part = list(itertools.islice(queries, size))
+        if not part:
+            if number == 0:
+                raise SourceError(
+                    f"dataset {getattr(source, 'name', source)!r} gave no query. Skipped: "
+                    f"{dict(getattr(source, 'skipped', {})) or 'nothing'}. Check dataset.splits, dataset.offset, "
+                    "dataset.max_queries and the mapping."
+                )
+            return
+        yield number, part
+
+
+def chain(build: Build, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The fingerprint after each stage for these rows."""
+    names = [fingerprint(SCHEMA_VERSION, manifest.versions().get("bestofn"), rows)]
+    for stage, settings in build.stages:
+        names.append(fingerprint(names[-1], stage.name, settings))
+    return names[1:]
+
+
+def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
+    """Run all stages over ``queries`` and leave the shard's Parquet part with its marker; a finished one is kept.
+
+    What a stage has finished before, under the same fingerprint, is taken from the cache.
+    """
+    from datasets import Dataset, Features
+
+    rows = [query_to_row(query) for query in queries]
+    names = chain(build, rows)
+    part = build.out / "shards" / f"{number:05d}.parquet"
+    marker = part.with_suffix(".json")
+    if part.exists() and _marked(marker) == names[-1]:
+        build.progress.shard_found(len(rows))
+        return part
+    build.open()
+    cache = build.out / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    dataset = Dataset.from_list(rows, features=Features(dict(features()["query"])))
+    for (stage, _), name in zip(build.stages, names, strict=True):
+        file = cache / f"{number:05d}-{stage.name}-{name}.arrow"
+        added = apply(dataset, stage, build.loop, fingerprint=name, cache_file=file, row_done=build.progress.row_done)
+        dataset = beside(dataset, added)
+    views.write_parquet(iter(dataset), part, dataset.features, {"schema_version": SCHEMA_VERSION})
+    manifest.write_text(marker, json.dumps({"fingerprint": names[-1], "rows": len(rows), "stages": names}) + "\n")
+    return part
+
+
+def finish(build: Build, parts: Sequence[Path]) -> dict[str, Any]:
+    """Write the published views of the finished shards and the manifest; drop what no shard refers to any more."""
+    _drop_stale(build.out, parts)
+    facts = {
+        "queries": sum(_rows(part) for part in parts),
+        "skipped": dict(getattr(build.source, "skipped", {})),
+        "spending": dict(build.ledger.totals()),
+        "shards": len(parts),
+    }
+    described = manifest.describe(build.config, state="complete", **facts)
+    described["views"] = views.write_views(parts, build.out, described)
+    manifest.write(build.out, described)
+    return described
+
+
+def note_state(build: Build, state: str) -> None:
+    """Write a manifest that says how far the run is: ``running`` or ``interrupted``."""
+    manifest.write(build.out, manifest.describe(build.config, state=state, spending=dict(build.ledger.totals())))
+
+
+def nested_rows(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """The rows of finished shards, one at a time."""
+    from datasets import Dataset
+
+    for part in parts:
+        yield from Dataset.from_parquet(str(part), keep_in_memory=True)  # type: ignore[misc]
+
+
+def writable(out: Path) -> None:
+    """Make the run's folder. Raises ``MachineError`` when it cannot be written."""
+    try:
+        (out / "shards").mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise MachineError(
+            f"the run folder {out} cannot be written ({error.strerror}). Nothing was sent. "
+            "Free the disk or set out=… to a folder of yours."
+        ) from error
+
+
+def _marked(marker: Path) -> str | None:
+    try:
+        return json.loads(marker.read_text("utf-8"))["fingerprint"]
+    except (FileNotFoundError, ValueError, KeyError):
+        return None
+
+
+def _rows(part: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(part).metadata.num_rows
+
+
+def _drop_stale(out: Path, parts: Sequence[Path]) -> None:
+    """Remove parts and cache files of settings that are not those of this run."""
+    kept = {part.name for part in parts} | {part.with_suffix(".json").name for part in parts}
+    for path in (out / "shards").iterdir():
+        if path.name not in kept:
+            path.unlink()
+    stages = {name for part in parts for name in json.loads(part.with_suffix(".json").read_text("utf-8"))["stages"]}
+    cache = out / "cache"
+    if cache.is_dir():
+        for path in cache.iterdir():
+            if path.stem.rsplit("-", 1)[-1] not in stages:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,0 +1,111 @@
+"""What a person sees while a build runs: rows by stage, verdicts, requests, tokens, cost, time left.
+
+A live table on a terminal, a plain line every few seconds elsewhere; both on standard error, so that output can be
+piped. Counters are plain additions under one lock; drawing reads a snapshot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counts of a build under way. ``total`` None: the length of the source is not known."""
+
+    total: int | None = None
+    rows: Counter[str] = field(default_factory=Counter)  # stage -> rows done
+    outcomes: Counter[str] = field(default_factory=Counter)  # verdict -> candidates
+    skipped: int = 0  # rows that an earlier run had finished
+    notes: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def row_done(self, stage: str, added: Mapping[str, Any]) -> None:
+        with self._lock:
+            self.rows[stage] += 1
+            for verdict in added.get("verdicts") or ():
+                self.outcomes[verdict["outcome"]] += 1
+
+    def shard_found(self, rows: int) -> None:
+        with self._lock:
+            self.skipped += rows
+
+
+@contextlib.contextmanager
+def shown(
+    progress: Progress, stages: list[str], spending: Callable[[], Mapping[str, Any]], every_s: float = 5.0
+) -> Iterator[None]:
+    """Show ``progress`` until the block ends. ``spending`` gives requests, tokens and dollars so far."""
+    started = time.monotonic()
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.live import Live
+
+        with Live(
+            get_renderable=lambda: _table(progress, stages, spending(), time.monotonic() - started),
+            console=Console(stderr=True),
+            refresh_per_second=4,
+        ):
+            yield
+        return
+    stop = threading.Event()
+
+    def speak() -> None:
+        while not stop.wait(every_s):
+            print(_line(progress, stages, spending(), time.monotonic() - started), file=sys.stderr, flush=True)
+
+    speaker = threading.Thread(target=speak, daemon=True)
+    speaker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        speaker.join()
+        print(_line(progress, stages, spending(), time.monotonic() - started), file=sys.stderr, flush=True)
+
+
+def _facts(progress: Progress, stages: list[str], spending: Mapping[str, Any], seconds: float) -> dict[str, str]:
+    last = progress.rows[stages[-1]]
+    done = progress.skipped + last
+    facts = {"queries": f"{done:,}" + (f" of {progress.total:,}" if progress.total is not None else "")}
+    for stage in stages[:-1]:
+        facts[stage] = f"{progress.skipped + progress.rows[stage]:,}"
+    facts["verdicts"] = " ".join(f"{name} {count:,}" for name, count in sorted(progress.outcomes.items())) or "none yet"
+    requests = spending.get("requests", 0)
+    facts["requests"] = f"{requests:,} ({requests / max(seconds, 1e-9):.1f}/s)"
+    facts["tokens"] = f"{spending.get('tokens', 0):,}"
+    facts["cost"] = f"${spending.get('usd', 0.0):.4f}"
+    facts["time"] = _clock(seconds)
+    if progress.total is not None and last:
+        facts["left"] = _clock(seconds / last * max(progress.total - done, 0))
+    return facts
+
+
+def _line(progress: Progress, stages: list[str], spending: Mapping[str, Any], seconds: float) -> str:
+    return " | ".join(f"{key} {value}" for key, value in _facts(progress, stages, spending, seconds).items())
+
+
+def _table(progress: Progress, stages: list[str], spending: Mapping[str, Any], seconds: float) -> Any:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold cyan", justify="right")
+    table.add_column()
+    for key, value in _facts(progress, stages, spending, seconds).items():
+        table.add_row(key, value)
+    for note in progress.notes[-3:]:
+        table.add_row("note", note)
+    return table
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

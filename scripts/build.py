@@ -1,0 +1,87 @@
+"""``bestofn build``: draw, verify, score and pair."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from builders import assemble
+from builders.errors import BestofnError
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    assemble.command(build, "build", list(sys.argv[1:] if arguments is None else arguments))
+
+
+def build(config: dict[str, Any]) -> dict[str, Any]:
+    """Run the build that a resolved configuration describes; returns the run's manifest."""
+    out = run_folder(config)
+    if config.get("dry_run"):
+        return dry_run(config, out)
+    from builders.assemble import Assembly
+
+    executor = Assembly(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
+    try:
+        described = executor.run(config, out)
+    except KeyboardInterrupt:
+        print(
+            f"\nbestofn: stopped. Every answer is kept in {out}; the same command goes on from there.", file=sys.stderr
+        )
+        raise SystemExit(130) from None
+    except BestofnError as error:
+        if (out / "manifest.json").exists():
+            error.args = (f"{error}\nWhat was paid for is kept in {out}; the same command goes on from there.",)
+        raise
+    print(summary(described, out))
+    return described
+
+
+def run_folder(config: Mapping[str, Any]) -> Path:
+    """``out`` if set, else a folder named by the choices: the same command finds its own run again."""
+    if config.get("out"):
+        return Path(config["out"])
+    sweep = assemble.sweep_folder()
+    if sweep:
+        return sweep
+    chosen = assemble.choices()
+    experiment = (chosen.get("experiment") or "").replace("/", "-")
+    names = [experiment] if experiment and experiment != "null" else [chosen.get("dataset"), chosen.get("provider")]
+    return Path("runs") / "-".join(name for name in names if name)
+
+
+def dry_run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """Send nothing: print the first rendered prompt and what the run would ask for."""
+    from builders import pipeline
+    from builders.apply import Loop
+    from builders.cost import estimate
+
+    with Loop() as loop:
+        made = pipeline.assemble(config, out, loop)
+        generate = made.stages[0][0]
+        first, count, characters = None, 0, 0
+        for query in made.source:
+            request = generate.request_for(query)
+            first = first or request
+            count += 1
+            characters += sum(len(str(message.get("content") or "")) for message in request.messages)
+        if first is None:
+            next(pipeline.shards(made.source, 1))  # says why there is no query
+            raise AssertionError("unreachable")
+        for message in first.messages:
+            print(f"--- {message['role']} ---\n{message.get('content') or ''}")
+        forecast = estimate(generate, queries=count, prompt_characters=characters, ledger=made.ledger)
+        print(f"\n{forecast}\ndry_run: nothing was sent. The run would go to {out}.")
+    return {"dry_run": True, "queries": count}
+
+
+def summary(described: Mapping[str, Any], out: Path) -> str:
+    """What a person wants to know at the end of a build."""
+    from builders.report import headline
+
+    return headline(described, out)
+
+
+if __name__ == "__main__":
+    main()
