@@ -1,8 +1,9 @@
 """One event loop that outlives all stages, and a stage laid over a dataset with ``datasets.map``.
 
 ``Dataset.map`` gives every async map a loop of its own, and a client or a lock that was used in one loop fails in the
-next (datasets 5.2). So all work runs in a loop that we own, in a thread beside; what ``map`` awaits is only the
-hand-over. Concurrency, order and writing are ``map``'s; connections, limits and containers live in our loop.
+next (datasets 5.2). So all work runs in a loop that we own, in a thread beside. A shard is handed over whole, as one
+batch with all its rows in flight: no row waits for another, and crossing threads once a shard instead of once a row
+takes a thirtieth of the CPU (4,000 empty rows: 0.04 s against 1.09 s).
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def apply(
     cache_file: Path | None = None,
     row_done: Callable[[str, Mapping[str, Any]], None] = lambda name, added: None,
 ) -> Any:
-    """The columns that ``stage`` adds, as a dataset aligned with ``dataset``.
+    """The columns that ``stage`` adds, as a dataset aligned with ``dataset``: one shard, all its rows in flight.
 
     With ``cache_file`` the result is kept there and taken from there the next time, without looking at anything else:
     name the file by its fingerprint. The first exception of a row ends the map, so a stage keeps a row's failure as
@@ -97,19 +98,20 @@ def apply(
     """
     from datasets import Features
 
-    async def one(row: Mapping[str, Any]) -> Mapping[str, Any]:
-        added = await asyncio.wrap_future(loop.submit(_one(stage, row)))
-        row_done(stage.name, added)
-        return added
+    def whole(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        added = loop.run(_all(stage, rows, row_done))
+        return {name: [row[name] for row in added] for name in stage.adds}
 
     return dataset.map(
-        one,
+        whole,
+        batched=True,
+        batch_size=None,
         features=Features(dict(stage.adds)),
         remove_columns=dataset.column_names,
         new_fingerprint=fingerprint,
         cache_file_name=str(cache_file) if cache_file else None,
         load_from_cache_file=cache_file is not None,
-        desc=None,
     )
 
 
@@ -126,8 +128,20 @@ def fingerprint(*parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-async def _one(stage: Stage, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    return await stage(row)
+async def _all(
+    stage: Stage, rows: list[dict[str, Any]], row_done: Callable[[str, Mapping[str, Any]], None]
+) -> list[Mapping[str, Any]]:
+    async def one(row: Mapping[str, Any]) -> Mapping[str, Any]:
+        added = await stage(row)
+        row_done(stage.name, added)
+        return added
+
+    try:
+        async with asyncio.TaskGroup() as group:  # the first row that raises cancels its siblings
+            tasks = [group.create_task(one(row)) for row in rows]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 async def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:

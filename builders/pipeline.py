@@ -126,7 +126,7 @@ ROOT_KEYS = (
 
 
 def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:
-    """The queries of ``source`` in numbered runs of ``size``. Raises ``SourceError`` for a query id seen twice in one."""
+    """The queries of ``source`` in numbered runs of ``size``. Raises ``SourceError`` when there are none."""
     queries = iter(source)
     for number in itertools.count():
         part = list(itertools.islice(queries, size))
