@@ -22,6 +22,7 @@ from builders.records import (
     Query,
     Request,
     Score,
+    Tool,
     ToolResult,
     Verdict,
 )
@@ -100,11 +101,21 @@ class Workers(Protocol):
 
 @runtime_checkable
 class Tools(Protocol):
-    """A world of tools for one rollout."""
+    """A world of tools. What is configured is the template; each candidate works in a ``fresh`` copy of its own."""
 
     def declarations(self) -> Sequence[Mapping[str, Any]]: ...
 
-    async def call(self, name: str, arguments: Mapping[str, Any], seed: int) -> ToolResult: ...
+    def fresh(self, seed: int, declarations: Sequence[Tool] = ()) -> Tools:
+        """A world as at the beginning, sharing nothing with any other; ``declarations`` are the query's own tools."""
+        ...
+
+    def changes(self) -> Mapping[str, Any]:
+        """What the calls so far have changed: table -> key -> record, or None for a deleted record."""
+        ...
+
+    async def call(self, name: str, arguments: Mapping[str, Any], seed: int) -> ToolResult:
+        """Never raises on account of the arguments: what went wrong is ``ToolResult.error``, told in ``content``."""
+        ...
 
 
 @runtime_checkable

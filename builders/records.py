@@ -23,6 +23,7 @@ TestKind = Literal["stdin", "function", "asserts", "check", "output", "sql"]
 ReferenceSource = Literal["gold", "model", "none"]
 StopReason = Literal["stop", "length", "tool_calls", "refusal", "content_filter", "error"]
 Arm = Literal["sample", "greedy"]
+ToolChoice = Literal["auto", "none", "required"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ class Request:
     tools: tuple[Tool, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
     schema: Mapping[str, Any] | None = None  # JSON Schema of a structured answer
+    tool_choice: ToolChoice = "auto"  # "none": the tools stay declared, and the model must answer in words
 
 
 @dataclass(frozen=True, slots=True)
