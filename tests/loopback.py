@@ -1,0 +1,106 @@
+"""An OpenAI-compatible server on loopback for tests: real HTTP, deterministic answers, counted requests.
+
+Sums are answered rightly or wrongly by the hash of the question and the sample's seed, so that two runs that ask the
+same get the same, and a dataset of sums has passes and fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+
+
+class OpenAIServer:
+    """``with OpenAIServer() as server: … server.url``. ``latency_s`` is waited before each answer."""
+
+    def __init__(self, latency_s: float = 0.0, answer: Callable[[str, int], str] | None = None) -> None:
+        self.latency_s = latency_s
+        self.answer = answer or sums
+        self.requests = 0
+        self.completions = 0
+        self.bodies: list[dict[str, Any]] = []
+        self.asked: Counter[str] = Counter()
+        self.fail_with: list[int] = []  # statuses of the next answers
+
+    def __enter__(self) -> OpenAIServer:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
+        self._thread.start()
+        if not ready.wait(10):
+            raise RuntimeError("the loopback server did not start within 10 s")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def reset(self) -> None:
+        self.requests = self.completions = 0
+        self.bodies.clear()
+        self.asked.clear()
+
+    def _serve(self, ready: threading.Event) -> None:
+        asyncio.run(self._main(ready))
+
+    async def _main(self, ready: threading.Event) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(client_max_size=64 << 20)
+        app.add_routes([web.post("/v1/chat/completions", self._chat)])
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+        await site.start()
+        self.port = runner.addresses[0][1]
+        ready.set()
+        await self._stop.wait()
+        await runner.cleanup()
+
+    async def _chat(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.requests += 1
+        self.bodies.append(body)
+        if self.fail_with:
+            return web.json_response({"error": {"message": "as scripted"}}, status=self.fail_with.pop(0))
+        count = int(body.get("n") or 1)
+        self.completions += count
+        self.asked[json.dumps(body["messages"], sort_keys=True)] += count
+        await asyncio.sleep(self.latency_s)
+        question = body["messages"][-1]["content"]
+        seed = int(body.get("seed") or 0)
+        return web.json_response(
+            {
+                "id": "chatcmpl-1",
+                "object": "chat.completion",
+                "created": 1,
+                "model": body["model"],
+                "choices": [
+                    {
+                        "index": index,
+                        "finish_reason": "stop",
+                        "logprobs": None,
+                        "message": {"role": "assistant", "content": self.answer(question, seed + index)},
+                    }
+                    for index in range(count)
+                ],
+                "usage": {"prompt_tokens": 20, "completion_tokens": 10 * count, "total_tokens": 20 + 10 * count},
+            }
+        )
+
+
+def sums(question: str, seed: int) -> str:
+    """The answer to "What is a + b?", off by one in about half of the samples."""
+    numbers = [int(number) for number in re.findall(r"\d+", question)]
+    slip = hashlib.sha256(f"{question}|{seed}".encode()).digest()[0] % 2
+    return f"We add the numbers. Draw {seed % 97}: the answer is \\boxed{{{sum(numbers) + slip}}}."
