@@ -4,7 +4,8 @@
     ├── ConfigError            a setting is wrong: nothing was sent, exit code 2
     │   └── SourceError        the dataset cannot be read as it was described
     ├── MachineError           this machine cannot do what is asked (no Docker, disk full): the run stops, resumable
-    │   └── SandboxError       no sandbox could be started here
+    │   ├── SandboxError       no sandbox could be started here
+    │   └── OutageError        a service has stayed away too long, or refuses everything
     ├── BudgetError            the budget is spent: the run stops in good order, resumable
     ├── JournalError           the journal is torn, foreign or not writable
     └── ProviderError          a provider gave no answer
@@ -45,6 +46,10 @@ class MachineError(BestofnError):
 
 class SandboxError(MachineError):
     """No sandbox could be started here."""
+
+
+class OutageError(MachineError):
+    """A service has stayed away for longer than the run may wait, or has refused everything from the start."""
 
 
 class BudgetError(BestofnError):

@@ -71,6 +71,18 @@ class Sampler(Protocol):
 
 
 @runtime_checkable
+class Archive(Protocol):
+    """Holds answers that exist already, where others would draw them."""
+
+    name: str
+    model: str
+
+    def answers_for(self, query: Query) -> list[Completion]:
+        """The answers kept for ``query``, in order; [] when there are none."""
+        ...
+
+
+@runtime_checkable
 class Verifier(Protocol):
     """Decides whether an answer is right."""
 
