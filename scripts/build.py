@@ -20,6 +20,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
     out = run_folder(config)
     if config.get("dry_run"):
         return dry_run(config, out)
+    from builders import pipeline, report
     from builders.assemble import Assembly
 
     executor = Assembly(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
@@ -34,7 +35,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         if (out / "manifest.json").exists():
             error.args = (f"{error}\nWhat was paid for is kept in {out}; the same command goes on from there.",)
         raise
-    print(summary(described, out))
+    print(report.headline(pipeline.nested_rows(sorted((out / "shards").glob("*.parquet"))), described, out))
     return described
 
 
@@ -74,13 +75,6 @@ def dry_run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         forecast = estimate(generate, queries=count, prompt_characters=characters, ledger=made.ledger)
         print(f"\n{forecast}\ndry_run: nothing was sent. The run would go to {out}.")
     return {"dry_run": True, "queries": count}
-
-
-def summary(described: Mapping[str, Any], out: Path) -> str:
-    """What a person wants to know at the end of a build."""
-    from builders.report import headline
-
-    return headline(described, out)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,92 @@
+"""The figures of a run, from one pass over its rows: counts a query, never the answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from builders import statistics
+from builders.records import content_text
+
+OUTCOMES = ("pass", "fail", "abstain", "error")
+
+
+@dataclass
+class Figures:
+    """What one pass over the rows leaves: counts a query, never the answers."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    by_split: dict[str, Counter[str]] = field(default_factory=dict)
+    by_index: dict[int, Counter[str]] = field(default_factory=dict)
+    counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # split -> (pass + fail, pass) a query
+    best: list[tuple[str, list[tuple[float, bool]]]] = field(default_factory=list)  # a query: split, (score, pass) each
+    troubles: Counter[str] = field(default_factory=Counter)  # why candidates could not be judged
+    margins: list[float] = field(default_factory=list)
+    lengths: dict[str, list[float]] = field(default_factory=lambda: {"chosen": [], "rejected": []})
+    queries: int = 0
+    pairs: int = 0
+    usd: float = 0.0
+    tokens: int = 0
+    verified: int = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Count one nested row."""
+        split = row["split"]
+        outcomes = [verdict["outcome"] for verdict in row["verdicts"]]
+        self.queries += 1
+        self.outcomes.update(outcomes)
+        self.by_split.setdefault(split, Counter()).update(outcomes)
+        for candidate, outcome in zip(row["candidates"], outcomes, strict=True):
+            self.by_index.setdefault(candidate["index"], Counter())[outcome] += 1
+            usage = candidate["usage"] or {}
+            self.tokens += (usage.get("prompt") or 0) + (usage.get("completion") or 0)
+            self.usd += candidate["cost_usd"] or 0.0
+        passes = outcomes.count("pass")
+        self.verified += passes
+        self.counts.setdefault(split, []).append((passes + outcomes.count("fail"), passes))
+        scored = [(score["value"], outcome == "pass") for score, outcome in zip(row["scores"], outcomes, strict=True)]
+        self.best.append((split, [(value, right) for value, right in scored if value is not None]))
+        self.troubles.update(v["explanation"] for v in row["verdicts"] if v["outcome"] == "error")
+        by_index = {candidate["index"]: candidate for candidate in row["candidates"]}
+        for pair in row["pairs"]:
+            self.pairs += 1
+            self.margins.append(pair["margin"])
+            for side in ("chosen", "rejected"):
+                self.lengths[side].append(float(len(_answer(by_index[pair[side]]))))
+
+    def pass_at(self, split: str | None = None) -> list[tuple[int, float, float, float]]:
+        """(k, pass@k, low, high) for k = 1, 2, 4 …, with a 95 % interval by query.
+
+        Only candidates with a conclusive verdict count. The largest k is one that 95 % of the queries reach; the rest
+        are left out of the whole curve, so that every k speaks of the same queries.
+        """
+        rows = [row for name, part in self.counts.items() if split in (None, name) for row in part if row[0]]
+        if not rows:
+            return []
+        largest = sorted(n for n, _ in rows)[int(0.05 * len(rows))]
+        rows = [row for row in rows if row[0] >= largest]
+        sizes = sorted({k for k in (1, 2, 4, 8, 16, 32, 64) if k <= largest} | {largest})
+        curve = []
+        for k in sizes:
+            values = [statistics.pass_at_k(n, c, k) for n, c in rows]
+            low, high = statistics.bootstrap_mean_interval(values)
+            curve.append((k, sum(values) / len(values), low, high))
+        return curve
+
+    def picked(self, split: str | None = None) -> float:
+        """Share of queries whose highest-scored candidate passes; ties count by the share of passes among them."""
+        shares = [picked_share(scored) for name, scored in self.best if split in (None, name) and scored]
+        return sum(shares) / len(shares) if shares else 0.0
+
+
+def picked_share(scored: Sequence[tuple[float, bool]]) -> float:
+    """Expected truth of the candidate with the highest score, ties drawn at random."""
+    top = max(value for value, _ in scored)
+    tied = [right for value, right in scored if value == top]
+    return sum(tied) / len(tied)
+
+
+def _answer(candidate: Mapping[str, Any]) -> str:
+    return "".join(content_text(message.get("content")) for message in candidate["messages"])

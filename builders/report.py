@@ -1,0 +1,70 @@
+"""The headline of a run on a terminal: what came out, how good it is, and where to look further."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from builders.figures import Figures
+
+
+
+def headline(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], out: Path) -> str:
+    """A few lines that end a build: where the data is, first against best of N by split, what to run next."""
+    figures = Figures()
+    for row in rows:
+        figures.add(row)
+    lines = [
+        "",
+        f"{figures.queries:,} queries, {sum(figures.outcomes.values()):,} candidates: "
+        + ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common()),
+        *_table(figures),
+        f"{figures.pairs:,} preference pairs. Cost ${(described.get('spending') or {}).get('usd', 0.0):.4f}.",
+    ]
+    skipped = described.get("skipped") or {}
+    if skipped:
+        lines.append("Skipped rows: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
+    for text, count in figures.troubles.most_common(3):
+        lines.append(f"{count:,} candidates could not be judged: {text}")
+    if not figures.pairs:
+        lines.append(
+            "No pair came out: a pair needs a passing and a failing answer to one query. "
+            "Draw more (n=…), or look at the verdicts with `bestofn inspect`."
+        )
+    lines += [
+        "",
+        f"Data:   {out}",
+        *(f"        {name}: {count:,} rows" for name, count in (described.get("views") or {}).items()),
+        f"Look:   bestofn inspect {out}",
+        f"Read:   bestofn report {out}",
+        f"Load:   load_dataset('parquet', data_dir='{out}/dpo')",
+    ]
+    return "\n".join(lines)
+
+
+def _table(figures: Figures) -> list[str]:
+    curve = figures.pass_at()
+    if not curve:
+        return []
+    largest = curve[-1][0]
+    head = f"  {'split':<14} {'queries':>8}  {'pass@1 (95 %)':>22}  {f'pass@{largest} (95 %)':>22}  {'best of n by reward':>20}"
+    rows = [head]
+    for split in [*sorted(figures.counts), None] if len(figures.counts) > 1 else sorted(figures.counts):
+        part = figures.pass_at(split)
+        if not part:
+            continue
+        picked = figures.picked(split)
+        queries = sum(len(counts) for name, counts in figures.counts.items() if split in (None, name))
+        rows.append(
+            f"  {split or 'all':<14} {queries:>8,}  {_interval(part[0]):>22}  {_interval(part[-1]):>22}  "
+            f"{100 * picked:>18.1f} %"
+        )
+    return rows
+
+
+def _interval(point: tuple[int, float, float, float]) -> str:
+    _, mean, low, high = point
+    return f"{100 * mean:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
+
+

@@ -1,0 +1,126 @@
+"use strict";
+(() => {
+  const queries = JSON.parse(document.getElementById("data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const list = byId("list"), detail = byId("detail"), search = byId("search"), split = byId("split"), mix = byId("mix");
+  const plain = (html) => { const box = new DOMParser().parseFromString(html, "text/html"); return box.body.textContent; };
+  let shown = [], at = -1, texts = null;
+
+  const searchable = () => texts || (texts = queries.map((query) =>
+    plain(query.title + " " + query.prompt + " " + query.candidates.map((one) => one.html).join(" ")).toLowerCase()));
+
+  const matches = {
+    "": () => true,
+    mixed: (o) => o.includes("pass") && o.includes("fail"),
+    pass: (o) => o.every((one) => one === "pass"),
+    fail: (o) => o.every((one) => one === "fail"),
+    abstain: (o) => o.includes("abstain"),
+    error: (o) => o.includes("error"),
+    pair: (o, query) => query.candidates.some((one) => one.sides.length),
+    disagree: (o, query) => {
+      const scored = query.candidates.filter((one) => one.score !== null);
+      if (!scored.length) return false;
+      return scored.reduce((best, one) => (one.score > best.score ? one : best)).outcome === "fail";
+    },
+  };
+
+  const element = (tag, className, text) => {
+    const node = document.createElement(tag);
+    if (className) node.className = className;
+    if (text !== undefined) node.textContent = text;
+    return node;
+  };
+
+  function refresh() {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const haystack = words.length ? searchable() : null;
+    shown = queries.map((_, index) => index).filter((index) => {
+      const query = queries[index];
+      return (!split.value || query.split === split.value)
+        && matches[mix.value](query.candidates.map((one) => one.outcome), query)
+        && words.every((word) => haystack[index].includes(word));
+    });
+    byId("count").textContent = shown.length + " of " + queries.length + " queries";
+    const rows = document.createDocumentFragment();
+    shown.forEach((index, place) => {
+      const query = queries[index], row = element("li");
+      row.dataset.place = place;
+      const title = element("span", "t");
+      title.textContent = plain(query.title) || query.id;
+      const marks = element("span", "m");
+      query.candidates.forEach((one) => marks.append(element("i", "dotmark cut " + one.outcome)));
+      marks.append(element("span", "", " " + query.split));
+      row.append(title, marks);
+      rows.append(row);
+    });
+    list.replaceChildren(rows);
+    show(shown.length ? 0 : -1);
+  }
+
+  function show(place) {
+    at = place;
+    list.querySelectorAll("li.on").forEach((row) => row.classList.remove("on"));
+    if (place < 0) { detail.replaceChildren(element("p", "empty", "No query matches these filters.")); return; }
+    const row = list.children[place];
+    row.classList.add("on");
+    row.scrollIntoView({ block: "nearest" });
+    const query = queries[shown[place]];
+    const prompt = element("div", "prompt");
+    prompt.innerHTML = query.prompt;
+    const parts = [prompt];
+    if (query.reference) {
+      const reference = element("div", "reference");
+      reference.innerHTML = query.reference;
+      parts.push(reference);
+    }
+    const grid = element("div", "candidates");
+    query.candidates.forEach((one) => grid.append(candidate(one)));
+    parts.push(grid, element("p", "why", query.id));
+    detail.replaceChildren(...parts);
+  }
+
+  function candidate(one) {
+    const box = element("section", "candidate " + one.outcome), head = element("header");
+    head.append(element("b", "", "#" + one.i), element("span", "badge " + one.outcome, one.outcome));
+    one.sides.forEach((side) => head.append(element("span", "badge " + side, side)));
+    if (one.score !== null) head.append(element("span", "", "reward " + one.score.toFixed(3)));
+    head.append(element("span", "", one.tokens + " tokens"));
+    if (one.stop !== "stop") head.append(element("span", "", one.stop));
+    if (one.attempt) head.append(element("span", "", "attempt " + one.attempt));
+    const why = element("p", "why");
+    why.innerHTML = one.why + " <small>" + one.verifier + ", confidence " + one.confidence.toFixed(2) + "</small>";
+    const answer = element("div", "answer");
+    answer.innerHTML = one.html;
+    box.append(head, why, answer);
+    const parts = Object.entries(one.parts);
+    if (parts.length) {
+      const more = element("details");
+      more.append(element("summary", "", "reward parts"), element("span", "", parts.map(([key, value]) => key + ": " + JSON.stringify(value)).join("\n")));
+      box.append(more);
+    }
+    if (one.thinking) {
+      const more = element("details"), body = element("div");
+      body.innerHTML = one.thinking;
+      more.append(element("summary", "", "thinking"), body);
+      box.append(more);
+    }
+    return box;
+  }
+
+  [...new Set(queries.map((query) => query.split))].sort().forEach((name) => split.append(new Option(name, name)));
+  split.prepend(new Option("all splits", "", true, true));
+  list.addEventListener("click", (event) => { const row = event.target.closest("li"); if (row) show(Number(row.dataset.place)); });
+  search.addEventListener("input", refresh);
+  split.addEventListener("change", refresh);
+  mix.addEventListener("change", refresh);
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const typing = event.target === search || event.target.tagName === "SELECT";
+    if (event.key === "Escape") { search.value = ""; split.value = ""; mix.value = ""; search.blur(); refresh(); }
+    else if (typing) return;
+    else if (event.key === "/") { event.preventDefault(); search.focus(); }
+    else if (event.key === "j" || event.key === "ArrowDown") { event.preventDefault(); if (at + 1 < shown.length) show(at + 1); }
+    else if (event.key === "k" || event.key === "ArrowUp") { event.preventDefault(); if (at > 0) show(at - 1); }
+  });
+  refresh();
+})();
