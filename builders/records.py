@@ -146,7 +146,6 @@ class Completion:
     logprob: float | None = None  # sum of token log-probabilities, where known
     request_id: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)  # signatures, raw blocks: what a follow-up turn needs
-    cost_usd: float | None = None  # None: no price is known for the model
 
     @property
     def text(self) -> str:
