@@ -41,7 +41,9 @@ def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: tuple[
         for x, y in curve.points:
             spot = frame.at(x, y)
             title = f"{html.escape(curve.name)}: {x:g} → {y:.3f}"
-            parts.append(f'<circle class="dot c{number}" cx="{spot[0]:.1f}" cy="{spot[1]:.1f}" r="3"><title>{title}</title></circle>')
+            parts.append(
+                f'<circle class="dot c{number}" cx="{spot[0]:.1f}" cy="{spot[1]:.1f}" r="3"><title>{title}</title></circle>'
+            )
     return _svg(parts) + _legend([curve.name for curve in curves])
 
 
@@ -56,8 +58,12 @@ def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> 
             for kind in classes
             if counts.get(kind)
         )
-        rows.append(f'<div class="bar"><span class="name">{html.escape(name)}</span><span class="track">{cuts}</span></div>')
-    legend = "".join(f'<span class="key"><i class="cut {html.escape(kind)}"></i>{html.escape(kind)}</span>' for kind in classes)
+        rows.append(
+            f'<div class="bar"><span class="name">{html.escape(name)}</span><span class="track">{cuts}</span></div>'
+        )
+    legend = "".join(
+        f'<span class="key"><i class="cut {html.escape(kind)}"></i>{html.escape(kind)}</span>' for kind in classes
+    )
     return f'<div class="bars">{"".join(rows)}</div><div class="legend">{legend}</div>'
 
 
@@ -117,9 +123,13 @@ class _Frame:
         shown = ticks_x if len(ticks_x) <= 9 else [ticks_x[round(i * (len(ticks_x) - 1) / 8)] for i in range(9)]
         for value in shown:
             x, _ = self.at(value, self.y_low)
-            parts.append(f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:g}</text>')
+            parts.append(
+                f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:g}</text>'
+            )
         middle = (LEFT + WIDTH - RIGHT) / 2
-        parts.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{html.escape(x_label)}</text>')
+        parts.append(
+            f'<text class="axis" x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{html.escape(x_label)}</text>'
+        )
         parts.append(f'<text class="axis" x="{LEFT}" y="{TOP - 2}" text-anchor="start">{html.escape(y_label)}</text>')
         return "".join(parts)
 

@@ -122,7 +122,9 @@ def _reference(reference: Mapping[str, Any]) -> str:
         parts.append(readable(f"${answer}$" if "\\" in answer and "$" not in answer else answer))
     if tests := reference.get("tests"):
         cases = tests.get("cases") or []
-        parts.append(f"{len(cases)} {html.escape(str(tests.get('kind')))} tests in {html.escape(str(tests.get('language')))}")
+        parts.append(
+            f"{len(cases)} {html.escape(str(tests.get('kind')))} tests in {html.escape(str(tests.get('language')))}"
+        )
         parts.append(coloured("\n".join(_case(case) for case in cases[:8]), str(tests.get("language") or "")))
     if reference.get("calls") is not None:
         parts.append(coloured(json.dumps(reference["calls"], ensure_ascii=False, indent=1), "json"))
@@ -225,14 +227,16 @@ def _charts(figures: Figures) -> str:
                 ),
             )
         )
-    shown.append(("verdicts by split", charts.stacked({k: figures.by_split[k] for k in sorted(figures.by_split)}, OUTCOMES)))
+    shown.append(
+        ("verdicts by split", charts.stacked({k: figures.by_split[k] for k in sorted(figures.by_split)}, OUTCOMES))
+    )
     by_index = {f"candidate {index}": figures.by_index[index] for index in sorted(figures.by_index)[:32]}
     shown.append(("verdicts by candidate index", charts.stacked(by_index, OUTCOMES)))
     if figures.margins:
         shown.append(("margin of the pairs", charts.histogram(figures.margins, "score of chosen − score of rejected")))
         shown.append(("length of the two sides", charts.histograms(figures.lengths, "characters")))
     return "".join(
-        f'<figure><figcaption>{html.escape(name)}</figcaption>{drawn}</figure>' for name, drawn in shown if drawn
+        f"<figure><figcaption>{html.escape(name)}</figcaption>{drawn}</figure>" for name, drawn in shown if drawn
     )
 
 

@@ -18,6 +18,32 @@ FORMULA = re.compile(
 INLINE_CODE = re.compile(r"`([^`\n]+)`")
 BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
 HEADING = re.compile(r"^(#{1,4})[ \t]+(.+)$", re.MULTILINE)
+FORMULA_ATTRIBUTES = frozenset(
+    [
+        "display",
+        "mathvariant",
+        "stretchy",
+        "fence",
+        "separator",
+        "form",
+        "lspace",
+        "rspace",
+        "minsize",
+        "maxsize",
+        "linethickness",
+        "accent",
+        "width",
+        "height",
+        "columnalign",
+        "rowspacing",
+        "columnspacing",
+        "columnlines",
+        "rowlines",
+        "movablelimits",
+        "displaystyle",
+        "scriptlevel",
+    ]
+)
 LONGEST_FORMULA = 2_000  # characters; a longer one is shown as written
 
 
@@ -77,9 +103,21 @@ def formula(source: str, display: bool = False) -> str:
     if len(source) > LONGEST_FORMULA:
         return f"<code>{html.escape(source)}</code>"
     try:
-        return convert(_unboxed(source), display="block" if display else "inline")
+        return _harmless(convert(_unboxed(source), display="block" if display else "inline"))
     except Exception:  # any text may stand between two dollar signs: shown as written
         return f"<code>{html.escape(source)}</code>"
+
+
+def _harmless(mathml: str) -> str:
+    r"""MathML with only the attributes that shape a formula: ``\href`` and ``\style`` must not reach the page."""
+    from xml.etree import ElementTree
+
+    root = ElementTree.fromstring(mathml)
+    for element in root.iter():
+        for name in [name for name in element.attrib if name not in FORMULA_ATTRIBUTES]:
+            del element.attrib[name]
+        element.tag = element.tag.rsplit("}", 1)[-1]
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _unboxed(source: str) -> str:

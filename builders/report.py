@@ -9,7 +9,6 @@ from typing import Any
 from builders.figures import Figures
 
 
-
 def headline(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], out: Path) -> str:
     """A few lines that end a build: where the data is, first against best of N by split, what to run next."""
     figures = Figures()
@@ -66,5 +65,3 @@ def _table(figures: Figures) -> list[str]:
 def _interval(point: tuple[int, float, float, float]) -> str:
     _, mean, low, high = point
     return f"{100 * mean:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
-
-
