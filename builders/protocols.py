@@ -77,8 +77,8 @@ class Archive(Protocol):
     name: str
     model: str
 
-    def answers_for(self, query: Query) -> list[Completion]:
-        """The answers kept for ``query``, in order; [] when there are none."""
+    def answers_for(self, query: Query) -> list[Candidate]:
+        """The answers kept for ``query``, numbered from 0; [] when there are none."""
         ...
 
 

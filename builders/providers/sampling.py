@@ -1,0 +1,242 @@
+"""A provider made safe to pay for: ``sampler(provider, journal, ledger)``.
+
+The layers, from the outside: the journal answers what it holds; what it lacks is asked for in as few requests as the
+service allows; what comes back is on disk before anybody sees it. Limits, retries and the budget stand before each
+request. An ask belongs to nobody: whoever wants the same answer waits for the same request, and it goes on when one
+of them goes away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from builders.cost import CHARACTERS_PER_TOKEN, Ledger, added
+from builders.errors import AuthenticationError, ProviderError, ServiceError
+from builders.journal import Entry, Journal, Kept, request_body, request_key
+from builders.limits import Limiter, Size, limiter_for
+from builders.providers.reply import Reply, Service, service_of
+from builders.records import Completion, Request, Sampling, Usage
+
+GRACE_S = 4.0  # what is under way when a run stops is waited for this long: it is paid for
+SEED_STEP = 1_000_003  # a further attempt draws with other seeds, or it would draw the same
+SEEDS = 2**31 - 1
+
+Answer = Completion | ProviderError
+
+
+def sampler(provider: Any, journal: Journal, ledger: Ledger) -> JournaledSampler:
+    """``provider`` behind the journal, the limits of its service, and the budget.
+
+    Raises ``ConfigError`` when there is a budget and no price is known for the model.
+    """
+    service = service_of(provider)
+    return JournaledSampler(service, journal, ledger, limiter_for(service.identity, service.limits))
+
+
+class JournaledSampler:
+    """See ``builders.protocols.Sampler``."""
+
+    def __init__(self, service: Service, journal: Journal, ledger: Ledger, limiter: Limiter) -> None:
+        self.name = service.name
+        self.model = service.model
+        self.identity = service.identity
+        self.free = service.free
+        self.max_n = service.max_n
+        self.batch = False
+        self._service = service
+        self._journal = journal
+        self._ledger = ledger
+        self._limiter = limiter
+        self._price = ledger.price_of(service.model, free=service.free)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        ledger.watch(limiter)
+
+    async def __aenter__(self) -> JournaledSampler:
+        self._ledger.carry(self._journal.spent_usd())
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Wait a little for what is under way, so that its answers are kept; then let go."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE_S)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cost_of(self, usage: Usage, answers: int = 1) -> float | None:
+        """Dollars for ``usage`` of ``answers``; None when no price is known."""
+        return None if self._price is None else self._price.of(usage, answers=answers)
+
+    async def draw(self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0) -> list[Answer]:
+        """One entry an index; see the protocol."""
+        body = request_body(request)
+        key = request_key(self.identity, body)
+        answers = self._replay(self._journal.find(key, attempt, indices))
+        self._ledger.count("replayed", len(answers))
+        flights = self._flights([index for index in indices if index not in answers], key, attempt, request, body)
+        try:
+            await asyncio.gather(*(asyncio.shield(flight.task) for flight in flights))
+        except BaseException:  # cancelled, or one of them stops the run
+            for flight in flights:
+                flight.leave()
+            raise
+        for flight in flights:
+            answers.update(flight.task.result())
+        return [answers[index] for index in indices]
+
+    def _replay(self, kept: Mapping[int, Kept]) -> dict[int, Answer]:
+        """Read again what the journal holds: each reply once, by the parser of today."""
+        read: dict[int, list[Completion]] = {}
+        answers: dict[int, Answer] = {}
+        for index, place in kept.items():
+            if place.call not in read:
+                read[place.call] = self._service.read(Reply(place.reply, place.seconds, place.request_id))
+            answers[index] = read[place.call][place.choice]
+        return answers
+
+    def _flights(
+        self, missing: Sequence[int], key: bytes, attempt: int, request: Request, body: bytes
+    ) -> list[_Flight]:
+        """The requests that will bring ``missing``: those under way already, and new ones for the rest."""
+        under_way: dict[int, _Flight] = {}
+        new: list[int] = []
+        for index in missing:
+            flight = self._journal.flights.get((key, attempt, index))
+            if flight is None:
+                new.append(index)
+            else:
+                under_way[id(flight)] = flight
+        flights = list(under_way.values())
+        for indices in chunks(sorted(set(new)), self.max_n):
+            flight = _Flight(key, attempt, request, body, indices)
+            flight.task = asyncio.ensure_future(self._fly(flight))
+            self._tasks.add(flight.task)
+            for index in indices:
+                self._journal.flights[key, attempt, index] = flight
+            flights.append(flight)
+        for flight in flights:
+            flight.waiters += 1
+        return flights
+
+    async def _fly(self, flight: _Flight) -> dict[int, Answer]:
+        try:
+            return await self._ask_until_all(flight, flight.indices)
+        finally:
+            for index in flight.indices:
+                self._journal.flights.pop((flight.key, flight.attempt, index), None)
+            self._tasks.discard(flight.task)
+
+    async def _ask_until_all(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Answer]:
+        """Ask for ``indices``, and again for those that a short reply left out."""
+        try:
+            came = await self._ask_once(flight, indices)
+        except AuthenticationError:
+            raise
+        except ProviderError as error:
+            self._ledger.count("errors", len(indices))
+            return dict.fromkeys(indices, error)
+        answers: dict[int, Answer] = {index: came[index] for index in indices if index in came}
+        rest = [index for index in indices if index not in answers]
+        if rest:
+            self.max_n = min(self.max_n, len(answers))  # this service gives no more at once, whatever it is asked
+            parts = [self._ask_until_all(flight, part) for part in chunks(rest, self.max_n)]
+            for part in await asyncio.gather(*parts):
+                answers.update(part)
+        return answers
+
+    async def _ask_once(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Completion]:
+        """One request, its answers kept in the journal."""
+        request = seeded(flight.request, indices[0], flight.attempt)
+        size = Size(len(flight.body) / CHARACTERS_PER_TOKEN, len(indices))
+        read: list[Completion] = []
+
+        async def send() -> Reply:
+            self._ledger.check()
+            reply = await self._service.ask(request, len(indices))
+            self._limiter.learn(reply.headers)
+            read[:] = self._service.read(reply)  # a reply that cannot be read counts as a failure of the service
+            if not read:
+                raise ServiceError(f"{self.name} gave a reply without an answer")
+            return reply
+
+        reply = await self._limiter.run(send, size, flight.leaves)
+        usage = Usage()
+        for completion in read:
+            usage = added(usage, completion.usage)
+        self._limiter.used(size, usage.prompt, usage.completion)
+        usd = self.cost_of(usage, len(read))
+        self._ledger.paid(usage, usd, len(read))
+        # More choices than were asked for are kept too, as the answers to the indices that follow.
+        further = tuple(range(max(indices) + 1, max(indices) + 1 + len(read) - len(indices)))
+        numbered = (*indices[: len(read)], *further)
+        new = await self._journal.add(
+            Entry(
+                request=flight.key,
+                provider=self.identity,
+                body=flight.body,
+                attempt=flight.attempt,
+                indices=numbered,
+                reply=reply.body,
+                request_id=reply.request_id,
+                seconds=reply.seconds,
+                model=self.model,
+                usage=usage,
+                usd=usd,
+            )
+        )
+        came = dict(zip(numbered, read, strict=True))
+        return came if new else self._first_kept(flight, came)
+
+    def _first_kept(self, flight: _Flight, came: dict[int, Completion]) -> dict[int, Completion]:
+        """Another process answered meanwhile: what it kept first is the answer, for both."""
+        kept = self._replay(self._journal.find(flight.key, flight.attempt, list(came)))
+        return {index: kept.get(index, completion) for index, completion in came.items()}  # type: ignore[misc]
+
+
+@dataclass(eq=False)
+class _Flight:
+    """One ask under way and those who wait for it."""
+
+    key: bytes
+    attempt: int
+    request: Request
+    body: bytes
+    indices: Sequence[int]
+    task: asyncio.Task[dict[int, Answer]] = field(init=False)
+    waiters: int = 0
+    sent: bool = False
+
+    def leaves(self) -> None:
+        self.sent = True
+
+    def leave(self) -> None:
+        """One waiter goes away. With the last one the ask is called off, unless it is paid for already."""
+        self.waiters -= 1
+        if self.waiters <= 0 and not self.sent:
+            self.task.cancel()
+
+
+def seed_of(sampling: Sampling, index: int, attempt: int) -> int | None:
+    """The seed of sample ``index``: the base seed counted up, so that no two samples share one; None without a base."""
+    if sampling.seed is None:
+        return None
+    return (sampling.seed + index + SEED_STEP * attempt) % SEEDS
+
+
+def seeded(request: Request, index: int, attempt: int) -> Request:
+    """``request`` with the seed of sample ``index``."""
+    return replace(request, sampling=replace(request.sampling, seed=seed_of(request.sampling, index, attempt)))
+
+
+def chunks(indices: Sequence[int], most: int) -> list[list[int]]:
+    """``indices`` (ascending) in runs of consecutive numbers, none longer than ``most``."""
+    runs: list[list[int]] = []
+    for index in indices:
+        if runs and len(runs[-1]) < most and index == runs[-1][-1] + 1:
+            runs[-1].append(index)
+        else:
+            runs.append([index])
+    return runs

@@ -1,0 +1,105 @@
+"""A provider that says what it is told to: for tests, demonstrations and measurements, without a network."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from builders.limits import RateLimits
+from builders.records import Completion, Message, Request, StopReason, Usage, content_text
+
+Line = str | Message | Completion | Exception
+
+
+class Scripted:
+    """Answers from a script.
+
+    ``lines`` is one of: a function (request, seed) -> line; a mapping from the last user message (or a part of it) to
+    the lines for it; a list, drawn from by the hash of request and seed, so that the same request with the same seed
+    always gets the same line. A line is a text, a whole message, a ``Completion``, or an exception to raise.
+    ``latency_s`` is waited before each answer; ``faults`` are raised first, one a call, before anything is answered.
+    """
+
+    name = "scripted"
+    operational = ("latency_s", "limits")
+
+    def __init__(
+        self,
+        lines: Any = ("The answer is \\boxed{42}.",),
+        *,
+        model: str = "scripted",
+        latency_s: float = 0.0,
+        faults: Sequence[Exception] = (),
+        max_n: int = 128,
+        stop_reason: StopReason = "stop",
+        limits: RateLimits = RateLimits(),
+    ) -> None:
+        self.model = model
+        self.limits = limits
+        self.max_n = max_n
+        self.free = True
+        self.requests: list[Request] = []  # everything that was asked, for tests
+        self._lines = lines
+        self._latency_s = latency_s
+        self._faults = list(faults)
+        self._stop_reason: StopReason = stop_reason
+
+    @property
+    def identity(self) -> str:
+        return f"{self.name} {self.model}"
+
+    async def sample(self, request: Request, n: int) -> list[Completion]:
+        started = time.perf_counter()
+        self.requests.append(request)
+        if self._latency_s:
+            await asyncio.sleep(self._latency_s)
+        if self._faults:
+            raise self._faults.pop(0)
+        first = request.sampling.seed or 0
+        lines = [self._line(request, first + position) for position in range(n)]
+        seconds = time.perf_counter() - started
+        return [self._completion(request, line, seconds) for line in lines]
+
+    def _line(self, request: Request, seed: int) -> Line:
+        if isinstance(self._lines, Callable):
+            return self._lines(request, seed)
+        lines = self._lines
+        if isinstance(lines, Mapping):
+            lines = self._lines_for(_question(request), lines)
+        if isinstance(lines, str | Exception | Completion | Mapping):
+            return lines
+        digest = hashlib.sha256(f"{[dict(message) for message in request.messages]}|{seed}".encode()).digest()
+        return lines[int.from_bytes(digest[:8], "big") % len(lines)]
+
+    def _lines_for(self, question: str, lines: Mapping[str, Any]) -> Any:
+        if question in lines:
+            return lines[question]
+        for part, answers in lines.items():
+            if part in question:
+                return answers
+        raise KeyError(f"the script has no line for {question!r}; it has lines for {sorted(lines)}")
+
+    def _completion(self, request: Request, line: Line, seconds: float) -> Completion:
+        if isinstance(line, Exception):
+            raise line
+        if isinstance(line, Completion):
+            return line
+        message = {"role": "assistant", "content": line} if isinstance(line, str) else dict(line)
+        prompt = sum(len(content_text(said.get("content")).split()) for said in request.messages)
+        return Completion(
+            message=message,
+            model=self.model,
+            stop_reason="tool_calls" if message.get("tool_calls") else self._stop_reason,
+            usage=Usage(prompt=prompt, completion=len(content_text(message.get("content")).split())),
+            seconds=seconds,
+        )
+
+
+def _question(request: Request) -> str:
+    for message in reversed(request.messages):
+        if message.get("role") == "user":
+            return content_text(message.get("content"))
+    return ""

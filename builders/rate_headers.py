@@ -1,0 +1,98 @@
+"""What the headers of an answer tell about rates, for the services that tell it.
+
+OpenAI      x-ratelimit-{limit,remaining,reset}-{requests,tokens}; reset is a duration ("6m0s", "20ms")
+Anthropic   anthropic-ratelimit-{requests,input-tokens,output-tokens}-{limit,remaining,reset}; reset is a time
+both        retry-after in seconds or as an HTTP date; OpenAI also retry-after-ms
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+WINDOWS_S = (1.0, 60.0, 3600.0, 86400.0)
+_PART = re.compile(r"([\d.]+)(ms|us|µs|s|m|h|d)")
+_UNIT_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """``limit`` of something in each ``window_s`` seconds; ``remaining`` of it are left until ``reset_s`` from now."""
+
+    of: Literal["requests", "input", "output"]
+    limit: float
+    window_s: float = 60.0
+    remaining: float | None = None
+    reset_s: float | None = None
+
+
+def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
+    """What ``headers`` (names in lower case, or a case-insensitive mapping) tell; nothing when they tell nothing."""
+    for of, openai, anthropic in (
+        ("requests", "requests", "requests"),
+        ("input", "tokens", "input-tokens"),
+        ("output", None, "output-tokens"),
+    ):
+        names = [f"anthropic-ratelimit-{anthropic}-{{}}"] + ([f"x-ratelimit-{{}}-{openai}"] if openai else [])
+        for name in names:
+            limit = _number(headers.get(name.format("limit")))
+            if limit:
+                remaining = _number(headers.get(name.format("remaining")))
+                reset_s = _duration(headers.get(name.format("reset")))
+                window_s = _window(limit, remaining, reset_s) if openai and name.startswith("x-") else 60.0
+                yield Allowance(of, limit, window_s, remaining, reset_s)  # type: ignore[arg-type]
+                break
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait as the service says, or None."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    text = headers.get("retry-after")
+    if not text:
+        return None
+    seconds = _number(text)
+    if seconds is not None:
+        return max(0.0, seconds)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None
+
+
+def _window(limit: float, remaining: float | None, reset_s: float | None) -> float:
+    """The period that ``limit`` is for: OpenAI's ``reset`` is the time until the bucket is full again."""
+    if not reset_s or remaining is None or not 0 <= remaining < limit:
+        return 60.0
+    guess = reset_s * limit / (limit - remaining)
+    return min(WINDOWS_S, key=lambda window: abs(window - guess) / min(window, guess))
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text) if text else None
+    except ValueError:
+        return None
+    return number if number is not None and number == number and abs(number) != float("inf") else None
+
+
+def _duration(text: str | None) -> float | None:
+    """Seconds of "6m0s", "20ms", "12", or of the time from now until an RFC 3339 time."""
+    if not text:
+        return None
+    seconds = _number(text)
+    if seconds is not None:
+        return seconds
+    parts = _PART.findall(text)
+    if parts and "".join(number + unit for number, unit in parts) == text:
+        return sum(float(number) * _UNIT_S[unit] for number, unit in parts)
+    try:
+        return max(0.0, datetime.fromisoformat(text).timestamp() - time.time())
+    except ValueError:
+        return None

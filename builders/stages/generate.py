@@ -1,0 +1,234 @@
+"""Generate: the candidates of each query."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from builders.cost import Plan, added
+from builders.errors import ConfigError
+from builders.protocols import Archive, Sampler, Tools
+from builders.providers.sampling import seed_of
+from builders.records import Candidate, Message, Persona, Query, Request, Sampling, content_text
+from builders.rollout import RolloutLimits, rollout
+from builders.schema import candidate_to_row, features, query_from_row
+from builders.stages.prompt_variants import chosen
+
+Policy = Literal["keep", "retry", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What becomes of an answer that was cut off, refused by the service's filter, or is empty.
+
+    ``keep`` leaves it as it is (its ``stop_reason`` tells); ``retry`` draws once more, with twice the tokens when it
+    was cut off and as a further attempt otherwise; ``drop`` puts an error in its place. What was done is kept in
+    ``Candidate.detail["policy"]``; nothing is repeated more than once.
+    """
+
+    truncated: Policy = "keep"
+    filtered: Policy = "keep"
+    empty: Policy = "keep"
+
+
+class Generate:
+    """Adds ``candidates``: ``n`` samples a query, numbered from 0, and with ``greedy`` one more at temperature 0.
+
+    The persona and the prompt variant stand in the system prompt of the request, never in the stored prompt.
+    A candidate that could not be drawn holds its error. Raises what stops the run.
+    """
+
+    name = "generate"
+
+    def __init__(
+        self,
+        *,
+        sampler: Sampler | Archive,
+        n: int = 4,
+        sampling: Sampling = Sampling(),
+        persona: Persona | None = None,
+        system_prompt: str = "",
+        variants: Sequence[str] = (),
+        own_variants: Mapping[str, str] | None = None,
+        greedy: bool = False,
+        tools: Tools | None = None,
+        rollout_limits: RolloutLimits = RolloutLimits(),
+        policies: Policies = Policies(),
+        schema: Mapping[str, Any] | None = None,
+    ) -> None:
+        if n < 1:
+            raise ConfigError(f"n is {n}; expected at least 1")
+        self.sampler = sampler
+        self.n = n
+        self.sampling = sampling
+        self.persona = persona
+        self.system_prompt = system_prompt
+        self.variants = list(chosen(variants, own_variants or {}).items())
+        self.greedy = greedy
+        self.tools = tools
+        self.rollout_limits = rollout_limits
+        self.policies = policies
+        self.schema = schema
+        _refuse_identical_samples(n, sampling, len(self.variants))
+
+    @property
+    def adds(self) -> Mapping[str, Any]:
+        return features()["candidates"]
+
+    @property
+    def plan(self) -> Plan:
+        """How many requests the candidates of one query take, for the estimate."""
+        count = self.n + self.greedy
+        if not isinstance(self.sampler, Sampler):
+            return Plan(self.sampler.model, count, 0, free=True)
+        most = getattr(self.sampler, "max_n", 1)
+        each = [len(range(position, self.n, len(self.variants))) for position in range(len(self.variants))]
+        requests = sum(-(-samples // most) for samples in each) + self.greedy
+        free, batch = getattr(self.sampler, "free", False), getattr(self.sampler, "batch", False)
+        return Plan(self.sampler.model, count, requests, self.sampling.max_tokens, free, batch)
+
+    def request_for(self, query: Query, variant: str = "") -> Request:
+        """The request for ``query`` as it is sent, in the words of one prompt variant."""
+        before = "\n\n".join(text for text in (self.persona.text if self.persona else "", self.system_prompt) if text)
+        return Request(
+            messages=with_system_text(query.messages, before, dict(self.variants).get(variant, "")),
+            tools=query.tools,
+            sampling=self.sampling,
+            schema=self.schema,
+        )
+
+    async def __call__(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        query = query_from_row(row)
+        if isinstance(self.sampler, Sampler):
+            candidates = await self.draw(query, range(self.n + self.greedy))
+        else:
+            candidates = self.sampler.answers_for(query)[: self.n]
+        return {"candidates": [candidate_to_row(candidate) for candidate in candidates]}
+
+    async def draw(self, query: Query, indices: Sequence[int], attempt: int = 0) -> list[Candidate]:
+        """The candidates numbered ``indices``; number ``n`` is the greedy one."""
+        width = len(self.variants)
+        asks = []
+        for position, (variant, _) in enumerate(self.variants):
+            numbers = [index for index in indices if index < self.n and index % width == position]
+            if numbers:
+                asks.append(self._samples(query, variant, numbers, attempt))
+        if self.greedy and self.n in indices:
+            asks.append(self._greedy(query, attempt))
+        drawn = await together(asks)
+        return sorted((candidate for part in drawn for candidate in part), key=lambda candidate: candidate.index)
+
+    async def _samples(self, query: Query, variant: str, numbers: Sequence[int], attempt: int) -> list[Candidate]:
+        """Candidates of one variant. Within its request the samples are numbered densely, so that one call asks all."""
+        width = len(self.variants)
+        request = self.request_for(query, variant)
+        drawn = await self._roll(request, [number // width for number in numbers], attempt)
+        return [
+            replace(candidate, index=number, variant=variant) for number, candidate in zip(numbers, drawn, strict=True)
+        ]
+
+    async def _greedy(self, query: Query, attempt: int) -> list[Candidate]:
+        request = self.request_for(query, self.variants[0][0])
+        request = replace(request, sampling=replace(request.sampling, temperature=0.0, top_p=None))
+        (candidate,) = await self._roll(request, [0], attempt)
+        return [replace(candidate, index=self.n, arm="greedy")]
+
+    async def _roll(self, request: Request, indices: Sequence[int], attempt: int) -> list[Candidate]:
+        drawn = await self._priced(request, indices, attempt)
+        return await together([self._by_policy(request, candidate) for candidate in drawn])
+
+    async def _priced(self, request: Request, indices: Sequence[int], attempt: int) -> list[Candidate]:
+        assert isinstance(self.sampler, Sampler)
+        drawn = await rollout(
+            self.sampler,
+            request,
+            self.tools,
+            indices,
+            attempt=attempt,
+            limits=self.rollout_limits,
+            seed=request.sampling.seed or 0,
+        )
+        cost_of = getattr(self.sampler, "cost_of", lambda usage, answers: None)
+        return [
+            replace(
+                candidate,
+                seed=seed_of(request.sampling, candidate.index, attempt),
+                cost_usd=cost_of(candidate.usage, candidate.detail.get("turns", 1)) if candidate.messages else None,
+            )
+            for candidate in drawn
+        ]
+
+    async def _by_policy(self, request: Request, candidate: Candidate) -> Candidate:
+        """``candidate``, or what the policy for its flaw puts in its place."""
+        flaw = flaw_of(candidate)
+        policy: Policy = getattr(self.policies, flaw) if flaw else "keep"
+        if policy == "keep":
+            return candidate
+        told = {**candidate.detail, "policy": {"flaw": flaw, "did": policy}}
+        if policy == "drop":
+            return replace(candidate, detail=told, error=f"dropped: the answer is {flaw} (policies.{flaw}=drop)")
+        attempt = candidate.attempt
+        if flaw == "truncated":
+            if request.sampling.max_tokens is None:
+                return candidate  # the model's own limit: more cannot be asked for
+            more = 2 * request.sampling.max_tokens
+            request = replace(request, sampling=replace(request.sampling, max_tokens=more))
+        else:
+            attempt = -1 - candidate.attempt  # attempts below zero are second tries by policy
+        (again,) = await self._priced(request, [candidate.index], attempt)
+        told = {**again.detail, "policy": {"flaw": flaw, "did": policy, "still": flaw_of(again)}}
+        return replace(
+            again,
+            attempt=candidate.attempt,
+            detail=told,
+            usage=added(candidate.usage, again.usage),
+            seconds=candidate.seconds + again.seconds,
+            cost_usd=_sum(candidate.cost_usd, again.cost_usd),
+        )
+
+
+def flaw_of(candidate: Candidate) -> str:
+    """``truncated``, ``filtered``, ``empty``, or "" for an answer that is none of them."""
+    if candidate.error:
+        return ""
+    if candidate.stop_reason == "length":
+        return "truncated"
+    if candidate.stop_reason in ("content_filter", "refusal"):
+        return "filtered"
+    return "" if candidate.text.strip() or candidate.tool_calls else "empty"
+
+
+def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
+    """``messages`` with a system prompt that begins with ``before`` and ends with ``after``, its own text between."""
+    own, rest = "", tuple(messages)
+    if rest and rest[0].get("role") in ("system", "developer"):
+        own, rest = content_text(rest[0].get("content")), rest[1:]
+    text = "\n\n".join(part for part in (before, own, after) if part)
+    return ({"role": "system", "content": text}, *rest) if text else rest
+
+
+async def together(asks: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """The results of ``asks``, in order; the first error calls off the others."""
+    if len(asks) == 1:
+        return [await asks[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(ask) for ask in asks]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def _refuse_identical_samples(n: int, sampling: Sampling, variants: int) -> None:
+    if sampling.temperature == 0 and n > variants:
+        raise ConfigError(
+            f"sampling.temperature is 0 and n is {n}: the candidates would be identical, and a pair needs two that "
+            "differ. Set sampling.temperature=1.0, or n=1, or keep the temperature for one candidate with "
+            "stages.generate.greedy=true."
+        )
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None and other is None else (one or 0.0) + (other or 0.0)
