@@ -1,0 +1,66 @@
+"""The verifier as the pipeline calls it: outcomes, details, and no reference."""
+
+import asyncio
+
+import pytest
+
+from builders.records import Candidate, Query, Reference
+from verifiers.math_verifier import MathVerifier
+
+
+def verify(reference: Reference, text: str, **settings):
+    query = Query("q", "math", ({"role": "user", "content": "What is it?"},), reference=reference)
+    candidate = Candidate(0, ({"role": "assistant", "content": text},))
+    return asyncio.run(MathVerifier(**settings).verify(query, candidate))
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "outcome"),
+    [
+        ("72", "#### 72", "pass"),
+        ("72", "The answer is 71.", "fail"),
+        (r"\frac{1}{2}", r"So \boxed{0.5}.", "pass"),
+        ("7", r"\boxed{9^{9^{9}}}", "abstain"),
+        ("7", "", "abstain"),
+    ],
+)
+def test_outcome(answer, text, outcome):
+    assert verify(Reference(answer=answer), text).outcome == outcome
+
+
+def test_without_a_reference_it_abstains():
+    assert verify(Reference(), r"\boxed{4}").outcome == "abstain"
+
+
+def test_any_accepted_answer_passes():
+    reference = Reference(answer="5", answers=("6", "7"))
+    assert verify(reference, r"\boxed{7}").outcome == "pass"
+    assert verify(reference, r"\boxed{8}").outcome == "fail"
+
+
+def test_the_verdict_tells_how_it_came_about():
+    verdict = verify(Reference(answer="0.5"), r"\boxed{\frac{1}{2}}", rounding="strict")
+    assert verdict.detail["extraction"] == "boxed"
+    assert verdict.detail["rounding"] == "strict"
+    assert verdict.detail["method"]
+    assert verdict.verifier == "math"
+    assert "equals" in verdict.explanation
+
+
+def test_the_last_box_of_the_visible_text_counts():
+    text = r"<think>maybe \boxed{3}</think> It is \boxed{4}, or rather \boxed{5}."
+    assert verify(Reference(answer="5"), text).outcome == "pass"
+    assert verify(Reference(answer="3"), text).outcome == "fail"
+
+
+@pytest.mark.parametrize(("policy", "outcome"), [("pass", "pass"), ("abstain", "abstain"), ("fail", "fail")])
+def test_a_missing_unit_follows_the_policy(policy, outcome):
+    verdict = verify(Reference(answer="5 cm"), r"\boxed{5}", missing_unit=policy)
+    assert verdict.outcome == outcome
+    assert verdict.confidence <= 0.6
+
+
+@pytest.mark.parametrize("settings", [{"rounding": "loose"}, {"missing_unit": "ignore"}])
+def test_a_wrong_setting_is_named(settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        MathVerifier(**settings)

@@ -1,0 +1,431 @@
+"""Evaluates a tree: exactly where rational numbers suffice, else in double precision or to 50 digits.
+
+Every step is costed before it is done. A power, factorial or binomial whose result would not fit ``MAX_BITS`` raises
+``Intractable`` before anything is computed, so a hostile expression costs microseconds. ``2^{1000000} mod 7`` is
+modular arithmetic and costs nothing either.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, walk
+
+MAX_BITS = 20_000
+MAX_NODES = 2_000
+Value = Any  # int | Fraction | float | complex, or an mpmath number
+
+
+class Intractable(ArithmeticError):
+    """The value cannot be had within bounds."""
+
+
+class Undefined(ArithmeticError):
+    """The expression has no value: a division by zero, a free symbol, a head that is no function."""
+
+
+def evaluate(node: Node, point: Mapping[str, Value] | None = None, field: Field | None = None) -> Value:
+    """The value of ``node`` with ``point`` for its free symbols. Raises ``Intractable`` and ``Undefined``."""
+    field = field or DOUBLES
+    try:
+        return _evaluate(node, point or {}, field)
+    except (OverflowError, RecursionError, MemoryError):
+        raise Intractable("the value is out of bounds") from None
+    except ZeroDivisionError:
+        raise Undefined("division by zero") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise Undefined(str(error)) from None
+
+
+def exact(node: Node) -> Fraction | int | None:
+    """The rational value of ``node``, or None when it has none that can be had exactly within bounds."""
+    if isinstance(node, Number):
+        return node.value
+    try:
+        value = evaluate(node)
+    except ArithmeticError:
+        return None
+    return value if isinstance(value, int | Fraction) else None
+
+
+def is_constant(node: Node) -> bool:
+    """Whether the tree holds no free symbol; pi, e and i are constants."""
+    return all(part.name in CONSTANTS for part in walk(node) if isinstance(part, Symbol))
+
+
+def small(node: Node) -> bool:
+    """Whether the tree is within ``MAX_NODES``."""
+    return all(count < MAX_NODES for count, _ in enumerate(walk(node)))
+
+
+class Field:
+    """Where inexact values live: the functions over them, and how an exact number enters."""
+
+    def __init__(
+        self, functions: Mapping[str, Callable[..., Value]], constants: Mapping[str, Value], enter: Callable
+    ) -> None:
+        self.functions = functions
+        self.constants = constants
+        self.enter = enter
+
+
+def _evaluate(node: Node, point: Mapping[str, Value], field: Field) -> Value:
+    if isinstance(node, Number):
+        return node.value
+    if isinstance(node, Symbol):
+        if node.name in point:
+            return point[node.name]
+        if node.name in field.constants:
+            return field.constants[node.name]
+        raise Undefined(f"{node.name} has no value")
+    if not isinstance(node, Apply):
+        raise Undefined("text has no value")
+    special = _SPECIAL.get(node.head)
+    if special is not None:
+        return special(node, point, field)
+    values = [_evaluate(part, point, field) for part in node.args]
+    operation = _OPERATIONS.get(node.head)
+    if operation is not None:
+        return operation(values, field)
+    function = field.functions.get(node.head)
+    if function is None:
+        raise Undefined(f"{node.head} is no function of numbers")
+    return function(*[field.enter(value) for value in values])
+
+
+def _is_exact(*values: Value) -> bool:
+    return all(isinstance(value, int | Fraction) for value in values)
+
+
+def _enter_all(values: list[Value], field: Field) -> list[Value]:
+    return values if _is_exact(*values) else [field.enter(value) for value in values]
+
+
+def _sum(values: list[Value], field: Field) -> Value:
+    values = _enter_all(values, field)
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    return _plain(total)
+
+
+def _product(values: list[Value], field: Field) -> Value:
+    values = _enter_all(values, field)
+    if _is_exact(*values) and sum(_bits(value) for value in values) > MAX_BITS:
+        raise Intractable("a product of too many digits")
+    total = values[0]
+    for value in values[1:]:
+        total = total * value
+    return _plain(total)
+
+
+def _quotient(values: list[Value], field: Field) -> Value:
+    top, bottom = _enter_all(values, field)
+    if bottom == 0:
+        raise Undefined("division by zero")
+    return _plain(Fraction(top) / bottom) if _is_exact(top, bottom) else top / bottom
+
+
+def _power(values: list[Value], field: Field) -> Value:
+    base, exponent = values
+    if _is_exact(base, exponent):
+        if exponent == int(exponent):
+            return _integer_power(base, int(exponent))
+        root = _exact_root(base, Fraction(exponent))
+        if root is not None:
+            return root
+    base, exponent = field.enter(base), field.enter(exponent)
+    if base == 0:
+        if _real_part(exponent) > 0:
+            return 0
+        raise Undefined("zero to a power that is not positive")
+    return field.functions["power"](base, exponent)
+
+
+def _integer_power(base: int | Fraction, exponent: int) -> int | Fraction:
+    if base == 0 and exponent < 0:
+        raise Undefined("zero to a negative power")
+    if base in (0, 1, -1):
+        return 1 if exponent == 0 else base if base != -1 or exponent % 2 else 1
+    if _bits(base) * abs(exponent) > MAX_BITS:
+        raise Intractable(f"a power of about {_bits(base) * abs(exponent):.2g} bits")
+    return _plain(Fraction(base) ** exponent)
+
+
+def _exact_root(base: int | Fraction, exponent: Fraction) -> int | Fraction | None:
+    """``8^{2/3} = 4``: only when the base is a perfect power. A negative base has its principal root elsewhere."""
+    base = Fraction(base)
+    degree = exponent.denominator
+    if base < 0 or degree > 64 or _bits(base) > 2_000:
+        return None
+    top, bottom = _integer_root(base.numerator, degree), _integer_root(base.denominator, degree)
+    if top is None or bottom is None:
+        return None
+    return _integer_power(Fraction(top, bottom), exponent.numerator)
+
+
+def _integer_root(value: int, degree: int) -> int | None:
+    if degree == 2:
+        root = math.isqrt(value)
+        return root if root * root == value else None
+    if value.bit_length() > 1000:
+        return None
+    guess = round(value ** (1 / degree)) if value < 1 << 1000 else 0
+    for root in (guess - 1, guess, guess + 1):
+        if root >= 0 and root**degree == value:
+            return root
+    return None
+
+
+def _sqrt(values: list[Value], field: Field) -> Value:
+    value = values[0]
+    if _is_exact(value) and value >= 0:
+        root = _exact_root(value, Fraction(1, 2))
+        if root is not None:
+            return root
+    return field.functions["sqrt"](field.enter(value))
+
+
+def _root(values: list[Value], field: Field) -> Value:
+    """The real root where there is one: the cube root of -8 is -2."""
+    value, degree = values
+    if not _is_exact(degree) or degree != int(degree) or degree == 0:
+        return _power([value, 1 / field.enter(degree)], field)
+    if _is_real(value) and _real_part(value) < 0 and int(degree) % 2:
+        return -_power([-value, Fraction(1, int(degree))], field)
+    return _power([value, Fraction(1, int(degree))], field)
+
+
+def _factorial(values: list[Value], field: Field) -> Value:
+    n = values[0]
+    if not _is_exact(n) or n != int(n) or n < 0:
+        raise Undefined("the factorial of what is no natural number")
+    n = int(n)
+    if n > 1_500:
+        raise Intractable(f"the factorial of {n if n < 10**20 else 'a huge number'}")
+    return math.factorial(n)
+
+
+def _binomial(values: list[Value], field: Field) -> Value:
+    n, k = values
+    if not _is_exact(n, k) or n != int(n) or k != int(k):
+        raise Undefined("binomial of what are no integers")
+    n, k = int(n), int(k)
+    if n < 0 or k < 0 or k > n:
+        return 0
+    k = min(k, n - k)
+    if k * n.bit_length() > MAX_BITS:
+        raise Intractable("a binomial coefficient of too many digits")
+    return math.comb(n, k)
+
+
+def _absolute(values: list[Value], field: Field) -> Value:
+    return abs(values[0]) if _is_exact(*values) else abs(field.enter(values[0]))
+
+
+def _floor(values: list[Value], field: Field) -> Value:
+    return math.floor(_ordered(values[0]))
+
+
+def _ceil(values: list[Value], field: Field) -> Value:
+    return math.ceil(_ordered(values[0]))
+
+
+def _ordered(value: Value) -> Value:
+    """``value`` as a real number. Raises ``Undefined`` for what has an imaginary part."""
+    if not _is_real(value):
+        raise Undefined("no order among complex numbers")
+    return value if _is_exact(value) else _real_part(value)
+
+
+def _integers(values: list[Value]) -> list[int]:
+    if not all(_is_exact(value) and value == int(value) for value in values):
+        raise Undefined("expected integers")
+    return [int(value) for value in values]
+
+
+def _mod(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
+    modulus = _evaluate(node.args[1], point, field)
+    if not _is_exact(modulus) or modulus != int(modulus) or modulus == 0:
+        raise Undefined("the modulus is no integer")
+    return _residue(node.args[0], int(modulus), point, field)
+
+
+def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field) -> int:
+    """The value of ``node`` modulo ``modulus`` without ever writing the value out."""
+    if isinstance(node, Apply) and node.head in ("+", "*", "neg"):
+        parts = [_residue(part, modulus, point, field) for part in node.args]
+        total = sum(parts) if node.head == "+" else math.prod(parts) if node.head == "*" else -parts[0]
+        return total % modulus
+    if isinstance(node, Apply) and node.head == "^":
+        exponent = _evaluate(node.args[1], point, field)
+        if isinstance(exponent, int) and (exponent >= 0 or node.args[0] != Number(0)):
+            return pow(_residue(node.args[0], modulus, point, field), exponent, modulus)
+    value = _evaluate(node, point, field)
+    if isinstance(value, Fraction) or not _is_exact(value):
+        raise Undefined("a residue of what is no integer")
+    return value % modulus
+
+
+def _degrees(values: list[Value], field: Field) -> Value:
+    return field.enter(values[0]) * field.constants["pi"] / 180
+
+
+def _logarithm(values: list[Value], field: Field) -> Value:
+    if _is_exact(*values) and len(values) == 2:
+        whole = _exact_logarithm(values[0], values[1])
+        if whole is not None:
+            return whole
+    entered = [field.enter(value) for value in values]
+    if any(value == 0 for value in entered):
+        raise Undefined("the logarithm of zero")
+    result = field.functions["ln"](entered[0])
+    return result / field.functions["ln"](entered[1]) if len(entered) == 2 else result
+
+
+def _exact_logarithm(value: int | Fraction, base: int | Fraction) -> int | None:
+    if value <= 0 or base <= 0 or base == 1:
+        return None
+    guess = round(math.log(value) / math.log(base)) if _bits(value) < 900 and _bits(base) < 900 else 0
+    if _bits(base) * abs(guess) <= 2_000 and Fraction(base) ** guess == value:
+        return guess
+    return None
+
+
+def _call(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
+    """An unknown function: a fixed pseudo-random smooth value, so that f(x) differs from f(y) and from g(x)."""
+    name = node.args[0].name if isinstance(node.args[0], Symbol) else "f"
+    if name not in point:
+        raise Undefined(f"{name} is an unknown function")
+    inside = node.args[1]
+    arguments = inside.args if isinstance(inside, Apply) and inside.head == "()" else (inside,)
+    seed = point[name]
+    total: Value = Fraction(0)
+    for rank, argument in enumerate(arguments):
+        value = _evaluate(argument, point, field)
+        total = total + (
+            value * value * seed + value * (rank + 2) + seed if _is_exact(value) else field.enter(value) * (rank + 2)
+        )
+    return total + seed
+
+
+def _bits(value: int | Fraction) -> int:
+    if isinstance(value, int):
+        return max(1, value.bit_length())
+    return max(1, value.numerator.bit_length(), value.denominator.bit_length())
+
+
+def _plain(value: Value) -> Value:
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def _real_part(value: Value) -> Any:
+    return value if _is_exact(value) or isinstance(value, float) else value.real
+
+
+def _is_real(value: Value) -> bool:
+    if _is_exact(value) or isinstance(value, float):
+        return True
+    return abs(value.imag) <= 1e-12 * max(1, abs(value.real))
+
+
+def _extreme(choose: Callable) -> Callable[[list[Value], Field], Value]:
+    return lambda values, field: choose([_ordered(value) for value in values])
+
+
+_OPERATIONS: dict[str, Callable[[list[Value], Field], Value]] = {
+    "+": _sum,
+    "*": _product,
+    "/": _quotient,
+    "^": _power,
+    "neg": lambda values, field: -values[0],
+    "percent": lambda values, field: _quotient([values[0], 100], field),
+    "money": lambda values, field: values[0],
+    "ratio": lambda values, field: _quotient(values, field),
+    "sqrt": _sqrt,
+    "root": _root,
+    "abs": _absolute,
+    "floor": _floor,
+    "ceil": _ceil,
+    "!": _factorial,
+    "factorial": _factorial,
+    "binomial": _binomial,
+    "gcd": lambda values, field: math.gcd(*_integers(values)),
+    "lcm": lambda values, field: math.lcm(*_integers(values)),
+    "max": _extreme(max),
+    "min": _extreme(min),
+    "deg": _degrees,
+    "log": _logarithm,
+    "ln": lambda values, field: _logarithm(values[:1], field),
+    "lg": lambda values, field: _logarithm([values[0], 10], field),
+    "re": lambda values, field: field.enter(values[0]).real,
+    "im": lambda values, field: field.enter(values[0]).imag,
+    "conjugate": lambda values, field: field.enter(values[0]).conjugate(),
+}
+_SPECIAL = {"mod": _mod, "call": _call}
+
+
+def _double(value: Value) -> float | complex:
+    return float(value) if isinstance(value, int | Fraction) else value
+
+
+def _real_or_complex(real: Callable, full: Callable, domain: Callable[[float], bool]) -> Callable:
+    return lambda x: real(x) if isinstance(x, float) and domain(x) else full(x)
+
+
+def _double_power(base: float | complex, exponent: float | complex) -> float | complex:
+    return base**exponent  # a negative float to a fraction gives the complex principal value
+
+
+_ANY: Callable[[float], bool] = lambda x: True  # noqa: E731
+_UNIT: Callable[[float], bool] = lambda x: -1 <= x <= 1  # noqa: E731
+_DOUBLE_FUNCTIONS: dict[str, Callable] = {
+    "power": _double_power,
+    "sqrt": _real_or_complex(math.sqrt, cmath.sqrt, lambda x: x >= 0),
+    "ln": _real_or_complex(math.log, cmath.log, lambda x: x > 0),
+    "sin": _real_or_complex(math.sin, cmath.sin, _ANY),
+    "cos": _real_or_complex(math.cos, cmath.cos, _ANY),
+    "tan": _real_or_complex(math.tan, cmath.tan, _ANY),
+    "cot": lambda x: 1 / _DOUBLE_FUNCTIONS["tan"](x),
+    "sec": lambda x: 1 / _DOUBLE_FUNCTIONS["cos"](x),
+    "csc": lambda x: 1 / _DOUBLE_FUNCTIONS["sin"](x),
+    "arcsin": _real_or_complex(math.asin, cmath.asin, _UNIT),
+    "arccos": _real_or_complex(math.acos, cmath.acos, _UNIT),
+    "arctan": _real_or_complex(math.atan, cmath.atan, _ANY),
+    "arccot": lambda x: math.pi / 2 - _DOUBLE_FUNCTIONS["arctan"](x),
+    "sinh": cmath.sinh,
+    "cosh": cmath.cosh,
+    "tanh": cmath.tanh,
+    "coth": lambda x: 1 / cmath.tanh(x),
+    "arg": lambda x: cmath.phase(x),
+    "sgn": lambda x: math.copysign(1.0, x) if x else 0.0,
+}
+CONSTANTS: dict[str, Value] = {"pi": math.pi, "e": math.e, "i": 1j, "infty": math.inf}
+DOUBLES = Field(_DOUBLE_FUNCTIONS, CONSTANTS, _double)
+
+
+@lru_cache(maxsize=1)
+def digits(count: int = 50) -> Field:
+    """Values of ``count`` decimal digits, for telling e^{pi sqrt 163} from the integer beside it."""
+    from mpmath import MPContext
+
+    mp = MPContext()
+    mp.dps = count
+
+    def enter(value: Value) -> Value:
+        if isinstance(value, Fraction):
+            return mp.mpf(value.numerator) / value.denominator
+        return mp.convert(value)
+
+    functions = {
+        "power": mp.power, "sqrt": mp.sqrt, "ln": mp.ln, "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "cot": mp.cot,
+        "sec": mp.sec, "csc": mp.csc, "arcsin": mp.asin, "arccos": mp.acos, "arctan": mp.atan,
+        "arccot": lambda x: mp.pi / 2 - mp.atan(x), "sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh, "coth": mp.coth,
+        "arg": mp.arg, "sgn": mp.sign,
+    }  # fmt: skip
+    return Field(functions, {"pi": +mp.pi, "e": +mp.e, "i": mp.mpc(0, 1), "infty": mp.inf}, enter)

@@ -1,0 +1,61 @@
+"""Multiple choice: the letters of options, and what the options say."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_LETTER = re.compile(
+    r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*[\[(]?\s*([A-Ja-j])\s*[\])]?\s*\}*\s*[.):]?\s*$"
+)
+_LEADING = re.compile(
+    r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*(?:option|choice|answer|alternative)?\s*(?:is\s+)?"
+    r"(?:\(\s*([A-Ja-j])\s*\)|([A-Ja-j])\s*[).:](?!\d)|([A-J])(?=\s*(?:$|\\|\}|[-–]\s)))",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(
+    r"(?:\boption|\bchoice|\banswer(?: is)?|\balternative)\s*:?\s*\(?\s*([A-J])\s*\)?(?=[\s.,;:})]|$)"
+)
+_BRACKETED = re.compile(r"\(\s*([A-J])\s*\)")
+_OPTION = re.compile(r"(?:\\text(?:bf)?\s*\{\s*)?\(\s*([A-Ha-h])\s*\)\s*\}?\s*(?:\\ |~)?")
+
+
+def letter(text: str) -> str | None:
+    """The letter that the whole text is: ``C``, ``(c)``, ``\\text{(C)}``, ``E.``; upper case."""
+    match = _LETTER.match(text)
+    return match[1].upper() if match else None
+
+
+def is_reference(text: str) -> bool:
+    """Whether a reference is a choice by its form alone: a letter in brackets. A bare ``C`` may be a variable."""
+    return letter(text) is not None and "(" in text
+
+
+def chosen(text: str) -> str | None:
+    """The letter that an answer chooses, with or without the text of the option."""
+    whole = letter(text)
+    if whole:
+        return whole
+    match = _LEADING.match(text)
+    if match:
+        return next(group for group in match.groups() if group).upper()
+    for pattern in (_TRAILING, _BRACKETED):
+        letters = {found.upper() for found in pattern.findall(text)}
+        if len(letters) == 1:
+            return letters.pop()
+    return None
+
+
+@lru_cache(maxsize=1024)
+def options(problem: str) -> tuple[str, ...]:
+    """The options that a problem lists as (A) … (B) … in order; empty when it lists none."""
+    marks = [match for match in _OPTION.finditer(problem)]
+    wanted, found = "A", []
+    for match in marks:
+        if match[1].upper() == wanted:
+            found.append(match)
+            wanted = chr(ord(wanted) + 1)
+    if len(found) < 2:
+        return ()
+    ends = [match.start() for match in found[1:]] + [len(problem)]
+    return tuple(problem[match.end() : end].strip(" \n\t,;.\\$&") for match, end in zip(found, ends, strict=True))

@@ -1,0 +1,255 @@
+"""Finds what a model meant as its final answer.
+
+The ways are tried from the most explicit to the least: a structured answer, a box, "the answer is", a final line. A
+number of the reasoning is taken only when nothing of these is there, and then it says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from verifiers.math_verifier.groups import group
+
+MAX_LENGTH = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The final answer as text. ``method`` names where it stood; ``others`` are boxes beside the last one."""
+
+    text: str
+    method: str
+    others: tuple[str, ...] = ()
+
+
+_THOUGHT = re.compile(r"<(think|thinking|reasoning|scratchpad)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_TURN = re.compile(
+    r"<\|im_end\|>|<\|eot_id\|>|<\|endoftext\|>|<\|end\|>|<\|im_start\|>|</s>|<\|end_of_text\|>|\[/INST\]"
+)
+_NEXT_PROBLEM = re.compile(
+    r"\n\s*(?:#+\s*)?(?:\*\*)?(?:New |Next |Follow-?up |Another )?(?:Question|Problem|Exercise|Instruction|Q|Input|User|Human)(?:\s*\d+)?(?:\*\*)?\s*:",
+    re.IGNORECASE,
+)
+_JSON_KEY = re.compile(r'["\'](?:final[_ ]?answer|answer|Answer|ANSWER|final)["\']\s*:\s*')
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
+_PHRASE = re.compile(
+    r"(?:\bfinal\s+answer\b|\banswer\b|\bANSWER\b)(?:\s+(?:to|of|for)\s+(?:the|this|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
+    r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should be)\s*(?:\*\*)?\s*(?::|that\b)?\s*",
+    re.IGNORECASE,
+)
+_HASHES = re.compile(r"^\s*####\s*(.+)$", re.MULTILINE)
+_LETTER_LINE = re.compile(r"^\s*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
+_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
+_DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
+_SENTENCE_END = re.compile(
+    r"(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
+)
+_ESCAPES = {"n": "\n", "t": " ", "r": " ", "b": "", '"': '"', "'": "'", "/": "/", "f": ""}
+
+
+def final_answer(text: str) -> Answer:
+    """The final answer in a model's ``text``; ``Answer("", "none")`` when there is none. Linear in the text."""
+    text = visible(text[-MAX_LENGTH:])
+    for finder in (_structured, _boxed, _hashed, _announced, _labelled, _closing):
+        answer = finder(text)
+        if answer is not None:
+            return answer
+    return Answer("", "none")
+
+
+def visible(text: str) -> str:
+    """Without thinking, without what follows the end of the turn, and without a next problem that the model made up."""
+    if "<" in text:
+        text = _THOUGHT.sub(" ", text)
+        closing = max(text.rfind("</think>"), text.rfind("</thinking>"))
+        if closing >= 0:
+            text = text[text.index(">", closing) + 1 :]
+        opening = re.search(r"<(?:think|thinking)>", text)
+        if opening:
+            text = text[: opening.start()]
+        turn = _TURN.search(text, 1)
+        if turn and text[: turn.start()].strip():
+            text = text[: turn.start()]
+    for following in _NEXT_PROBLEM.finditer(text):
+        if _answers_before(text, following.start()):
+            return text[: following.start()]
+    return text
+
+
+def _answers_before(text: str, end: int) -> bool:
+    before = text[:end]
+    return bool(_BOX.search(before) or _PHRASE.search(before) or _JSON_KEY.search(before) or _HASHES.search(before))
+
+
+# structured answers -------------------------------------------------------------------------------------------------
+
+
+def _structured(text: str) -> Answer | None:
+    """The value of "answer" in a JSON object, complete or broken off; LaTeX in it may be escaped or not."""
+    if '"' not in text and "'" not in text:
+        return None
+    found = None
+    for match in _JSON_KEY.finditer(text):
+        value = _json_value(text, match.end())
+        if value is not None:
+            found = value
+    return Answer(found, "structured") if found is not None else None
+
+
+def _json_value(text: str, start: int) -> str | None:
+    if start >= len(text):
+        return None
+    if text[start] in "\"'":
+        return _json_string(text, start)
+    if text[start] in "[{":
+        return _json_container(text, start)
+    match = re.match(r"[^,}\n]+", text[start:])
+    return match[0].strip() if match else None
+
+
+def _json_container(text: str, start: int) -> str | None:
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text[start:])
+    except (ValueError, RecursionError):
+        match = re.match(r"[^\n]+", text[start:])
+        return match[0] if match else None
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    values = list(value.values())
+    return str(values[0]) if len(values) == 1 else ", ".join(f"{key} = {item}" for key, item in value.items())
+
+
+def _json_string(text: str, start: int) -> str:
+    quote, at, out = text[start], start + 1, []
+    while at < len(text):
+        here = text[at]
+        if here == "\\" and at + 1 < len(text):
+            at = _json_escape(text, at, out)
+            continue
+        if here == quote and re.match(r"\s*(?:[,}\]\n]|$|```)", text[at + 1 : at + 20]):
+            break
+        out.append(here)
+        at += 1
+    return "".join(out)
+
+
+def _json_escape(text: str, at: int, out: list[str]) -> int:
+    """Decode the escape at ``at``; a LaTeX command that was not escaped, such as ``\\frac``, is kept."""
+    following = text[at + 1]
+    command = re.match(r"\\([A-Za-z]+)", text[at:])
+    if following == "u" and re.match(r"[0-9a-fA-F]{4}", text[at + 2 : at + 6]):
+        out.append(chr(int(text[at + 2 : at + 6], 16)))
+        return at + 6
+    if command and len(command[1]) > 1 and command[1] in _LATEX:
+        out.append("\\")
+        return at + 1
+    if following == "\\":
+        out.append("\\")
+        return at + 2
+    out.append(_ESCAPES.get(following, "\\" + following))
+    return at + 2
+
+
+_LATEX = frozenset(
+    "frac text times tan theta tau to top nu neq ne not beta binom begin bar boxed big bmod rho right rangle rm rfloor rceil tfrac triangle "
+    "textbf textrm forall floor nabla natural".split()
+)
+
+# boxes --------------------------------------------------------------------------------------------------------------
+
+
+def _boxed(text: str) -> Answer | None:
+    """The last box with anything in it; boxes beside it in the same sentence are kept as ``others``."""
+    boxes: list[tuple[int, int, str]] = []
+    for match in _BOX.finditer(text):
+        if boxes and match.start() < boxes[-1][1]:
+            continue  # a box within a box
+        content, end = _box_content(text, match.end())
+        if content.strip(" _.?\\"):
+            boxes.append((match.start(), end, content))
+    if not boxes:
+        return None
+    group_of_boxes = [boxes[-1]]
+    for box in reversed(boxes[:-1]):
+        between = text[box[1] : group_of_boxes[0][0]]
+        if len(between) > 80 or "\n" in between.strip() or re.search(r"[=.]\s", between) or "=" in between:
+            break
+        group_of_boxes.insert(0, box)
+    others = tuple(content for _, _, content in group_of_boxes[:-1])
+    return Answer(unwrapped(boxes[-1][2]), "boxed", tuple(unwrapped(other) for other in others))
+
+
+def _box_content(text: str, start: int) -> tuple[str, int]:
+    inside = group(text, start)
+    if inside is not None:
+        return inside.text, inside.end
+    match = re.match(r"[^\s$\\.,}]+|\\[a-z]+\S*", text[start:])
+    return (match[0], start + match.end()) if match else ("", start)
+
+
+def unwrapped(text: str) -> str:
+    """A box within the box, opened."""
+    match = _BOX.match(text.strip())
+    if match:
+        inside = group(text.strip(), match.end())
+        if inside is not None and inside.end >= len(text.strip()):
+            return inside.text
+    return text
+
+
+# announced answers --------------------------------------------------------------------------------------------------
+
+
+def _hashed(text: str) -> Answer | None:
+    found = _HASHES.findall(text)
+    return Answer(found[-1].strip(), "hashes") if found else None
+
+
+def _announced(text: str) -> Answer | None:
+    """What follows the last "the answer is"."""
+    found: str | None = None
+    for match in _PHRASE.finditer(text):
+        rest = _first_statement(text[match.end() : match.end() + 2_000])
+        if rest:
+            found = rest
+    return Answer(found, "announced") if found else None
+
+
+def _first_statement(text: str) -> str:
+    """The statement that begins ``text``: a display formula on the next line, or the words up to the sentence's end."""
+    text = text.lstrip(" \t*:_\n")
+    if text.startswith(("\\[", "$$")):
+        match = _DISPLAY.match(text)
+        if match:
+            return next(part for part in match.groups() if part).strip()
+    end = _SENTENCE_END.search(text)
+    statement = text[: end.start()] if end else text
+    statement = statement.strip().strip("*").strip()
+    return statement if re.search(r"[\w$\\]", statement) else ""
+
+
+def _labelled(text: str) -> Answer | None:
+    found = _LETTER_LINE.findall(text)
+    return Answer(found[-1].strip(), "labelled line") if found else None
+
+
+# the end of the text ------------------------------------------------------------------------------------------------
+
+
+def _closing(text: str) -> Answer | None:
+    """Bold words, a formula or the sentence that ends the text."""
+    text = text.strip()
+    if not text:
+        return None
+    last = text[-600:]
+    paragraph = re.split(r"\n\s*\n", last)[-1].strip()
+    bold = _BOLD.findall(paragraph)
+    if bold and re.search(r"\d|^[A-Z]", bold[-1]):
+        return Answer(bold[-1].strip().rstrip("."), "bold")
+    line = paragraph.splitlines()[-1].strip() if paragraph else ""
+    sentences = [part for part in _SENTENCE_END.split(line) if part.strip()]
+    if len(text) <= 200 and "\n" not in text and len(sentences) <= 1:
+        return Answer(text, "whole text")
+    return Answer((sentences[-1] if sentences else line or last).strip(), "closing sentence")

@@ -1,0 +1,38 @@
+"""Balanced braces: the argument of a LaTeX command."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Group(NamedTuple):
+    text: str
+    end: int  # index after the closing brace
+    closed: bool
+
+
+def group(source: str, start: int) -> Group | None:
+    """The brace group that begins at ``start`` (blanks skipped), or None when no brace stands there.
+
+    A group that is never closed ends with its line.
+    """
+    while start < len(source) and source[start] in " \t\n":
+        start += 1
+    if start >= len(source) or source[start] != "{":
+        return None
+    depth, at = 0, start
+    while at < len(source):
+        here = source[at]
+        if here == "\\":
+            at += 2
+            continue
+        if here == "{":
+            depth += 1
+        elif here == "}":
+            depth -= 1
+            if not depth:
+                return Group(source[start + 1 : at], at + 1, True)
+        at += 1
+    line = source.find("\n", start)
+    end = len(source) if line < 0 else line
+    return Group(source[start + 1 : end], end, False)

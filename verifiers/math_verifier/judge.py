@@ -1,0 +1,266 @@
+"""Judges one answer against a reference: extraction, reading and comparison put together, without any I/O.
+
+``judge`` is plain, synchronous and bounded; the verifier, the benchmarks and reward functions for TRL all call it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from verifiers.math_verifier import choices, words
+from verifiers.math_verifier.equivalence import Match, MissingUnit, Terms, compare
+from verifiers.math_verifier.extraction import Answer, final_answer
+from verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Text, head, show
+from verifiers.math_verifier.normal import normal
+from verifiers.math_verifier.reading import read
+from verifiers.math_verifier.rounding import Rounding
+from verifiers.math_verifier.sentences import stated
+
+_PERCENT = re.compile(r"%|percent", re.IGNORECASE)
+_ORDER = re.compile(
+    r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest|greatest|largest)|ordered)\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How strict to be; see ``rounding`` and ``MathVerifier``."""
+
+    rounding: Rounding = "reference_precision"
+    missing_unit: MissingUnit = "pass"
+    max_length: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the judge found. ``formal``: both sides look like mathematics that only the symbolic path may decide."""
+
+    outcome: Literal["pass", "fail", "abstain"]
+    confidence: float
+    method: str
+    answer: str = ""
+    reference_form: str = ""
+    answer_form: str = ""
+    extraction: str = ""
+    formal: bool = field(default=False, compare=False)
+
+
+DEFAULTS = Settings()
+
+
+def judge(
+    reference: str,
+    text: str,
+    problem: str = "",
+    options: tuple[str, ...] = (),
+    settings: Settings = DEFAULTS,
+) -> Finding:
+    """Whether the final answer in ``text`` meets ``reference``. ``options`` are the choices of a multiple-choice problem."""
+    answer = final_answer(text)
+    if not answer.text.strip():
+        return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)
+    return judge_answer(reference, answer, problem, options, settings)
+
+
+def judge_answer(
+    reference: str, answer: Answer, problem: str = "", options: tuple[str, ...] = (), settings: Settings = DEFAULTS
+) -> Finding:
+    """``judge`` for an answer that was extracted already."""
+    if len(answer.text) > settings.max_length:
+        return Finding("abstain", 0.0, "the answer is too long", answer.text[:200], extraction=answer.method)
+    if answer.text.strip() == reference.strip():
+        return Finding("pass", 1.0, "identical", answer.text, reference, answer.text, answer.method)
+    terms = Terms(
+        settings.rounding, settings.missing_unit, bool(_PERCENT.search(problem)), bool(_ORDER.search(problem))
+    )
+    match, ours, theirs = _decide(reference, answer, problem, options, terms)
+    outcome: Literal["pass", "fail", "abstain"] = {True: "pass", False: "fail", None: "abstain"}[match.equal]  # type: ignore[assignment]
+    formal = match.equal is None and (_formal(reference) or _formal(answer.text))
+    return Finding(outcome, match.confidence, match.method, answer.text, ours, theirs, answer.method, formal)
+
+
+def _decide(
+    reference: str, answer: Answer, problem: str, options: tuple[str, ...], terms: Terms
+) -> tuple[Match, str, str]:
+    gold = reference_tree(reference)
+    for rule in (_choice, _truth, _time):
+        found = rule(reference, answer.text, problem, options, terms)
+        if found is not None:
+            return found, normal(reference), normal(answer.text)
+    text = answer.text
+    if answer.others and _several(gold):
+        text = ", ".join((*answer.others, text))
+    given = read(text)
+    match = compare(gold, given, terms)
+    if match.equal:
+        return match, show(gold), show(given)
+    if isinstance(gold, Text) and _formal(gold.text) and not isinstance(given, Text):
+        return Match(None, "a reference that the grammar does not read", 0.0), show(gold), show(given)
+    better = _second_reading(gold, given, text, match, terms)
+    if better is not None:
+        match, given = better
+    return match, show(gold), show(given)
+
+
+def reference_tree(reference: str) -> Node:
+    """The tree of a reference, which may itself be a sentence or a solution with a box."""
+    if "\\boxed" in reference:
+        return read(final_answer(reference).text)
+    node = read(reference)
+    if isinstance(node, Text) and len(reference) > 60:
+        return stated(final_answer(reference).text) or node
+    return node
+
+
+def _several(node: Node) -> bool:
+    return head(node) in COLLECTIONS and len(node.args) > 1  # type: ignore[union-attr]
+
+
+# kinds that are no mathematics --------------------------------------------------------------------------------------
+
+
+def _choice(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
+    wanted = choices.letter(reference)
+    listed = options or choices.options(problem)
+    if wanted is None or not (options or choices.is_reference(reference) or len(listed) > ord(wanted) - ord("A")):
+        return _lettered_value(reference, answer, listed, terms)
+    given = choices.chosen(answer)
+    if given is not None:
+        return Match(given == wanted, "choice")
+    place = ord(wanted) - ord("A")
+    if place >= len(listed):
+        return Match(False, "no choice was made", 0.8)
+    return _option_value(listed, place, answer, terms)
+
+
+def _option_value(listed: tuple[str, ...], place: int, answer: str, terms: Terms) -> Match:
+    """An answer that gives an option's value in place of its letter."""
+    given = read(answer)
+    match = compare(read(listed[place]), given, terms)
+    if not match.equal and isinstance(given, Text):
+        value = stated(answer)
+        if value is not None:
+            match = compare(read(listed[place]), value, terms)
+    return Match(match.equal, f"value of a choice; {match.method}", min(match.confidence, 0.95))
+
+
+def _lettered_value(reference: str, answer: str, listed: tuple[str, ...], terms: Terms) -> Match | None:
+    """A letter as the answer, a value as the reference: the option that the letter names."""
+    given = choices.letter(answer)
+    if given is None or not listed or ord(given) - ord("A") >= len(listed):
+        return None
+    return compare(read(reference), read(listed[ord(given) - ord("A")]), terms)
+
+
+def _truth(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
+    if not words.is_truth_word(reference):
+        return None
+    given = words.truth(normal(answer))
+    if given is None:
+        return Match(False, "no truth value was given", 0.8)
+    return Match(given == words.truth(reference), "truth value")
+
+
+def _time(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
+    ours, theirs = _unwrap(reference), _unwrap(answer)
+    wanted = words.clock(ours)
+    if wanted is not None and ("m" in ours.lower() or words.clock(theirs) is not None):
+        given = words.clock(theirs)
+        if given is None:
+            return None
+        same = wanted == given or (not re.search("[ap]", theirs, re.I) and _hour_12(wanted) == _hour_12(given))
+        return Match(same, "time of day")
+    day = words.date(ours)
+    if day is not None:
+        other = words.date(theirs)
+        if other is not None:
+            return Match(day[:2] == other[:2] and (day[2] == other[2] or None in (day[2], other[2])), "date")
+    return None
+
+
+def _hour_12(time: str) -> str:
+    hour, rest = time.split(":", 1)
+    return f"{int(hour) % 12}:{rest}"
+
+
+def _unwrap(text: str) -> str:
+    text = re.sub(r"\\(?:text|mbox|mathrm|textrm)\s*\{([^{}]*)\}", r" \1 ", normal(text))
+    return re.sub(r"\s+", " ", text.replace("{", "").replace("}", "")).strip()
+
+
+# second readings ----------------------------------------------------------------------------------------------------
+
+
+def _second_reading(gold: Node, given: Node, text: str, match: Match, terms: Terms) -> tuple[Match, Node] | None:
+    """Other things that the text may mean, tried when the plain reading does not agree."""
+    if isinstance(given, Text):
+        return _words(gold, given, text, terms)
+    if isinstance(gold, Text):
+        value = words.numeral(gold.text)
+        if value is not None:
+            return compare(read(str(value)), given, terms), given
+        return None
+    comma = _decimal_comma(gold, given, text, terms)
+    return comma
+
+
+def _words(gold: Node, given: Text, text: str, terms: Terms) -> tuple[Match, Node] | None:
+    if isinstance(gold, Text):
+        return _short_text(gold, given)
+    if _formal(given.text):
+        return Match(None, "mathematics that the grammar does not read", 0.0), given
+    special = words.special(given.text)
+    if special is not None:
+        return Match(special == "none" and gold == Apply("{}", ()), f"the answer is {special!r}", 0.9), given
+    value = words.numeral(given.text)
+    if value is not None:
+        return compare(gold, read(str(value)), terms), given
+    node = stated(text)
+    if node is None:
+        return None
+    found = compare(gold, node, terms)
+    return Match(found.equal, f"stated in words; {found.method}", min(found.confidence, 0.9)), node
+
+
+def _short_text(gold: Text, given: Text) -> tuple[Match, Node] | None:
+    """A sentence that begins or ends with the short text that is asked for."""
+    wanted, said = _plain_words(gold.text), _plain_words(given.text)
+    first, second = words.special(gold.text), words.special(given.text)
+    if first is not None and first == second:
+        return Match(True, f"both say {first!r}", 0.9), given
+    if not wanted or not said:
+        return None
+    if wanted == said:
+        return Match(True, "text"), given
+    if len(wanted.split()) <= 4 and (said.startswith(wanted + " ") or said.endswith(" " + wanted)):
+        return Match(True, "text within a sentence", 0.8), given
+    if len(said.split()) <= 4 and len(said) > 3 and (wanted.startswith(said + " ") or wanted.endswith(" " + said)):
+        return Match(None, "part of the text", 0.0), given
+    return None
+
+
+def _plain_words(text: str) -> str:
+    text = re.sub(r"\\[A-Za-z]+", " ", text)
+    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+
+
+def _decimal_comma(gold: Node, given: Node, text: str, terms: Terms) -> tuple[Match, Node] | None:
+    """``1000,99`` against a single number: a decimal comma, where the other reading cannot be right."""
+    if not re.fullmatch(r"-?\d+,\d+|-?\d{1,3}(?:\.\d{3})+,\d+", text.strip()):
+        return None
+    plain = text.strip().replace(".", "").replace(",", ".")
+    node = read(plain)
+    match = compare(gold, node, terms)
+    return (Match(match.equal, f"decimal comma; {match.method}", 0.9), node) if match.equal else None
+
+
+_COMMAND = re.compile(r"\\(?:int|sum|prod|lim|frac|dfrac|sqrt|begin|iint|oint|partial)(?![A-Za-z])")
+_WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
+
+
+def _formal(text: str) -> bool:
+    """Whether the text is a formula: LaTeX with no words to speak of around it."""
+    return bool(_COMMAND.search(text)) and len(_WORDS.findall(text)) <= 1

@@ -1,0 +1,139 @@
+"""The tree of a mathematical answer: numbers, symbols, words, and heads applied to arguments.
+
+Heads are the operators ``+ * / ^``, the functions of ``arithmetic.FUNCTIONS``, the relations ``= != < <= > >= in``,
+the collections ``, () [] (] [) {} union matrix`` (a bare list is ``,``), ``unit`` and the odd ones ``pm base ratio``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal. ``place`` is the power of ten of its last written digit when it was written as a decimal, and None
+    when it is exact: 0.15 has place -2, 2.30e4 has place 2, the integer 150 has none."""
+
+    value: int | Fraction
+    place: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words that are no mathematics; also the name of a unit."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    head: str
+    args: tuple[Node, ...]
+
+
+Node: TypeAlias = Number | Symbol | Text | Apply
+
+COLLECTIONS = frozenset({",", "()", "[]", "(]", "[)", "{}"})
+RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in"})
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """``node`` and everything below it."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, Apply):
+            stack.extend(node.args)
+
+
+def symbols(node: Node) -> frozenset[str]:
+    """The names of the free symbols."""
+    return frozenset(part.name for part in walk(node) if isinstance(part, Symbol))
+
+
+def head(node: Node) -> str:
+    """The head of an application; "" for a leaf."""
+    return node.head if isinstance(node, Apply) else ""
+
+
+def show(node: Node) -> str:
+    """The normal form of a tree as plain text, for explanations."""
+    if isinstance(node, Number):
+        return str(node.value) if node.place is None else _decimal(node)
+    if isinstance(node, Symbol):
+        return node.name
+    if isinstance(node, Text):
+        return node.text
+    parts = [show(part) for part in node.args]
+    if node.head in COLLECTIONS:
+        left, right = (node.head[0], node.head[-1]) if node.head != "," else ("", "")
+        return f"{left}{', '.join(parts)}{right}"
+    if node.head in RELATIONS or node.head in ("+", "*", "/", "^", "union"):
+        mark = f" {node.head} " if node.head in RELATIONS or node.head in ("+", "union") else node.head
+        return "(" + mark.join(parts) + ")"
+    return f"{node.head}({', '.join(parts)})"
+
+
+def latex(node: Node) -> str:
+    """The tree as LaTeX that the parser reads back into an equal tree. Covers what ``arithmetic`` can evaluate."""
+    if isinstance(node, Number):
+        if node.place is not None:
+            return _decimal(node)
+        value = node.value
+        if isinstance(value, int):
+            return str(value)
+        sign = "-" if value < 0 else ""
+        return f"{sign}\\frac{{{abs(value.numerator)}}}{{{value.denominator}}}"
+    if isinstance(node, Symbol):
+        return node.name if len(node.name) == 1 else f"\\{node.name} "
+    if isinstance(node, Text):
+        return f"\\text{{{node.text}}}"
+    return _latex_apply(node.head, [latex(part) for part in node.args])
+
+
+def _latex_apply(name: str, parts: list[str]) -> str:
+    if name == "+":
+        return "\\left(" + "+".join(parts) + "\\right)"
+    if name == "*":
+        return " \\cdot ".join(f"\\left({part}\\right)" for part in parts)
+    if name == "/":
+        return f"\\frac{{{parts[0]}}}{{{parts[1]}}}"
+    if name == "^":
+        return f"\\left({parts[0]}\\right)^{{{parts[1]}}}"
+    if name == "neg":
+        return f"-\\left({parts[0]}\\right)"
+    if name == "sqrt":
+        return f"\\sqrt{{{parts[0]}}}"
+    if name == "root":
+        return f"\\sqrt[{parts[1]}]{{{parts[0]}}}"
+    if name == "abs":
+        return f"\\left|{parts[0]}\\right|"
+    if name in COLLECTIONS:
+        left, right = (name[0], name[-1]) if name != "," else ("", "")
+        return f"{left.replace('{', chr(92) + '{')}{', '.join(parts)}{right.replace('}', chr(92) + '}')}"
+    if name in ("=", "<", ">"):
+        return f" {name} ".join(parts)
+    if name == "!":
+        return f"\\left({parts[0]}\\right)!"
+    return f"\\{name}\\left({', '.join(parts)}\\right)"
+
+
+def _decimal(node: Number) -> str:
+    """A decimal with as many places as were written; scientific when its last place is left of the point."""
+    place = node.place or 0
+    scaled = node.value * Fraction(10) ** -place
+    digits = str(abs(round(scaled)))
+    sign = "-" if node.value < 0 else ""
+    if place >= 0:
+        return f"{sign}{digits}" + (f" \\times 10^{{{place}}}" if place else "")
+    digits = digits.rjust(1 - place, "0")
+    return f"{sign}{digits[:place]}.{digits[place:]}"

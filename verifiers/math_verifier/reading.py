@@ -1,0 +1,125 @@
+"""Reads the text of an answer into a tree: a number, an expression with its unit, a list, or words."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from verifiers.math_verifier import units
+from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head, walk
+from verifiers.math_verifier.normal import normal
+from verifiers.math_verifier.syntax import Unsupported, number, parse
+from verifiers.math_verifier.tokens import TEXT_COMMANDS
+
+MAX_LENGTH = 10_000
+_PLAIN = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+")
+_WHOLE_TEXT = re.compile(r"^\\(?:text|mbox|textbf|mathrm|mathbf|textrm|texttt|emph|textit|boxed|fbox)\s*\{([^{}]*)\}$")
+_REMARK = re.compile(
+    r"^[(\[]\s*(?:rounded|approx|to |in |since|because|i\.e|or |where|which|about|per |as |the |for |an? |using|if )",
+    re.IGNORECASE,
+)
+_NUMERAL = re.compile(r"^([0-9A-Fa-f]*[A-Fa-f][0-9A-Fa-f]*)_\{?(\d+)\}?$")
+_WORD_NUMBER = re.compile(r"^(\d[\d,.]*)\s*(thousand|million|billion|trillion|hundred|k|mn|bn|m|b)\b", re.IGNORECASE)
+_SCALE = {"hundred": 2, "thousand": 3, "k": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
+_CURRENCY = re.compile(
+    r"^(?:US\$|C\$|A\$|HK\$|S\$|NZ\$|R\$|USD|EUR|GBP|CHF|CAD|AUD|INR|JPY|CNY|SGD|Rs\.?|RM|R(?=\d))\s*(?=[-\d(])",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=8192)
+def read(text: str) -> Node:
+    """The tree of an answer's text; ``Text`` when it is no mathematics that can be read."""
+    if _PLAIN.fullmatch(text):
+        return _plain(text)
+    if len(text) > MAX_LENGTH:
+        return Text(text[:MAX_LENGTH])
+    return read_normal(normal(text))
+
+
+def read_normal(text: str) -> Node:
+    """``read`` for a text that is normal already."""
+    if _PLAIN.fullmatch(text):
+        return _plain(text)
+    inside = _WHOLE_TEXT.match(text)
+    if inside:
+        return read_normal(normal(inside[1]))
+    numeral = _NUMERAL.match(text)
+    if numeral:
+        return Apply("base", (Text(numeral[1].upper()), Text(numeral[2])))
+    text = _CURRENCY.sub("\\$", text)
+    try:
+        node, tail = parse(text)
+    except Unsupported:
+        return Text(text)
+    return with_tail(node, tail, text) if tail else node
+
+
+def _plain(text: str) -> Number:
+    if text[0] == "-":
+        positive = number(text[1:])
+        return Number(-positive.value, positive.place)
+    return number(text)
+
+
+def with_tail(node: Node, tail: str, text: str) -> Node:
+    """What the words after a value make of it: its unit, a remark to be dropped, or a sentence."""
+    if tail.startswith(("(", "[")) and _REMARK.match(tail):
+        return node
+    if re.match(
+        r"^[,.;]\s*(?:where|which|with|for|since|because|indicating|meaning|rounded|approx|or |so |i\.e|as |when|if )",
+        tail,
+    ):
+        return node
+    scale = _SCALE.get(tail.split()[0].lower().strip(".,")) if tail.split() else None
+    if scale and isinstance(_bare(node), Number):
+        node, tail = _scaled(node, scale), tail.split(None, 1)[1] if len(tail.split(None, 1)) > 1 else ""
+        return with_tail(node, tail, text) if tail else node
+    if not _names_unit(tail) or not _holds_value(node):
+        return Text(text)
+    unit = re.split(r"\s*(?:[(,;]|\.\s|\.$|\s(?:for|in total|which|because|when|if|after|and)\b)", tail)[0]
+    return units.unit_node(node, unit)
+
+
+def _bare(node: Node) -> Node:
+    while isinstance(node, Apply) and node.head in ("neg", "money"):
+        node = node.args[0]
+    return node
+
+
+def _scaled(node: Node, power: int) -> Node:
+    if isinstance(node, Apply):
+        return Apply(node.head, (_scaled(node.args[0], power),))
+    if isinstance(node, Number):
+        value = node.value * 10**power
+        place = None if node.place is None else node.place + power
+        return Number(value.numerator if value.denominator == 1 else value, place)
+    return node
+
+
+def _holds_value(node: Node) -> bool:
+    """Whether words after ``node`` can be its unit: a product of letters is more likely the start of a sentence."""
+    if isinstance(node, Symbol):
+        return False
+    return any(isinstance(part, Number) for part in walk(node)) or head(node) in ("deg", "percent")
+
+
+def _names_unit(tail: str) -> bool:
+    """Words without a number or relation in them: a unit, or what was counted."""
+    first = tail.lstrip()
+    if not first:
+        return False
+    if not (first[0].isalpha() or first.startswith(("\\", "/", "^", "°", "$", "%", "(", "'", "-", "µ"))):
+        return False
+    if len(tail) > 120 or re.search(r"[=<>]", tail):
+        return False
+    command = re.match(r"\\[A-Za-z]+", first)
+    if (
+        command
+        and command[0] not in TEXT_COMMANDS
+        and command[0] not in ("\\mu", "\\Omega", "\\AA", "\\ell", "\\frac", "\\circ", "\\cdot")
+    ):
+        return False
+    words = re.sub(r"\^\s*\{?\s*-?\d+\s*\}?|\*\*-?\d", "", tail)
+    words = re.sub(r"\([^()]*\)", "", words)
+    return not re.search(r"\d", words)

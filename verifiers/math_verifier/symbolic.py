@@ -1,0 +1,64 @@
+"""The slow path: SymPy, for what the grammar does not read (integrals, sums, limits) or cannot decide by values.
+
+Runs only in a worker process with a limit on time and memory: SymPy may take for ever, and nothing in it can be asked
+to stop. The functions here are plain and importable, so that they travel by pickle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+MAX_LENGTH = 2_000
+
+
+def decide(reference: str, answer: str) -> bool | None:
+    """Whether two LaTeX texts are equal by SymPy; None when it cannot tell. Call it in a killable process only."""
+    if max(len(reference), len(answer)) > MAX_LENGTH:
+        return None
+    ours, theirs = to_sympy(reference), to_sympy(answer)
+    if ours is None or theirs is None:
+        return None
+    try:
+        return _equal(ours, theirs)
+    except (ArithmeticError, TypeError, ValueError, AttributeError, NotImplementedError, RecursionError):
+        return None
+
+
+def to_sympy(text: str) -> Any | None:
+    """A SymPy object for LaTeX, or None when it cannot be read."""
+    from latex2sympy2_extended import latex2sympy
+
+    try:
+        return latex2sympy(text)
+    except Exception:  # the ANTLR grammar raises errors of many kinds on text that is no LaTeX
+        return None
+
+
+def _equal(ours: Any, theirs: Any) -> bool | None:
+    import sympy
+
+    if not (isinstance(ours, sympy.Expr) and isinstance(theirs, sympy.Expr)):
+        return True if ours == theirs else None
+    ours, theirs = ours.doit(), theirs.doit()
+    difference = ours - theirs
+    if difference == 0:
+        return True
+    if not difference.free_symbols:
+        return _numerically_zero(difference, ours)
+    simple = sympy.simplify(difference)
+    if simple == 0:
+        return True
+    return None if simple.has(sympy.Integral, sympy.Sum, sympy.Limit) else False
+
+
+def _numerically_zero(difference: Any, scale: Any) -> bool | None:
+    import sympy
+
+    value = sympy.N(difference, 30, maxn=200)
+    size = sympy.N(scale, 30, maxn=200)
+    if not (value.is_number and size.is_number) or value.has(sympy.nan, sympy.zoo):
+        return None
+    gap, size = abs(complex(value)), abs(complex(size))
+    if gap <= 1e-15 * max(1.0, size):
+        return True
+    return False if gap > 1e-9 * max(1.0, size) else None

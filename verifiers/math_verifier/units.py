@@ -1,0 +1,197 @@
+"""Units with pint: which units a quantity has, whether two are the same, and the conversion between them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal
+
+from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head
+
+Relation = Literal["same", "convertible", "incompatible", "missing", "unknown"]
+
+_WORDS = {
+    "sq": "square", "°c": "degC", "°f": "degF", "celsius": "degC", "fahrenheit": "degF", "mph": "mile/hour", "kph": "km/hour",
+    "kmh": "km/hour", "kmph": "km/hour", "cc": "cm**3", "amu": "amu", "amp": "ampere", "amps": "ampere", "sec": "second",
+    "secs": "second", "hr": "hour", "hrs": "hour", "mins": "minute", "lbs": "pound", "kg.": "kg", "angstroms": "angstrom",
+    "mol": "mol", "mols": "mol", "molar": "mol/L", "rev": "revolution", "revs": "revolution", "yrs": "year", "u": "amu",
+    "kcal": "kilocalorie", "cal": "calorie", "degrees": "degree", "deg": "degree", "radians": "radian", "rad": "radian",
+    "ohms": "ohm", "volts": "volt", "watts": "watt", "newtons": "newton", "joules": "joule", "feet": "foot", "inches": "inch",
+    "mm Hg": "mmHg", "C": "coulomb", "G": "gauss", "h": "hour", "d": "day", "l": "liter", "M": "mol/L",
+}  # fmt: skip
+_FILLER = frozenset("of the a an per in total each about approximately or so".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A value and its unit as written, cleaned; "" when there is none."""
+
+    value: Node
+    unit: str
+
+
+def split(node: Node) -> Quantity:
+    """The value and the unit of a tree; degrees and percent have no unit here."""
+    if head(node) == "unit":
+        return Quantity(node.args[0], node.args[1].text)  # type: ignore[union-attr]
+    if head(node) == "deg":
+        return Quantity(node.args[0], "degree")  # type: ignore[union-attr]
+    return Quantity(node, "")
+
+
+def from_symbols(node: Node) -> Quantity | None:
+    """``5 m`` was read as five times m: its symbols as a unit, when pint knows them all."""
+    if not isinstance(node, Apply) or node.head not in ("*", "/"):
+        return None
+    text = _written(node)
+    match = re.match(r"-?[\d.]+(?:/\d+)?\s*", text)
+    unit = text[match.end() :].strip("* ") if match else ""
+    value = node.args[0]
+    while isinstance(value, Apply) and value.head in ("*", "/"):
+        value = value.args[0]
+    if not unit or not isinstance(value, Number) or known(unit) is None:
+        return None
+    return Quantity(value, unit)
+
+
+def _written(node: Node) -> str:
+    if isinstance(node, Number):
+        return str(node.value)
+    if isinstance(node, Symbol):
+        return node.name
+    if isinstance(node, Apply) and node.head in ("*", "/", "^"):
+        return {"*": "*", "/": "/", "^": "**"}[node.head].join(_written(part) for part in node.args)
+    if isinstance(node, Apply) and node.head == "neg":
+        return f"-{_written(node.args[0])}"
+    return "?"
+
+
+@lru_cache(maxsize=4096)
+def clean(text: str) -> str:
+    """The unit in ``\\mathrm{~kg} / \\mathrm{m}^{3}``, ``\\text{ cm}^2``, ``grams of sugar``: as plain words and signs."""
+    text = re.sub(
+        r"\\(?:text|mathrm|mbox|textrm|operatorname|rm|mathit|mathbf|textbf|hbox|unit|si)\s*\{([^{}]*)\}", r" \1 ", text
+    )
+    text = (
+        text.replace("\\cdot", "*")
+        .replace("\\times", "*")
+        .replace("^\\circ", " °")
+        .replace("\\circ", "°")
+        .replace("\\Omega", "ohm")
+    )
+    text = (
+        text.replace("\\mu", "µ")
+        .replace("\\AA", "angstrom")
+        .replace("\\ell", "L")
+        .replace("\\%", "%")
+        .replace("\\$", "$")
+    )
+    text = re.sub(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}", r"(\1)/(\2)", text)
+    text = re.sub(r"\\[A-Za-z]+|[~{}$]|\\.", lambda m: " " if m[0] not in "{}" else m[0], text)
+    text = re.sub(r"\^\s*\{?\s*([+-]?\d+)\s*\}?", r"**\1", text).replace("{", " ").replace("}", " ")
+    text = re.sub(r"µ\s+(?=\w)", "µ", text)
+    text = re.sub(r"°\s*([CFK])\b", r"deg\1", text)
+    return re.sub(r"\s+", " ", text).strip(" .,;:")
+
+
+@lru_cache(maxsize=1)
+def _registry() -> Any:
+    import pint
+
+    return pint.UnitRegistry(cache_folder=None)
+
+
+@lru_cache(maxsize=4096)
+def known(unit: str) -> Any | None:
+    """The pint unit of a cleaned text, or None: the words name no unit of measurement."""
+    if not unit or len(unit) > 80:
+        return None
+    for spelling in _spellings(unit):
+        try:
+            return _registry().parse_units(spelling)
+        except Exception:  # pint raises its own, tokenize's and Python's errors on text that is no unit
+            continue
+    return None
+
+
+def _spellings(unit: str) -> list[str]:
+    words = [
+        word
+        for word in unit.replace("(", " ( ").replace(")", " ) ").split()
+        if word.lower() not in _FILLER or word == "a"
+    ]
+    words = [_WORDS.get(word, _WORDS.get(word.lower(), word)) for word in words]
+    joined = _powers(_products(words))
+    per = re.sub(r"\bper\b", "/", re.sub(r"\s+", " ", unit))
+    per = _powers(
+        _products([_WORDS.get(word, _WORDS.get(word.lower(), word)) for word in per.split() if word not in _FILLER])
+    )
+    first = _WORDS.get(unit.split()[0].lower(), unit.split()[0]) if unit.split() else unit
+    options = [joined, per]
+    if re.search(r"\s(?:of|per)?\s*[a-z]{3,}", unit):
+        options.append(first)
+    return [option for option in dict.fromkeys(options) if re.fullmatch(r"[\w µ°*/().+-]{1,80}", option)]
+
+
+def _products(words: list[str]) -> str:
+    text = ""
+    for word in words:
+        glue = "" if not text or text[-1] in "*/(" or word[0] in "*/)" else " * "
+        text += glue + word
+    return text
+
+
+def _powers(text: str) -> str:
+    text = re.sub(r"\b(?:square|squared)\s*\*?\s*([A-Za-z]+)", r"\1**2", text)
+    text = re.sub(r"\b(?:cubic|cubed)\s*\*?\s*([A-Za-z]+)", r"\1**3", text)
+    text = re.sub(r"([A-Za-z]+)\s*\*\s*squared\b", r"\1**2", text)
+    return re.sub(r"(?<![\w*])([A-Za-z]{1,3})(-?\d)(?!\d)", r"\1**\2", text)
+
+
+def relate(asked: str, given: str) -> Relation:
+    """How the unit ``given`` stands to the unit ``asked`` for."""
+    if not given:
+        return "missing"
+    if asked == given:
+        return "same"
+    ours, theirs = known(asked), known(given)
+    if ours is None or theirs is None:
+        if ours is None and theirs is None:
+            return "same" if _stem(asked) == _stem(given) else "unknown"
+        return "missing" if theirs is None else "unknown"
+    if ours == theirs:
+        return "same"
+    if ours.dimensionality != theirs.dimensionality:
+        return "incompatible"
+    return "convertible"
+
+
+def convert(value: int | float | Fraction, given: str, asked: str) -> float | None:
+    """``value`` in the unit ``given``, expressed in the unit ``asked``."""
+    ours, theirs = known(asked), known(given)
+    if ours is None or theirs is None:
+        return None
+    registry = _registry()
+    try:
+        return float(registry.Quantity(float(value), theirs).to(ours).magnitude)
+    except (ArithmeticError, registry_errors()):
+        return None
+
+
+@lru_cache(maxsize=1)
+def registry_errors() -> type[Exception]:
+    import pint
+
+    return pint.errors.PintError
+
+
+def _stem(words: str) -> str:
+    return words.lower().split(" ")[0].rstrip("s")
+
+
+def unit_node(value: Node, text: str) -> Node:
+    """``value`` with the unit that ``text`` names; just ``value`` when nothing is left of the text."""
+    unit = clean(text)
+    return Apply("unit", (value, Text(unit))) if unit else value

@@ -1,0 +1,107 @@
+"""The verifier: ``judge`` in the event loop, SymPy in workers for what is left undecided."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from builders.protocols import Workers
+from builders.records import Candidate, Query, Reference, Verdict
+from verifiers.math_verifier import symbolic
+from verifiers.math_verifier.equivalence import MissingUnit
+from verifiers.math_verifier.extraction import Answer, final_answer
+from verifiers.math_verifier.judge import Finding, Settings, judge_answer
+from verifiers.math_verifier.rounding import Rounding
+
+ROUNDINGS = ("strict", "reference_precision", "lenient")
+MISSING_UNITS = ("pass", "abstain", "fail")
+
+
+class MathVerifier:
+    """Whether the final answer of a candidate equals ``reference.answer`` or one of ``reference.answers``.
+
+    ``rounding``      see ``rounding.agree``; it is reported in the verdict.
+    ``missing_unit``  what a right number without the unit that the reference has is worth: ``pass`` (with confidence
+                      0.6), ``abstain`` or ``fail``.
+    ``workers``       killable processes for SymPy. Without them, what only SymPy could decide is left undecided.
+    ``symbolic_s``    wall-clock seconds that SymPy may take for one answer.
+
+    Abstains when there is no reference, no answer was found, or the answer cannot be decided within bounds.
+    """
+
+    name = "math"
+
+    def __init__(
+        self,
+        workers: Workers | None = None,
+        rounding: Rounding = "reference_precision",
+        missing_unit: MissingUnit = "pass",
+        symbolic_s: float = 1.5,
+        max_length: int = 10_000,
+    ) -> None:
+        if rounding not in ROUNDINGS:
+            raise ValueError(f"verifier.rounding is {rounding!r}; expected one of {', '.join(ROUNDINGS)}")
+        if missing_unit not in MISSING_UNITS:
+            raise ValueError(f"verifier.missing_unit is {missing_unit!r}; expected one of {', '.join(MISSING_UNITS)}")
+        self.workers = workers
+        self.settings = Settings(rounding, missing_unit, max_length)
+        self.symbolic_s = symbolic_s
+
+    async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        started = time.perf_counter()
+        finding = await self.find(query, candidate)
+        return self._verdict(finding, time.perf_counter() - started)
+
+    async def find(self, query: Query, candidate: Candidate) -> Finding:
+        """The best finding over all accepted answers: any one of them is enough."""
+        references = accepted(query.reference)
+        if not references:
+            return Finding("abstain", 0.0, "the query has no reference answer")
+        answer = final_answer(candidate.text)
+        if not answer.text.strip():
+            return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)
+        findings = []
+        for reference in references:
+            finding = judge_answer(reference, answer, query.text, query.reference.choices, self.settings)
+            if finding.outcome == "abstain" and finding.formal:
+                finding = await self._symbolic(reference, answer, finding)
+            if finding.outcome == "pass":
+                return finding
+            findings.append(finding)
+        return next((finding for finding in findings if finding.outcome == "abstain"), findings[0])
+
+    async def _symbolic(self, reference: str, answer: Answer, finding: Finding) -> Finding:
+        if self.workers is None:
+            return finding
+        try:
+            equal = await self.workers.call(symbolic.decide, reference, answer.text, timeout_s=self.symbolic_s)
+        except (TimeoutError, MemoryError, RecursionError) as error:
+            return replace(finding, outcome="abstain", method=f"symbolic: {error}", confidence=0.0)
+        if equal is None:
+            return finding
+        return replace(finding, outcome="pass" if equal else "fail", method="symbolic", confidence=0.9)
+
+    def _verdict(self, finding: Finding, seconds: float) -> Verdict:
+        detail = {
+            "method": finding.method,
+            "answer": finding.answer,
+            "reference_form": finding.reference_form,
+            "answer_form": finding.answer_form,
+            "extraction": finding.extraction,
+            "rounding": self.settings.rounding,
+        }
+        return Verdict(finding.outcome, finding.confidence, explain(finding), self.name, detail, seconds)
+
+
+def accepted(reference: Reference) -> tuple[str, ...]:
+    """All reference answers that are not blank."""
+    answers = (reference.answer, *reference.answers)
+    return tuple(answer for answer in answers if answer is not None and answer.strip())
+
+
+def explain(finding: Finding) -> str:
+    """One sentence for people."""
+    if not finding.answer:
+        return finding.method
+    relation = {"pass": "equals", "fail": "differs from", "abstain": "cannot be compared with"}[finding.outcome]
+    return f"{finding.answer[:200]!r} {relation} the reference {finding.reference_form[:200]!r} ({finding.method})"

@@ -1,0 +1,124 @@
+"""Answers that are words: yes and no, true and false, "no solution", numerals in letters, clock times, dates."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_TRUE = frozenset("true yes correct right valid".split())
+_FALSE = frozenset("false no incorrect wrong invalid not".split())
+_TRUTH = re.compile(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\b", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"^(?:there (?:is|are|exists?) )?(?:no (?:real |integer |such |valid |possible |finite |common )*(?:solutions?|answers?|values?|numbers?|roots?|limit)"
+    r"|none(?: of (?:these|the above))?|does(?: not|n't) exist|do(?: not|n't) exist|dne|undefined|not defined|impossible|unsolvable"
+    r"|(?:the )?empty set|\\emptyset|inconsistent|not possible|no)\b",
+    re.IGNORECASE,
+)
+_UNKNOWN = re.compile(
+    r"(?:can(?:not|'t) (?:be )?(?:\w+ )?(?:determin\w*|answer\w*|calculat\w*|found|find|solve\w*)|not (?:enough|sufficient) information|insufficient"
+    r"|unknown|undetermined|not (?:known|given|specified|provided|possible)|indeterminate|unable to|impossible to|need more information|n/a)",
+    re.IGNORECASE,
+)
+_INFINITE = re.compile(r"\b(?:infinite(?:ly)?(?: many)?|infinity|unbounded|uncountabl\w+)\b", re.IGNORECASE)
+
+_UNITS = {word: n for n, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+                                           "fifteen sixteen seventeen eighteen nineteen".split())}  # fmt: skip
+_TENS = {
+    word: 10 * n for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
+}
+_SCALES = {"thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_CLOCK = re.compile(r"^(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*([ap])\.?\s*m\b\.?", re.IGNORECASE)
+_CLOCK_24 = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}))?$")
+_MONTHS = {name: n for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)}
+_DATE = [
+    re.compile(
+        r"^(?:\w+day,?\s+)?(?P<month>[A-Za-z]{3,9})\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{4}))?$"
+    ),
+    re.compile(
+        r"^(?:\w+day,?\s+)?(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>[A-Za-z]{3,9})\.?(?:,?\s+(?P<year>\d{4}))?$"
+    ),
+    re.compile(r"^(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})$"),
+]
+
+
+def truth(text: str) -> bool | None:
+    """The truth value that the words begin with or name: ``True``, ``no``, ``False (no aliasing)``."""
+    match = _TRUTH.search(text)
+    if match is None:
+        return None
+    word = match[1].lower()
+    if word == "not" or (
+        word in ("no", "not") and re.match(r"\s+(?:true|correct|valid)", text[match.end() :], re.IGNORECASE)
+    ):
+        rest = truth(text[match.end() :])
+        return None if rest is None else not rest
+    return word in _TRUE
+
+
+def is_truth_word(text: str) -> bool:
+    return text.strip().strip(".!\"'").lower() in ("true", "false", "yes", "no")
+
+
+def special(text: str) -> str | None:
+    """The name of an answer that is no value: ``none``, ``unknown``, ``infinite``."""
+    if len(text) > 300:
+        return None
+    if _UNKNOWN.search(text):
+        return "unknown"
+    if _INFINITE.search(text):
+        return "infinite"
+    if _NOTHING.search(text.strip()):
+        return "none"
+    return None
+
+
+@lru_cache(maxsize=1024)
+def numeral(text: str) -> int | None:
+    """``twenty-four`` is 24, ``one hundred and five`` is 105."""
+    words = [word for word in re.split(r"[\s-]+", text.strip().lower()) if word and word != "and"]
+    if not words or len(words) > 12:
+        return None
+    total = current = 0
+    for word in words:
+        if word in _UNITS:
+            current += _UNITS[word]
+        elif word in _TENS:
+            current += _TENS[word]
+        elif word == "hundred":
+            current = max(current, 1) * 100
+        elif word in _SCALES:
+            total, current = total + max(current, 1) * _SCALES[word], 0
+        else:
+            return None
+    return total + current
+
+
+def clock(text: str) -> str | None:
+    """A time of day as ``16:30``: from ``4:30 p.m.``, ``4 PM``; ``16:30`` itself."""
+    match = _CLOCK.match(text)
+    if match:
+        hour, minute, second, half = int(match[1]), match[2] or "00", match[3], match[4].lower()
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half == "p" else 0)
+    else:
+        match = _CLOCK_24.match(text)
+        if not match:
+            return None
+        hour, minute, second = int(match[1]), match[2], match[3]
+    if hour > 23 or int(minute) > 59:
+        return None
+    return f"{hour:02d}:{minute}" + (f":{second}" if second and second != "00" else "")
+
+
+def date(text: str) -> tuple[int, int, int | None] | None:
+    """A calendar date as (month, day, year or None)."""
+    for pattern in _DATE:
+        match = pattern.match(text.strip())
+        if not match:
+            continue
+        name = match["month"].lower()
+        month = int(name) if name.isdigit() else _MONTHS.get(name[:3])
+        if month and 1 <= month <= 12 and 1 <= int(match["day"]) <= 31:
+            return month, int(match["day"]), int(match["year"]) if match["year"] else None
+    return None
