@@ -7,8 +7,6 @@ Nothing is retried here; ``builders.limits`` alone does that.
 from __future__ import annotations
 
 import json
-import logging
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -35,7 +33,6 @@ SECRET = re.compile(r"(?i)\b(sk|pk|rk|xai|gsk|hf|key)[-_][\w-]{8,}|Bearer\s+[\w.
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
 RETRIED_STATUS = frozenset({408, 409, 425, 529})
 PAYMENT = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low")
-log = logging.getLogger(__name__)
 
 
 class HttpTransport:
@@ -141,17 +138,6 @@ class HttpTransport:
         assert self._raw_log is not None
         with self._raw_log.open("a", encoding="utf-8") as file:
             file.write(line)
-
-
-def api_key(given: str | None, variable: str, *, needed: bool, where: str) -> str | None:
-    """The key that was ``given`` or stands in the environment. Raises ``AuthenticationError`` if it is ``needed``."""
-    key = given or os.environ.get(variable)
-    if not key and needed:
-        raise AuthenticationError(
-            f"no API key for {where}: the environment variable {variable} is not set. "
-            f"Set it (export {variable}=…), or set provider.base_url to a server that needs none."
-        )
-    return key
 
 
 def parsed(reply: Reply) -> dict[str, Any]:

@@ -110,8 +110,12 @@ class JournaledSampler:
             else:
                 under_way[id(flight)] = flight
         flights = list(under_way.values())
+        alone = getattr(self._service, "first_alone", 0)
+        primer: _Flight | None = None
         for indices in chunks(sorted(set(new)), self.max_n):
-            flight = _Flight(key, attempt, request, body, indices)
+            flight = _Flight(key, attempt, request, body, indices, after=primer)
+            if alone and len(body) >= alone and primer is None:
+                primer = flight  # it leaves the prompt in the service's cache, at a tenth of the price for the others
             flight.task = asyncio.ensure_future(self._fly(flight))
             self._tasks.add(flight.task)
             for index in indices:
@@ -123,6 +127,8 @@ class JournaledSampler:
 
     async def _fly(self, flight: _Flight) -> dict[int, Answer]:
         try:
+            if flight.after is not None:
+                await asyncio.wait([flight.after.task])
             return await self._ask_until_all(flight, flight.indices)
         finally:
             for index in flight.indices:
@@ -205,6 +211,7 @@ class _Flight:
     request: Request
     body: bytes
     indices: Sequence[int]
+    after: _Flight | None = None
     task: asyncio.Task[dict[int, Answer]] = field(init=False)
     waiters: int = 0
     sent: bool = False

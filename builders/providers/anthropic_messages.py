@@ -1,0 +1,195 @@
+"""Anthropic's Messages, with extended thinking. No ``n`` and no seed: N candidates are N requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from builders.errors import RequestError, ServiceError
+from builders.limits import RateLimits
+from builders.providers.http_service import HttpService
+from builders.providers.reply import Reply
+from builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from builders.tool_formats import call_from_anthropic, call_to_anthropic, to_anthropic
+
+VERSION = "2026-10-21"
+DEFAULT_MAX_TOKENS = 4096  # the service wants one stated
+STOP: Mapping[str, StopReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "refusal",
+}
+TOOL_CHOICE = {"none": {"type": "none"}, "required": {"type": "any"}}
+
+
+class AnthropicMessages(HttpService):
+    """Thinking stands in ``Completion.reasoning``, never in the answer; its signed blocks are kept in ``detail`` and go
+    back with a tool's result.
+
+    ``thinking``: ``adaptive`` lets the model decide (with ``sampling.effort``); ``sampling.thinking_tokens`` sets a
+    budget, which comes on top of ``sampling.max_tokens``. ``temperature``: the present models take none, so it is left
+    out unless ``send``; with thinking it is then 1, as the service demands. ``cache``: how long the service keeps the
+    prompt at a tenth of its price; the first sample of a long prompt is drawn before the others, which then find it.
+    """
+
+    name = "anthropic_messages"
+    path = "/v1/messages"
+    public_url = "https://api.anthropic.com"
+    url_variable = "ANTHROPIC_BASE_URL"
+    key_variable = "ANTHROPIC_API_KEY"
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        thinking: Literal["adaptive", "disabled"] | None = None,
+        temperature: Literal["omit", "send"] = "omit",
+        cache: Literal["5m", "1h"] | None = "5m",
+        headers: Mapping[str, str] | None = None,
+        limits: RateLimits = RateLimits(),
+        free: bool | None = None,
+        raw_log: str | None = None,
+    ) -> None:
+        super().__init__(
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            headers=headers,
+            limits=limits,
+            free=free,
+            raw_log=raw_log,
+        )
+        self.thinking = thinking
+        self.temperature = temperature
+        self.cache = cache
+
+    operational = (*HttpService.operational, "cache")
+
+    @property
+    def identity(self) -> str:
+        told = [f"thinking={self.thinking}"] if self.thinking else []
+        told += ["temperature"] if self.temperature == "send" else []
+        return " ".join([super().identity, *told])
+
+    @property
+    def first_alone(self) -> int:
+        """Prompts of at least this many characters are asked once before they are asked again; 0: never."""
+        return 4_000 if self.cache else 0
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+
+    def body(self, request: Request, n: int) -> dict[str, Any]:
+        sampling = request.sampling
+        thinking = self._thinking(request)
+        on = bool(thinking) and thinking["type"] != "disabled"
+        if on and request.messages[-1].get("role") == "assistant":
+            raise RequestError(
+                f"{self.model} cannot think and go on from a given beginning: the last message is an assistant's. "
+                "Drop it, or leave out sampling.thinking_tokens and provider.thinking."
+            )
+        system, messages = _split(request.messages)
+        given = {
+            "system": [{"type": "text", "text": system}] if system else None,
+            "thinking": thinking or None,
+            "temperature": (1.0 if on else sampling.temperature) if self.temperature == "send" else None,
+            "top_p": sampling.top_p if self.temperature == "send" and not on else None,
+            "stop_sequences": list(sampling.stop) or None,
+            "tools": [to_anthropic(tool) for tool in request.tools] or None,
+            "tool_choice": TOOL_CHOICE.get(request.tool_choice) if request.tools else None,
+            "output_config": _output_config(request) or None,
+            "cache_control": {"type": "ephemeral", "ttl": self.cache} if self.cache else None,
+        }
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": (sampling.max_tokens or DEFAULT_MAX_TOKENS) + (sampling.thinking_tokens or 0),
+            "messages": messages,
+        }
+        body.update({key: value for key, value in given.items() if value is not None})
+        return body | dict(sampling.extra)
+
+    def _thinking(self, request: Request) -> dict[str, Any]:
+        budget = request.sampling.thinking_tokens
+        if budget:
+            if budget < 1024:
+                raise RequestError(f"sampling.thinking_tokens is {budget}; {self.name} wants at least 1024")
+            return {"type": "enabled", "budget_tokens": budget}
+        return {"type": self.thinking} if self.thinking else {}
+
+    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
+        if value.get("type") != "message":
+            raise ServiceError(f"{self.base_url} gave no message: {reply.body[:200]!r}")
+        blocks = value["content"]
+        calls = [call_from_anthropic(block) for block in blocks if block["type"] == "tool_use"]
+        signed = any(block["type"] in ("thinking", "redacted_thinking") for block in blocks)
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": "".join(block["text"] for block in blocks if block["type"] == "text"),
+        }
+        if calls:
+            message["tool_calls"] = calls
+        return [
+            Completion(
+                message=message,
+                model=value.get("model") or self.model,
+                stop_reason=STOP.get(value.get("stop_reason") or "end_turn", "stop"),
+                reasoning="\n\n".join(block["thinking"] for block in blocks if block["type"] == "thinking"),
+                usage=_usage(value.get("usage") or {}),
+                seconds=reply.seconds,
+                request_id=reply.request_id or str(value.get("id") or ""),
+                detail={"content": blocks} if signed else {},
+            )
+        ]
+
+
+def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
+    """(system text, messages of the service): turns alternate, and all tool results of a turn are one user message."""
+    system: list[str] = []
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] in ("system", "developer"):
+            system.append(content_text(message.get("content")))
+            continue
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = _blocks(message)
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    return "\n\n".join(text for text in system if text), turns
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    raw = (message.get("detail") or {}).get("content")
+    if raw:
+        return [dict(block) for block in raw]
+    text = content_text(message.get("content"))
+    if message["role"] == "tool":
+        return [{"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": text}]
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    return blocks + [call_to_anthropic(made) for made in message.get("tool_calls") or ()]
+
+
+def _output_config(request: Request) -> dict[str, Any]:
+    config: dict[str, Any] = {"effort": request.sampling.effort} if request.sampling.effort else {}
+    if request.schema is not None:
+        config["format"] = {"type": "json_schema", "schema": dict(request.schema)}
+    return config
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    """``input_tokens`` leaves out what was cached; ours counts all that was read."""
+    cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
+    return Usage(
+        prompt=(usage.get("input_tokens") or 0) + cached + written,
+        completion=usage.get("output_tokens") or 0,
+        cached=cached,
+        cache_write=written,
+        reasoning=(usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
+    )

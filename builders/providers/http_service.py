@@ -1,0 +1,108 @@
+"""What all services over HTTP have in common: a URL, a key, limits, one endpoint, and replies that are kept unread."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from builders.errors import AuthenticationError, ServiceError
+from builders.limits import RateLimits
+from builders.providers.http_transport import HttpTransport, parsed
+from builders.providers.reply import Reply
+from builders.records import Completion, Request
+
+
+class HttpService(ABC):
+    """One endpoint of one service. A subclass says how a request looks (``body``) and what a reply means (``answers``).
+
+    ``free``: costs nothing as far as a budget is concerned; None: so if the service runs on this machine.
+    ``raw_log``: a file for all that goes over the wire, keys left out. ``api_key`` None: from the environment.
+    """
+
+    name: str
+    path: str  # of the endpoint, below the base URL
+    public_url: str  # of the service itself; it alone needs a key
+    url_variable: str  # environment variables
+    key_variable: str
+    operational = ("api_key", "limits", "raw_log", "free", "max_n", "mode")
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str | None,
+        api_key: str | None,
+        headers: Mapping[str, str] | None,
+        limits: RateLimits,
+        free: bool | None,
+        raw_log: str | None,
+        max_n: int = 1,
+    ) -> None:
+        if not model:
+            raise ValueError("model is empty; expected the name of a model of the service")
+        if max_n < 1:
+            raise ValueError(f"max_n is {max_n}; expected at least 1")
+        self.model = model
+        self.base_url = (base_url or os.environ.get(self.url_variable) or self.public_url).rstrip("/")
+        self.limits = limits
+        self.max_n = max_n
+        self.free = is_local(self.base_url) if free is None else free
+        self._api_key = api_key
+        self._headers = dict(headers or {})
+        self._raw_log = raw_log
+
+    @property
+    def identity(self) -> str:
+        return f"{self.name} {self.base_url} {self.model}"
+
+    async def __aenter__(self) -> Self:
+        key = self._api_key or os.environ.get(self.key_variable)
+        if not key and self.base_url == self.public_url:
+            raise AuthenticationError(
+                f"no API key for {self.base_url}: the environment variable {self.key_variable} is not set. "
+                f"Set it (export {self.key_variable}=…), or set provider.base_url to a server that needs none."
+            )
+        headers = {**self.key_headers(key or ""), **self._headers}
+        self.http = HttpTransport(self.base_url, headers, self.limits, secret=key, raw_log=self._raw_log)
+        await self.http.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.http.__aexit__(*exc)
+
+    async def sample(self, request: Request, n: int) -> list[Completion]:
+        return self.read(await self.ask(request, n))
+
+    async def ask(self, request: Request, n: int) -> Reply:
+        return await self.http.post(self.path, self.body(request, n))
+
+    def read(self, reply: Reply) -> list[Completion]:
+        value = parsed(reply)
+        try:
+            return self.answers(value, reply)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ServiceError(
+                f"{self.base_url} gave a reply that is not of {self.name} ({type(error).__name__}: {error}): "
+                f"{reply.body[:200]!r}"
+            ) from error
+
+    def key_headers(self, key: str) -> dict[str, str]:
+        """The headers that carry ``key``; "" when there is none."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    @abstractmethod
+    def body(self, request: Request, n: int) -> dict[str, Any]:
+        """The JSON body of one request for ``n`` answers. Raises ``RequestError`` for what the service cannot take."""
+
+    @abstractmethod
+    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
+        """The completions in ``value``, the JSON of ``reply``; at least one, or ``ServiceError``."""
+
+
+def is_local(url: str) -> bool:
+    """Whether ``url`` names this machine."""
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1", "0.0.0.0") or host.startswith("127.")

@@ -1,0 +1,127 @@
+"""Ollama's own API. Its OpenAI endpoint works too (``provider=openai_chat``); this one knows all of its options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from builders.errors import ServiceError
+from builders.limits import RateLimits
+from builders.providers.http_service import HttpService
+from builders.providers.inline_thinking import without_thinking
+from builders.providers.reply import Reply
+from builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from builders.tool_formats import arguments_or_malformed, call, call_name
+
+STOP: Mapping[str, StopReason] = {"stop": "stop", "length": "length"}
+
+
+class Ollama(HttpService):
+    """One answer a request. ``options`` are Ollama's own (``num_ctx``, ``top_k``, ``repeat_penalty`` …)."""
+
+    name = "ollama"
+    path = "/api/chat"
+    public_url = "http://localhost:11434"
+    url_variable = "OLLAMA_HOST"
+    key_variable = "OLLAMA_API_KEY"
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        think: bool | None = None,
+        keep_alive: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        limits: RateLimits = RateLimits(concurrency=8),
+        free: bool | None = None,
+        raw_log: str | None = None,
+    ) -> None:
+        super().__init__(
+            model=model,
+            base_url=base_url,
+            api_key=api_key or "ollama",  # wants none; a server behind a proxy may
+            headers=headers,
+            limits=limits,
+            free=free,
+            raw_log=raw_log,
+        )
+        if "://" not in self.base_url:
+            self.base_url = f"http://{self.base_url}"  # OLLAMA_HOST is often host:port
+        self.options = dict(options or {})
+        self.think = think
+        self.keep_alive = keep_alive
+
+    operational = (*HttpService.operational, "keep_alive")
+
+    @property
+    def identity(self) -> str:
+        told = "".join(f" {key}={value}" for key, value in sorted(self.options.items()))
+        return super().identity + told + ("" if self.think is None else f" think={self.think}")
+
+    def body(self, request: Request, n: int) -> dict[str, Any]:
+        sampling = request.sampling
+        options = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "num_predict": sampling.max_tokens,
+            "stop": list(sampling.stop) or None,
+            "seed": sampling.seed,
+            **self.options,
+        }
+        given = {
+            "options": {key: value for key, value in options.items() if value is not None} or None,
+            "tools": [dict(tool) for tool in request.tools] if request.tool_choice != "none" else None,
+            "format": dict(request.schema) if request.schema is not None else None,
+            "think": self.think,
+            "keep_alive": self.keep_alive,
+        }
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": [_sent(message) for message in request.messages],
+            "stream": False,
+        }
+        body.update({key: value for key, value in given.items() if value not in (None, [])})
+        return body | dict(sampling.extra)
+
+    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
+        if not value.get("done", True):
+            raise ServiceError(f"{self.base_url} gave an answer that is not done: {reply.body[:200]!r}")
+        said = value["message"]
+        thought, content = without_thinking(said.get("content"))
+        message: dict[str, Any] = {"role": "assistant", "content": content}
+        stop = STOP.get(value.get("done_reason") or "stop", "stop")
+        if said.get("tool_calls"):
+            message["tool_calls"] = [
+                call(
+                    made["function"]["name"], made["function"].get("arguments") or {}, made.get("id") or f"call_{place}"
+                )
+                for place, made in enumerate(said["tool_calls"])
+            ]
+            stop = "tool_calls" if stop == "stop" else stop
+        return [
+            Completion(
+                message=message,
+                model=value.get("model") or self.model,
+                stop_reason=stop,
+                reasoning=said.get("thinking") or thought,
+                usage=Usage(prompt=value.get("prompt_eval_count") or 0, completion=value.get("eval_count") or 0),
+                seconds=reply.seconds,
+                request_id=reply.request_id,
+            )
+        ]
+
+
+def _sent(message: Message) -> dict[str, Any]:
+    """Ollama wants arguments as objects, and a tool's result with the tool's name."""
+    sent: dict[str, Any] = {"role": message["role"], "content": content_text(message.get("content"))}
+    if message.get("tool_calls"):
+        sent["tool_calls"] = [
+            {"function": {"name": call_name(made), "arguments": arguments_or_malformed(made)}}
+            for made in message["tool_calls"]
+        ]
+    if message["role"] == "tool" and message.get("name"):
+        sent["tool_name"] = message["name"]
+    return sent

@@ -1,0 +1,146 @@
+"""OpenAI's Responses. No ``n`` and no seed: N candidates are N requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from builders.errors import ServiceError
+from builders.limits import RateLimits
+from builders.providers.http_service import HttpService
+from builders.providers.inline_thinking import without_thinking
+from builders.providers.reply import Reply
+from builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from builders.tool_formats import call_from_responses, call_to_responses, to_responses
+
+CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class OpenAIResponses(HttpService):
+    """Nothing is stored at the service (``store: false``).
+
+    With tools and a reasoning effort the service's encrypted reasoning is asked for, kept in ``Completion.detail`` and
+    sent back with the tool's result, as it wants it. ``summary`` asks for a summary of the reasoning (``auto``).
+    """
+
+    name = "openai_responses"
+    path = "/responses"
+    public_url = "https://api.openai.com/v1"
+    url_variable = "OPENAI_BASE_URL"
+    key_variable = "OPENAI_API_KEY"
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        summary: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        limits: RateLimits = RateLimits(),
+        free: bool | None = None,
+        raw_log: str | None = None,
+    ) -> None:
+        super().__init__(
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            headers=headers,
+            limits=limits,
+            free=free,
+            raw_log=raw_log,
+        )
+        self.summary = summary
+
+    @property
+    def identity(self) -> str:
+        return super().identity + (f" summary={self.summary}" if self.summary else "")
+
+    def body(self, request: Request, n: int) -> dict[str, Any]:
+        sampling = request.sampling
+        reasoning = {"effort": sampling.effort, "summary": self.summary}
+        given = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "max_output_tokens": sampling.max_tokens,
+            "reasoning": {key: value for key, value in reasoning.items() if value} or None,
+            "tools": [to_responses(tool) for tool in request.tools] or None,
+            "tool_choice": request.tool_choice if request.tools and request.tool_choice != "auto" else None,
+            "include": ["reasoning.encrypted_content"] if request.tools and sampling.effort else None,
+        }
+        body: dict[str, Any] = {
+            "model": self.model,
+            "input": [item for message in request.messages for item in _items(message)],
+            "store": False,
+            "stream": False,
+        }
+        body.update({key: value for key, value in given.items() if value is not None})
+        if request.schema is not None:
+            schema = {"type": "json_schema", "name": "answer", "schema": dict(request.schema), "strict": True}
+            body["text"] = {"format": schema}
+        return body | dict(sampling.extra)
+
+    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
+        if value.get("status") in ("failed", "cancelled"):
+            raise ServiceError(f"{self.base_url}: the response is {value['status']}: {value.get('error')}")
+        text, refusal, summary, calls = "", "", [], []
+        for item in value["output"]:
+            if item["type"] == "message":
+                text += "".join(part["text"] for part in item["content"] if part["type"] == "output_text")
+                refusal += "".join(part["refusal"] for part in item["content"] if part["type"] == "refusal")
+            elif item["type"] == "function_call":
+                calls.append(call_from_responses(item))
+            elif item["type"] == "reasoning":
+                summary += [part["text"] for part in (item.get("content") or item.get("summary") or ())]
+        thought, answer = without_thinking(text)
+        message: dict[str, Any] = {"role": "assistant", "content": answer or refusal}
+        if calls:
+            message["tool_calls"] = calls
+        return [
+            Completion(
+                message=message,
+                model=value.get("model") or self.model,
+                stop_reason=_stop(value, bool(calls), refusal),
+                reasoning="\n\n".join(summary) or thought,
+                usage=_usage(value.get("usage") or {}),
+                seconds=reply.seconds,
+                request_id=reply.request_id or str(value.get("id") or ""),
+                detail={"output": value["output"]} if calls else {},
+            )
+        ]
+
+
+def _stop(value: Mapping[str, Any], calls: bool, refusal: str) -> StopReason:
+    if value.get("status") == "incomplete":
+        return CUT_OFF.get((value.get("incomplete_details") or {}).get("reason") or "", "length")
+    if refusal:
+        return "refusal"
+    return "tool_calls" if calls else "stop"
+
+
+def _items(message: Message) -> list[dict[str, Any]]:
+    """The input items that one message is. What the service said itself goes back as it came."""
+    role = message["role"]
+    if role == "tool":
+        output = content_text(message.get("content"))
+        return [{"type": "function_call_output", "call_id": message["tool_call_id"], "output": output}]
+    if role != "assistant":
+        return [{"type": "message", "role": role, "content": message["content"]}]
+    raw = (message.get("detail") or {}).get("output")
+    if raw:
+        return [dict(item) for item in raw]
+    items: list[dict[str, Any]] = []
+    if text := content_text(message.get("content")):
+        items.append({"type": "message", "role": "assistant", "content": text})
+    return items + [call_to_responses(made) for made in message.get("tool_calls") or ()]
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    details = usage.get("input_tokens_details") or {}
+    return Usage(
+        prompt=usage.get("input_tokens") or 0,
+        completion=usage.get("output_tokens") or 0,
+        cached=details.get("cached_tokens") or 0,
+        cache_write=details.get("cache_write_tokens") or 0,
+        reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens") or 0,
+    )
