@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
+from builders.json_schema import problem
 from builders.tool_formats import call_arguments, call_name, to_chat
 
 
@@ -62,17 +61,12 @@ def examine(tool_call: Mapping[str, Any], tools: Sequence[Mapping[str, Any]], *,
     if function is None:
         known = ", ".join(sorted(to_chat(tool)["function"]["name"] for tool in tools))
         return MadeCall(name, arguments, f"there is no tool {name!r}; declared are {known}", "name")
-    problem = schema_problem(function.get("parameters") or {}, arguments, strict=strict)
-    return MadeCall(name, arguments, f"{name}: {problem}" if problem else "", "schema" if problem else "")
+    wrong = schema_problem(function.get("parameters") or {}, arguments, strict=strict)
+    return MadeCall(name, arguments, f"{name}: {wrong}" if wrong else "", "schema" if wrong else "")
 
 
 def schema_problem(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, strict: bool = True) -> str:
     """What JSON Schema finds wrong with ``arguments`` ("" = nothing). A null optional argument counts as absent."""
-    from referencing.exceptions import Unresolvable
-
-    validator = _validator(json.dumps(schema, sort_keys=True, default=str))
-    if validator is None:
-        return ""
     required = schema.get("required")
     required = required if isinstance(required, list) else []
     given = {key: value for key, value in arguments.items() if value is not None or key in required}
@@ -81,27 +75,7 @@ def schema_problem(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, s
         unknown = sorted(set(given) - set(properties))
         if unknown and not schema.get("patternProperties"):
             return f"unknown argument {unknown[0]!r}; it takes {', '.join(sorted(properties)) or 'none'}"
-    try:
-        error = next(iter(validator.iter_errors(given)), None)
-    except (Unresolvable, RecursionError, TypeError, re.error):
-        return ""  # a reference that leads nowhere, a broken pattern: the declaration's fault
-    if error is None:
-        return ""
-    where = "/".join(str(part) for part in error.absolute_path)
-    return f"{where + ': ' if where else ''}{error.message[:300]}"
-
-
-@lru_cache(maxsize=4096)
-def _validator(schema: str) -> Any:
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-
-    value = json.loads(schema)
-    try:
-        Draft202012Validator.check_schema(value)
-    except (SchemaError, RecursionError):
-        return None
-    return Draft202012Validator(value)
+    return problem(schema, given)
 
 
 def _wire_name(name: str) -> str:

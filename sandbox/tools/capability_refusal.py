@@ -1,0 +1,24 @@
+"""Whether an answer says that the model could not do what was asked for want of means (not of will)."""
+
+from __future__ import annotations
+
+import re
+
+_CANNOT = re.compile(
+    r"\b(?:i(?:'m| am)? (?:sorry,? )?(?:but )?(?:i )?)?"
+    r"(?:can(?:'t|not| not)|could(?:n't| not)|(?:am|'m|was|were) (?:not able|unable)"
+    r"|do(?:n't| not) have (?:the )?(?:access|ability|tools?|means|information|data|real-time))\b",
+    re.IGNORECASE,
+)
+_MEANS = re.compile(
+    r"\b(?:access|tools?|functions?|retriev\w*|find|look(?:ing)? up|obtain|get|fetch|information|data|real-time"
+    r"|results?|provide|complete|determine|ability)\b",
+    re.IGNORECASE,
+)
+
+
+def says_it_cannot(text: str) -> bool:
+    """True for "I'm sorry, I don't have access to flight data"; looks at the first three sentences only."""
+    opening = " ".join(re.split(r"(?<=[.!?])\s+", text.replace("’", "'").strip())[:3])[:600]
+    match = _CANNOT.search(opening)
+    return bool(match) and bool(re.search(r"\bi\b|i'm", opening, re.IGNORECASE)) and bool(_MEANS.search(opening))

@@ -1,0 +1,13 @@
+"""The catalogue: every module beside this one is read, and its ``@tool`` functions are the tools."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from sandbox.tools.mock_tool import CATALOGUE, MockTool, ToolFailure, tool
+
+for _module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["CATALOGUE", "MockTool", "ToolFailure", "tool"]

@@ -1,0 +1,591 @@
+"""Arithmetic, equations, statistics, number theory, geometry and money over time. Nothing here evaluates code."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import statistics as stats
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Literal
+
+from sandbox.tools.mock_tool import ToolFailure, tool
+from sandbox.tools.seeded import Seeded
+from sandbox.tools.world import World
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "sqrt": math.sqrt,
+    "abs": abs,
+    "round": round,
+    "min": min,
+    "max": max,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "log": math.log,
+    "ln": math.log,
+    "log10": math.log10,
+    "exp": math.exp,
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+_CONSTANTS = {"pi": math.pi, "e": math.e}
+
+
+@tool(
+    "calculator.evaluate",
+    {"expression": str, "result": float},
+    {"expression": "(3 + 4) * 2"},
+    {"expression": "sqrt(2) ^ 2"},
+    fails=[{"expression": "1 / 0"}, {"expression": "two plus two"}],
+    aliases=["calculate", "calculator", "evaluate_expression", "eval_math", "math_eval", "compute"],
+)
+def evaluate(world: World, expression: str) -> dict[str, Any]:
+    """Evaluate an arithmetic expression with + - * / // % ^, parentheses, pi, e and the usual functions."""
+    try:
+        tree = ast.parse(expression[:2000].replace("^", "**").replace("×", "*").replace("÷", "/"), mode="eval")
+        value = _number(tree.body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
+        raise ToolFailure("invalid", f"the expression cannot be evaluated: {str(error)[:120]}") from None
+    except (ZeroDivisionError, OverflowError) as error:
+        raise ToolFailure("invalid", f"the expression has no value: {error}") from None
+    return {"expression": expression, "result": _tidy(value)}
+
+
+def _number(node: ast.AST) -> Any:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        return node.value
+    if isinstance(node, ast.Name) and node.id in _CONSTANTS:
+        return _CONSTANTS[node.id]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        value = _number(node.operand)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.BinOp):
+        left, right = _number(node.left), _number(node.right)
+        if isinstance(node.op, ast.Pow):
+            return _power(left, right)
+        if type(node.op) in _BINARY:
+            return _bounded(_BINARY[type(node.op)](left, right))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
+        if node.keywords:
+            raise ValueError("functions take no named arguments")
+        return _FUNCTIONS[node.func.id](*(_number(argument) for argument in node.args))
+    raise ValueError("only numbers, operators and the usual functions are known")
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if abs(exponent) > 1000:
+        raise ValueError("the exponent is larger than 1000")
+    value = base**exponent
+    if isinstance(value, complex):
+        raise ValueError("the result is not a real number")
+    return _bounded(value)
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > 4096:
+        raise OverflowError("the number is too large")
+    return value
+
+
+def _tidy(value: float, digits: int = 10) -> float | int:
+    """Rounded to what a reader wants to see; a whole number is an int."""
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else float(value)
+    if not math.isfinite(value):
+        raise ToolFailure("invalid", "the result is not a finite number")
+    rounded = round(value, digits)
+    return int(rounded) if rounded == int(rounded) and abs(rounded) < 2**53 else rounded
+
+
+@tool(
+    "math.solve_equation",
+    {"equation": str, "variable": str, "solutions": [float], "degree": int},
+    {"equation": "2*x + 3 = 11"},
+    {"equation": "x^2 - 5*x + 6 = 0", "variable": "x"},
+    fails=[{"equation": "x = x + 1"}, {"equation": "no equation"}],
+    aliases=["solve_equation", "equation_solver", "solve_quadratic", "solve_linear_equation"],
+)
+def solve_equation(world: World, equation: str, variable: str = "x") -> dict[str, Any]:
+    """Real solutions of a polynomial equation in one variable, up to degree 6."""
+    left, equals, right = equation[:500].partition("=")
+    try:
+        sides = [_polynomial(ast.parse(side.replace("^", "**").strip() or "0", mode="eval").body, variable)
+                 for side in (left, right if equals else "0")]  # fmt: skip
+    except (SyntaxError, ValueError, RecursionError, ZeroDivisionError, TypeError) as error:
+        raise ToolFailure("invalid", f"the equation cannot be read: {str(error)[:120]}") from None
+    size = max(map(len, sides))
+    first, second = ([*side, *[Fraction(0)] * (size - len(side))] for side in sides)
+    coefficients = [a - b for a, b in zip(first, second, strict=True)]
+    while coefficients and coefficients[-1] == 0:
+        coefficients.pop()
+    if len(coefficients) < 2:
+        what = "every number is a solution" if not coefficients else "there is no solution"
+        raise ToolFailure("invalid", f"{what}: {variable} falls out of the equation")
+    roots = _real_roots([float(c) for c in coefficients])
+    return {
+        "equation": equation,
+        "variable": variable,
+        "solutions": [_tidy(root, 8) for root in roots],
+        "degree": len(coefficients) - 1,
+    }
+
+
+def _polynomial(node: ast.AST, variable: str) -> list[Fraction]:
+    """Coefficients, lowest power first."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return [Fraction(str(node.value))]
+    if isinstance(node, ast.Name) and node.id == variable:
+        return [Fraction(0), Fraction(1)]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return [-c for c in _polynomial(node.operand, variable)]
+    if isinstance(node, ast.BinOp):
+        left, right = _polynomial(node.left, variable), _polynomial(node.right, variable)
+        if isinstance(node.op, ast.Add | ast.Sub):
+            size, sign = max(len(left), len(right)), 1 if isinstance(node.op, ast.Add) else -1
+            pad = [[*side, *[Fraction(0)] * (size - len(side))] for side in (left, right)]
+            return [a + sign * b for a, b in zip(*pad, strict=True)]
+        if isinstance(node.op, ast.Mult):
+            return _product(left, right)
+        if isinstance(node.op, ast.Div) and len(right) == 1:
+            return [c / right[0] for c in left]
+        if isinstance(node.op, ast.Pow) and len(right) == 1 and right[0] in range(7):
+            result = [Fraction(1)]
+            for _ in range(int(right[0])):
+                result = _product(result, left)
+            return result
+    raise ValueError(f"only polynomials in {variable} are known")
+
+
+def _product(left: list[Fraction], right: list[Fraction]) -> list[Fraction]:
+    if len(left) + len(right) > 8:
+        raise ValueError("the degree is above 6")
+    result = [Fraction(0)] * (len(left) + len(right) - 1)
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            result[i + j] += a * b
+    return result
+
+
+def _real_roots(coefficients: list[float]) -> list[float]:
+    """Roots on the real line by Durand and Kerner's iteration, ascending; a double root once."""
+    degree = len(coefficients) - 1
+    monic = [c / coefficients[-1] for c in coefficients]
+    roots = [complex(0.4, 0.9) ** k * (1 + max(map(abs, monic[:-1]))) ** (1 / degree) for k in range(degree)]
+    for _ in range(500):
+        for i, root in enumerate(roots):
+            below = math.prod((root - other for j, other in enumerate(roots) if j != i), start=complex(1))
+            value = sum(c * root**k for k, c in enumerate(monic))
+            roots[i] = root - value / below if below else root + 1e-9
+    real = sorted(root.real for root in roots if abs(root.imag) < 1e-5 * max(1.0, abs(root)))
+    distinct: list[float] = []
+    for root in real:
+        if not distinct or abs(root - distinct[-1]) > 1e-5 * max(1.0, abs(root)):
+            distinct.append(round(root, 8) + 0.0)
+    return distinct
+
+
+Metric = Literal["mean", "median", "mode", "stdev", "variance", "min", "max", "sum", "range", "count"]
+_METRICS: dict[str, Callable[[list[float]], float]] = {
+    "mean": stats.fmean,
+    "median": stats.median,
+    "mode": stats.mode,
+    "stdev": lambda values: stats.stdev(values) if len(values) > 1 else 0.0,
+    "variance": lambda values: stats.variance(values) if len(values) > 1 else 0.0,
+    "min": min,
+    "max": max,
+    "sum": math.fsum,
+    "range": lambda values: max(values) - min(values),
+    "count": len,
+}
+
+
+@tool(
+    "math.statistics",
+    {"metrics": {str: float}},
+    {"values": [1, 2, 3, 4]},
+    {"values": [2.5, 2.5, 7], "metrics": ["mean", "mode"]},
+    fails=[{"values": []}],
+    aliases=["calculate_statistics", "calculate_mean", "calculate_average", "describe_numbers", "standard_deviation"],
+)
+def statistics(world: World, values: list[float], metrics: list[Metric] | None = None) -> dict[str, Any]:
+    """Statistics of a list of numbers: mean, median, mode, sample standard deviation and variance, range."""
+    if not values:
+        raise ToolFailure("invalid", "values is empty")
+    return {"metrics": {name: _tidy(_METRICS[name](values)) for name in metrics or _METRICS}}
+
+
+@tool(
+    "math.matrix",
+    {"op": str, "result": ([[float]], float)},
+    {"op": "multiply", "a": [[1, 2], [3, 4]], "b": [[0, 1], [1, 0]]},
+    {"op": "determinant", "a": [[2, 1], [1, 3]]},
+    fails=[{"op": "inverse", "a": [[1, 2], [2, 4]]}, {"op": "add", "a": [[1, 2]], "b": [[1]]}],
+    aliases=["matrix_multiply", "matrix_operation", "matrix_inverse", "determinant"],
+)
+def matrix(
+    world: World,
+    op: Literal["add", "subtract", "multiply", "transpose", "determinant", "inverse"],
+    a: list[list[float]],
+    b: list[list[float]] | None = None,
+) -> dict[str, Any]:
+    """Matrix arithmetic: add, subtract, multiply, transpose, determinant, inverse; at most 12 by 12."""
+    for given in (a, b or [[0.0]]):
+        if not given or len(given) > 12 or not 0 < len(given[0]) <= 12 or len({len(row) for row in given}) != 1:
+            raise ToolFailure("invalid", "a matrix needs 1 to 12 rows of one length of 1 to 12")
+    if op == "transpose":
+        return {"op": op, "result": [list(row) for row in zip(*a, strict=True)]}
+    if op in ("determinant", "inverse"):
+        determinant, inverse = _eliminate(a)
+        if op == "determinant":
+            return {"op": op, "result": _tidy(float(determinant))}
+        if determinant == 0:
+            raise ToolFailure("invalid", "the matrix is singular")
+        return {"op": op, "result": [[_tidy(float(value)) for value in row] for row in inverse]}
+    if b is None:
+        raise ToolFailure("invalid", f"{op} needs a second matrix b")
+    if op == "multiply":
+        if len(a[0]) != len(b):
+            raise ToolFailure("invalid", f"a has {len(a[0])} columns and b {len(b)} rows; they must be equal")
+        columns = list(zip(*b, strict=True))
+        return {
+            "op": op,
+            "result": [[_tidy(sum(x * y for x, y in zip(r, c, strict=True))) for c in columns] for r in a],
+        }
+    if (len(a), len(a[0])) != (len(b), len(b[0])):
+        raise ToolFailure("invalid", "both matrices must have the same size")
+    sign = 1 if op == "add" else -1
+    return {
+        "op": op,
+        "result": [[_tidy(x + sign * y) for x, y in zip(r, s, strict=True)] for r, s in zip(a, b, strict=True)],
+    }
+
+
+def _eliminate(a: list[list[float]]) -> tuple[Fraction, list[list[Fraction]]]:
+    """Determinant and inverse by Gauss and Jordan in exact fractions; the inverse is [] for a singular matrix."""
+    size = len(a)
+    if size != len(a[0]):
+        raise ToolFailure("invalid", "the matrix is not square")
+    rows = [[Fraction(str(value)) for value in row] + [Fraction(int(i == j)) for j in range(size)]
+            for i, row in enumerate(a)]  # fmt: skip
+    determinant = Fraction(1)
+    for column in range(size):
+        pivot = next((row for row in range(column, size) if rows[row][column] != 0), None)
+        if pivot is None:
+            return Fraction(0), []
+        if pivot != column:
+            rows[column], rows[pivot] = rows[pivot], rows[column]
+            determinant = -determinant
+        head = rows[column][column]
+        determinant *= head
+        rows[column] = [value / head for value in rows[column]]
+        for row in range(size):
+            if row != column and rows[row][column] != 0:
+                factor = rows[row][column]
+                rows[row] = [x - factor * y for x, y in zip(rows[row], rows[column], strict=True)]
+    return determinant, [row[size:] for row in rows]
+
+
+@tool(
+    "math.prime_factors",
+    {"n": int, "factors": [int], "is_prime": bool},
+    {"n": 360},
+    {"n": 97},
+    fails=[{"n": 1}, {"n": 10**13}],
+    aliases=["prime_factorization", "factorize", "is_prime", "get_prime_factors"],
+)
+def prime_factors(world: World, n: int) -> dict[str, Any]:
+    """The prime factors of a whole number from 2 to 10^12, ascending and with repetition."""
+    if not 2 <= n <= 10**12:
+        raise ToolFailure("invalid", "n must be from 2 to 10^12")
+    factors, rest, divisor = [], n, 2
+    while divisor * divisor <= rest:
+        while rest % divisor == 0:
+            factors.append(divisor)
+            rest //= divisor
+        divisor += 1 if divisor == 2 else 2
+    if rest > 1:
+        factors.append(rest)
+    return {"n": n, "factors": factors, "is_prime": factors == [n]}
+
+
+@tool(
+    "math.gcd_lcm",
+    {"gcd": int, "lcm": int},
+    {"values": [12, 18]},
+    fails=[{"values": []}, {"values": [0, 0]}],
+    aliases=["gcd", "lcm", "greatest_common_divisor", "least_common_multiple", "calculate_gcd"],
+)
+def gcd_lcm(world: World, values: list[int]) -> dict[str, Any]:
+    """The greatest common divisor and the least common multiple of whole numbers."""
+    if not values or not any(values) or len(values) > 100 or any(abs(value) > 10**9 for value in values):
+        raise ToolFailure("invalid", "values needs 1 to 100 whole numbers up to 10^9, not all zero")
+    multiple = math.lcm(*values)
+    if multiple >= 2**63:
+        raise ToolFailure("invalid", "the least common multiple is too large")
+    return {"gcd": math.gcd(*values), "lcm": multiple}
+
+
+@tool(
+    "math.combinatorics",
+    {"kind": str, "n": int, "k": int, "count": int},
+    {"kind": "comb", "n": 10, "k": 3},
+    fails=[{"kind": "perm", "n": -1, "k": 1}, {"kind": "comb", "n": 3, "k": 5}],
+    aliases=["combinations", "permutations", "n_choose_k", "binomial_coefficient"],
+)
+def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -> dict[str, Any]:
+    """How many ways there are to choose k of n, with order (perm) or without (comb)."""
+    if not 0 <= k <= n <= 1000:
+        raise ToolFailure("invalid", "0 <= k <= n <= 1000 is needed")
+    count = math.perm(n, k) if kind == "perm" else math.comb(n, k)
+    if count >= 2**63:
+        raise ToolFailure("invalid", "the count is too large")
+    return {"kind": kind, "n": n, "k": k, "count": count}
+
+
+@tool(
+    "math.linear_regression",
+    {"slope": float, "intercept": float, "r_squared": float},
+    {"x": [1, 2, 3], "y": [2, 4, 6.5]},
+    fails=[{"x": [1], "y": [2]}, {"x": [1, 1], "y": [2, 3]}],
+    aliases=["linear_regression", "fit_line", "least_squares"],
+)
+def linear_regression(world: World, x: list[float], y: list[float]) -> dict[str, Any]:
+    """The least-squares line through points, with the coefficient of determination."""
+    if len(x) != len(y) or len(x) < 2 or len(set(x)) < 2:
+        raise ToolFailure("invalid", "x and y need the same length and at least two different x")
+    slope, intercept = stats.linear_regression(x, y)
+    mean = stats.fmean(y)
+    total = math.fsum((value - mean) ** 2 for value in y)
+    rest = math.fsum((value - slope * at - intercept) ** 2 for at, value in zip(x, y, strict=True))
+    return {
+        "slope": _tidy(slope),
+        "intercept": _tidy(intercept),
+        "r_squared": _tidy(1 - rest / total if total else 1.0, 6),
+    }
+
+
+_UNITS: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("m", "meter", "metre"), ("length", 1.0)),
+    **dict.fromkeys(("km", "kilometer", "kilometre"), ("length", 1000.0)),
+    **dict.fromkeys(("cm", "centimeter", "centimetre"), ("length", 0.01)),
+    **dict.fromkeys(("mm", "millimeter", "millimetre"), ("length", 0.001)),
+    **dict.fromkeys(("mi", "mile"), ("length", 1609.344)),
+    **dict.fromkeys(("yd", "yard"), ("length", 0.9144)),
+    **dict.fromkeys(("ft", "foot", "feet"), ("length", 0.3048)),
+    **dict.fromkeys(("in", "inch", "inche"), ("length", 0.0254)),
+    **dict.fromkeys(("nmi", "nautical mile"), ("length", 1852.0)),
+    **dict.fromkeys(("kg", "kilogram"), ("mass", 1.0)),
+    **dict.fromkeys(("g", "gram"), ("mass", 0.001)),
+    **dict.fromkeys(("mg", "milligram"), ("mass", 1e-6)),
+    **dict.fromkeys(("lb", "pound"), ("mass", 0.45359237)),
+    **dict.fromkeys(("oz", "ounce"), ("mass", 0.028349523125)),
+    **dict.fromkeys(("t", "tonne"), ("mass", 1000.0)),
+    **dict.fromkeys(("stone", "st"), ("mass", 6.35029318)),
+    **dict.fromkeys(("l", "liter", "litre"), ("volume", 1.0)),
+    **dict.fromkeys(("ml", "milliliter", "millilitre"), ("volume", 0.001)),
+    **dict.fromkeys(("gal", "gallon"), ("volume", 3.785411784)),
+    **dict.fromkeys(("cup", "cups"), ("volume", 0.2365882365)),
+    **dict.fromkeys(("tbsp", "tablespoon"), ("volume", 0.01478676478125)),
+    **dict.fromkeys(("tsp", "teaspoon"), ("volume", 0.00492892159375)),
+    **dict.fromkeys(("s", "sec", "second"), ("time", 1.0)),
+    **dict.fromkeys(("min", "minute"), ("time", 60.0)),
+    **dict.fromkeys(("h", "hour", "hr"), ("time", 3600.0)),
+    **dict.fromkeys(("day", "d"), ("time", 86400.0)),
+    **dict.fromkeys(("week", "wk"), ("time", 604800.0)),
+    **dict.fromkeys(("m/s", "meter per second"), ("speed", 1.0)),
+    **dict.fromkeys(("km/h", "kph", "kmh"), ("speed", 1 / 3.6)),
+    **dict.fromkeys(("mph", "mi/h"), ("speed", 0.44704)),
+    **dict.fromkeys(("knot", "kn"), ("speed", 1852 / 3600)),
+    **dict.fromkeys(("j", "joule"), ("energy", 1.0)),
+    **dict.fromkeys(("kj", "kilojoule"), ("energy", 1000.0)),
+    **dict.fromkeys(("cal", "calorie"), ("energy", 4.184)),
+    **dict.fromkeys(("kcal", "kilocalorie"), ("energy", 4184.0)),
+    **dict.fromkeys(("kwh", "kilowatt hour"), ("energy", 3.6e6)),
+    **dict.fromkeys(("m2", "square meter", "sqm"), ("area", 1.0)),
+    **dict.fromkeys(("ha", "hectare"), ("area", 10000.0)),
+    **dict.fromkeys(("acre", "ac"), ("area", 4046.8564224)),
+    **dict.fromkeys(("sqft", "ft2", "square foot"), ("area", 0.09290304)),
+    **dict.fromkeys(("b", "byte"), ("data", 1.0)),
+    **dict.fromkeys(("kb", "kilobyte"), ("data", 1e3)),
+    **dict.fromkeys(("mb", "megabyte"), ("data", 1e6)),
+    **dict.fromkeys(("gb", "gigabyte"), ("data", 1e9)),
+    **dict.fromkeys(("tb", "terabyte"), ("data", 1e12)),
+    **dict.fromkeys(("pa", "pascal"), ("pressure", 1.0)),
+    **dict.fromkeys(("bar",), ("pressure", 1e5)),
+    **dict.fromkeys(("psi",), ("pressure", 6894.757293168)),
+    **dict.fromkeys(("atm", "atmosphere"), ("pressure", 101325.0)),
+}
+_TEMPERATURES = {"c": "c", "celsius": "c", "°c": "c", "f": "f", "fahrenheit": "f", "°f": "f", "k": "k", "kelvin": "k"}
+
+
+@tool(
+    "units.convert",
+    {"value": float, "from_unit": str, "to_unit": str, "result": float},
+    {"value": 10, "from_unit": "km", "to_unit": "miles"},
+    {"value": 100, "from_unit": "celsius", "to_unit": "fahrenheit"},
+    fails=[
+        {"value": 1, "from_unit": "km", "to_unit": "kg"},
+        {"value": 1, "from_unit": "parsnip", "to_unit": "kg"},
+    ],
+    aliases=["convert_units", "unit_converter", "unit_conversion", "convert_temperature", "convert_unit"],
+)
+def convert(world: World, value: float, from_unit: str, to_unit: str) -> dict[str, Any]:
+    """Convert a value between units of length, mass, volume, time, speed, energy, area, data, pressure, temperature."""
+    answer = {"value": value, "from_unit": from_unit, "to_unit": to_unit}
+    first, second = (_TEMPERATURES.get(unit.strip().lower()) for unit in (from_unit, to_unit))
+    if first and second:
+        kelvin = {"c": value + 273.15, "f": (value - 32) * 5 / 9 + 273.15, "k": value}[first]
+        result = {"c": kelvin - 273.15, "f": (kelvin - 273.15) * 9 / 5 + 32, "k": kelvin}[second]
+        return answer | {"result": _tidy(result, 6)}
+    source, target = _unit(from_unit), _unit(to_unit)
+    if source[0] != target[0]:
+        raise ToolFailure("invalid", f"{from_unit} measures {source[0]} and {to_unit} measures {target[0]}")
+    return answer | {"result": _tidy(value * source[1] / target[1], 6)}
+
+
+def _unit(name: str) -> tuple[str, float]:
+    key = name.strip().lower().replace("²", "2")
+    for form in (key, key.removesuffix("s"), key.removesuffix("es")):
+        if form in _UNITS:
+            return _UNITS[form]
+    raise ToolFailure("not_found", f"there is no unit {name!r}")
+
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@tool(
+    "numbers.base_convert",
+    {"value": str, "result": str},
+    {"value": "ff", "from_base": 16, "to_base": 10},
+    fails=[{"value": "9", "from_base": 8, "to_base": 10}, {"value": "1", "from_base": 1, "to_base": 10}],
+    aliases=["convert_base", "base_converter", "binary_to_decimal", "decimal_to_binary", "hex_convert"],
+)
+def base_convert(world: World, value: str, from_base: int, to_base: int) -> dict[str, Any]:
+    """Write a whole number in another base, 2 to 36."""
+    if not (2 <= from_base <= 36 and 2 <= to_base <= 36) or len(value) > 200:
+        raise ToolFailure("invalid", "bases go from 2 to 36 and numbers to 200 digits")
+    try:
+        number = int(value, from_base)
+    except ValueError:
+        raise ToolFailure("invalid", f"{value!r} is no number in base {from_base}") from None
+    digits, rest = "", abs(number)
+    while rest:
+        rest, digit = divmod(rest, to_base)
+        digits = _DIGITS[digit] + digits
+    return {"value": value, "result": ("-" if number < 0 else "") + (digits or "0")}
+
+
+_ROMAN = ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
+          (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))  # fmt: skip
+
+
+@tool(
+    "numbers.roman",
+    {"decimal": int, "roman": str},
+    {"value": "1994"},
+    {"value": "MMXXVI"},
+    fails=[{"value": "0"}, {"value": "IIII"}],
+    aliases=["roman_numeral", "to_roman", "from_roman", "convert_roman_numerals"],
+)
+def roman(world: World, value: str) -> dict[str, Any]:
+    """A number from 1 to 3999 as a Roman numeral, or a Roman numeral as a number."""
+    text = value.strip().upper()
+    number = int(text) if text.isdecimal() and len(text) < 5 else _from_roman(text)
+    if not 1 <= number <= 3999 or (not text.isdecimal() and _to_roman(number) != text):
+        raise ToolFailure("invalid", f"{value!r} is neither a number from 1 to 3999 nor a Roman numeral")
+    return {"decimal": number, "roman": _to_roman(number)}
+
+
+def _to_roman(number: int) -> str:
+    text = ""
+    for size, letters in _ROMAN:
+        count, number = divmod(number, size)
+        text += letters * count
+    return text
+
+
+def _from_roman(text: str) -> int:
+    number = at = 0
+    for size, letters in _ROMAN:
+        while text.startswith(letters, at) and number < 4000:
+            number, at = number + size, at + len(letters)
+    return number if at == len(text) else 0
+
+
+@tool(
+    "random.seeded_sample",
+    {"items": [str], "seed": int},
+    {"items": ["red", "green", "blue"], "k": 2, "seed": 7},
+    fails=[{"items": ["one"], "k": 2, "seed": 1}],
+    aliases=["random_sample", "random_choice", "pick_random", "draw_lots"],
+)
+def seeded_sample(world: World, items: list[str], k: int, seed: int) -> dict[str, Any]:
+    """Draw k different items at random; the same seed gives the same draw."""
+    if not 0 <= k <= len(items):
+        raise ToolFailure("invalid", f"k is {k}; there are {len(items)} items")
+    return {"items": Seeded("sample", seed, items).sample(items, k), "seed": seed}
+
+
+@tool(
+    "geometry.area",
+    {"shape": str, "area": float},
+    {"shape": "circle", "dims": {"radius": 2}},
+    {"shape": "triangle", "dims": {"base": 10, "height": 5}},
+    fails=[{"shape": "circle", "dims": {}}, {"shape": "square", "dims": {"side": -1}}],
+    aliases=["calculate_area", "calculate_triangle_area", "circle_area", "area_of_shape", "calculate_circle_area"],
+)
+def area(
+    world: World,
+    shape: Literal["circle", "square", "rectangle", "triangle", "trapezoid", "ellipse", "parallelogram"],
+    dims: dict,
+) -> dict[str, Any]:
+    """The area of a plane shape from its dimensions (radius; side; width, height; base, height; a, b, height)."""
+    needed = {
+        "circle": ("radius",),
+        "square": ("side",),
+        "rectangle": ("width", "height"),
+        "triangle": ("base", "height"),
+        "parallelogram": ("base", "height"),
+        "trapezoid": ("a", "b", "height"),
+        "ellipse": ("a", "b"),
+    }[shape]
+    sizes = [dims.get(name) for name in needed]
+    if any(not isinstance(size, int | float) or isinstance(size, bool) or size <= 0 for size in sizes):
+        raise ToolFailure("invalid", f"{shape} needs dims {', '.join(needed)}, each a number above 0")
+    value = {
+        "circle": lambda r: math.pi * r * r,
+        "square": lambda s: s * s,
+        "rectangle": lambda w, h: w * h,
+        "triangle": lambda b, h: b * h / 2,
+        "parallelogram": lambda b, h: b * h,
+        "trapezoid": lambda a, b, h: (a + b) * h / 2,
+        "ellipse": lambda a, b: math.pi * a * b,
+    }[shape](*sizes)
+    return {"shape": shape, "area": _tidy(value, 6)}
+
+
+@tool(
+    "finance.compound_interest",
+    {"final_amount": float, "interest": float},
+    {"principal": 1000, "rate": 5, "years": 10},
+    {"principal": 2500, "rate": 3.5, "years": 2, "per_year": 12},
+    fails=[{"principal": -5, "rate": 5, "years": 1}],
+    aliases=["calculate_compound_interest", "compound_interest", "future_value", "investment_growth"],
+)
+def compound_interest(world: World, principal: float, rate: float, years: float, per_year: int = 1) -> dict[str, Any]:
+    """What a sum grows to with compound interest; the rate is in per cent a year."""
+    if principal <= 0 or years < 0 or years > 200 or per_year < 1 or not -100 < rate <= 1000:
+        raise ToolFailure("invalid", "principal and per_year must be positive, years from 0 to 200, rate above -100")
+    final = principal * (1 + rate / 100 / per_year) ** (per_year * years)
+    return {"final_amount": round(final, 2), "interest": round(final - principal, 2)}

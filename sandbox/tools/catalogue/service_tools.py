@@ -1,0 +1,286 @@
+"""Help desk, user accounts, the smart home and to-do lists: small worlds that calls change."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from sandbox.tools.mock_tool import ToolFailure, tool
+from sandbox.tools.people import people
+from sandbox.tools.seeded import Seeded
+from sandbox.tools.shapes import Date
+from sandbox.tools.when import a_day
+from sandbox.tools.world import Table, World, table
+
+TICKET = {"ticket_id": str, "title": str, "priority": str, "status": str, "body": str, "note": (str, None)}
+USER = {"user_id": str, "name": str, "email": str, "phone": str, "plan": str, "active": bool}
+TODO = {"todo_id": str, "text": str, "due": (str, None), "done": bool}
+Priority = Literal["low", "normal", "high", "urgent"]
+
+
+@table("tickets")
+def _tickets(chance: Seeded) -> Table:
+    titles = ["Cannot log in", "Invoice is wrong", "App crashes on start", "Feature request: dark mode",
+              "Slow search results", "Password reset mail missing"]  # fmt: skip
+    return {
+        f"TCK-{1001 + number}": {
+            "ticket_id": f"TCK-{1001 + number}",
+            "title": title,
+            "priority": chance.choice(["low", "normal", "high"]),
+            "status": "open" if number % 3 else "resolved",
+            "body": f"{title}. Reported by a customer.",
+            "note": None if number % 3 else "Fixed in the last release.",
+        }
+        for number, title in enumerate(titles)
+    }
+
+
+@table("users")
+def _users(chance: Seeded) -> Table:
+    return {
+        f"USR-{1001 + number}": {
+            "user_id": f"USR-{1001 + number}",
+            "name": someone.name,
+            "email": someone.email,
+            "phone": someone.phone,
+            "plan": chance.choice(["free", "basic", "premium"]),
+            "active": number != 4,
+        }
+        for number, someone in enumerate(people(chance, 8))
+    }
+
+
+@table("home")
+def _home(chance: Seeded) -> Table:
+    rooms = ("living room", "kitchen", "bedroom", "bathroom", "office")
+    lights: Table = {
+        f"light:{room}": {"device": "light", "room": room, "state": "off", "brightness": 0} for room in rooms
+    }
+    return lights | {"thermostat": {"device": "thermostat", "room": "living room", "celsius": chance.integer(18, 22)}}
+
+
+@table("todo")
+def _todo(chance: Seeded) -> Table:
+    texts = ["Buy milk", "Call the dentist", "Send the report", "Water the plants"]
+    return {
+        f"TODO-{1001 + number}": {"todo_id": f"TODO-{1001 + number}", "text": text, "due": None, "done": number == 3}
+        for number, text in enumerate(texts)
+    }
+
+
+def found(world: World, name: str, key: str, what: str) -> dict[str, Any]:
+    """A record of a table. Raises ``ToolFailure`` when there is none."""
+    record = world[name].get(key.strip())
+    if record is None:
+        raise ToolFailure("not_found", f"there is no {what} {key!r}")
+    return record
+
+
+@tool(
+    "ticket.create",
+    TICKET,
+    {"title": "Printer is on fire", "priority": "urgent"},
+    fails=[{"title": " "}],
+    aliases=["create_ticket", "create_support_ticket", "open_ticket", "submit_ticket"],
+    changes=True,
+)
+def create_ticket(world: World, title: str, priority: Priority = "normal", body: str = "") -> dict[str, Any]:
+    """Open a support ticket."""
+    if not title.strip():
+        raise ToolFailure("invalid", "title is empty")
+    key = world.new_key("tickets", "TCK-")
+    ticket = {"ticket_id": key, "title": title, "priority": priority, "status": "open", "body": body, "note": None}
+    world["tickets"][key] = ticket
+    return ticket
+
+
+@tool(
+    "ticket.get",
+    TICKET,
+    {"ticket_id": "TCK-1001"},
+    fails=[{"ticket_id": "TCK-9"}],
+    aliases=["get_ticket", "ticket_details", "get_ticket_status"],
+)
+def get_ticket(world: World, ticket_id: str) -> dict[str, Any]:
+    """One support ticket."""
+    return found(world, "tickets", ticket_id, "ticket")
+
+
+@tool(
+    "ticket.resolve",
+    TICKET,
+    {"ticket_id": "TCK-1002", "note": "Invoice corrected."},
+    fails=[{"ticket_id": "TCK-1001", "note": "again"}, {"ticket_id": "TCK-9", "note": ""}],
+    aliases=["resolve_ticket", "close_ticket", "update_ticket_status"],
+    changes=True,
+)
+def resolve_ticket(world: World, ticket_id: str, note: str) -> dict[str, Any]:
+    """Resolve an open support ticket with a note."""
+    ticket = found(world, "tickets", ticket_id, "ticket")
+    if ticket["status"] == "resolved":
+        raise ToolFailure("conflict", f"ticket {ticket_id} is resolved already")
+    ticket |= {"status": "resolved", "note": note}
+    return ticket
+
+
+@tool(
+    "ticket.list",
+    {"tickets": [TICKET]},
+    {},
+    {"status": "open"},
+    fails=[{"status": "lost"}],
+    aliases=["list_tickets", "get_tickets", "search_tickets"],
+)
+def list_tickets(world: World, status: Literal["open", "resolved"] | None = None) -> dict[str, Any]:
+    """The support tickets, all or those of one status."""
+    return {"tickets": [ticket for ticket in world["tickets"].values() if status in (None, ticket["status"])]}
+
+
+@tool(
+    "user.get",
+    USER,
+    {"user_id": "USR-1001"},
+    fails=[{"user_id": "USR-9"}],
+    aliases=["get_user", "get_user_info", "get_user_profile", "get_customer", "get_user_details", "user_profile"],
+)
+def get_user(world: World, user_id: str) -> dict[str, Any]:
+    """The account of a user."""
+    return found(world, "users", user_id, "user")
+
+
+@tool(
+    "user.update",
+    USER,
+    {"user_id": "USR-1002", "changes": {"plan": "premium"}},
+    fails=[
+        {"user_id": "USR-1002", "changes": {"user_id": "USR-1"}},
+        {"user_id": "USR-1002", "changes": {}},
+    ],
+    aliases=["update_user", "update_user_profile", "update_customer", "edit_user"],
+    changes=True,
+)
+def update_user(world: World, user_id: str, changes: dict) -> dict[str, Any]:
+    """Change name, email, phone, plan or active of a user."""
+    user = found(world, "users", user_id, "user")
+    if not changes:
+        raise ToolFailure("invalid", "changes is empty")
+    for name, value in changes.items():
+        if name not in ("name", "email", "phone", "plan", "active"):
+            raise ToolFailure("denied", f"{name!r} cannot be changed; name, email, phone, plan and active can")
+        if type(value) is not type(user[name]):
+            raise ToolFailure("invalid", f"{name} is {value!r}; expected a {type(user[name]).__name__}")
+    user |= changes
+    return user
+
+
+@tool(
+    "user.find_by_email",
+    USER,
+    {"email": "ada.almeida@example.com"},
+    fails=[{"email": "nobody"}],
+    aliases=["find_user_by_email", "lookup_user", "find_user_id_by_email", "search_user", "find_customer"],
+)
+def find_by_email(world: World, email: str) -> dict[str, Any]:
+    """The account with an e-mail address."""
+    for user in world["users"].values():
+        if user["email"].lower() == email.strip().lower():
+            return user
+    raise ToolFailure("not_found", f"no user has the e-mail address {email!r}")
+
+
+@tool(
+    "home.list_devices",
+    {"devices": [{"device": str, "room": str, "state?": str, "brightness?": int, "celsius?": float}]},
+    {},
+    fails=[{"room": "attic"}],
+    aliases=["list_devices", "get_devices", "smart_home_devices", "list_smart_devices"],
+)
+def list_devices(world: World) -> dict[str, Any]:
+    """The devices of the smart home and their states."""
+    return {"devices": list(world["home"].values())}
+
+
+@tool(
+    "home.set_light",
+    {"device": str, "room": str, "state": str, "brightness": int},
+    {"room": "kitchen", "state": "on", "brightness": 60},
+    fails=[{"room": "garage", "state": "on"}, {"room": "kitchen", "state": "on", "brightness": 200}],
+    aliases=["set_light", "turn_on_light", "control_light", "set_lights", "toggle_light", "smart_light"],
+    changes=True,
+)
+def set_light(world: World, room: str, state: Literal["on", "off"], brightness: int = 100) -> dict[str, Any]:
+    """Switch the light of a room on or off; brightness in per cent."""
+    light = found(world, "home", f"light:{room.strip().lower()}", "light in the room")
+    if not 1 <= brightness <= 100:
+        raise ToolFailure("invalid", f"brightness is {brightness}; expected 1 to 100")
+    light |= {"state": state, "brightness": brightness if state == "on" else 0}
+    return light
+
+
+@tool(
+    "home.set_thermostat",
+    {"device": str, "room": str, "celsius": float},
+    {"celsius": 21.5},
+    fails=[{"celsius": 45}],
+    aliases=["set_thermostat", "set_temperature", "adjust_thermostat", "control_thermostat"],
+    changes=True,
+)
+def set_thermostat(world: World, celsius: float) -> dict[str, Any]:
+    """Set the thermostat of the home, 5 to 30 degrees Celsius."""
+    if not 5 <= celsius <= 30:
+        raise ToolFailure("invalid", f"celsius is {celsius}; expected 5 to 30")
+    thermostat = world["home"]["thermostat"]
+    thermostat["celsius"] = celsius
+    return thermostat
+
+
+@tool(
+    "todo.add",
+    TODO,
+    {"text": "Pack for the trip", "due": "2026-03-20"},
+    fails=[{"text": ""}, {"text": "x", "due": "soon"}],
+    aliases=["add_todo", "create_todo", "add_task", "create_task", "add_to_do", "todo_create"],
+    changes=True,
+)
+def add_todo(world: World, text: str, due: Date | None = None) -> dict[str, Any]:
+    """Put something on the to-do list."""
+    if not text.strip():
+        raise ToolFailure("invalid", "text is empty")
+    key = world.new_key("todo", "TODO-")
+    item = {"todo_id": key, "text": text, "due": a_day(due).isoformat() if due else None, "done": False}
+    world["todo"][key] = item
+    return item
+
+
+@tool(
+    "todo.list",
+    {"items": [TODO]},
+    {},
+    {"done": False},
+    fails=[{"done": "maybe"}],
+    aliases=["list_todos", "get_todos", "list_tasks", "get_tasks", "show_todo_list"],
+)
+def list_todos(world: World, done: bool | None = None) -> dict[str, Any]:
+    """The to-do list, all of it or only what is done or not done."""
+    return {"items": [item for item in world["todo"].values() if done in (None, item["done"])]}
+
+
+@tool(
+    "human.handoff",
+    {"accepted": bool, "case_id": str, "message": str},
+    {"summary": "The customer wants to talk to a person about a refund."},
+    fails=[{"summary": ""}],
+    aliases=["handoff", "transfer_to_human_agents", "transfer_to_human", "escalate_to_human", "escalate"],
+    changes=True,
+)
+def handoff(world: World, summary: str) -> dict[str, Any]:
+    """Hand the conversation over to a person."""
+    if not summary.strip():
+        raise ToolFailure("invalid", "summary is empty")
+    key = world.new_key("handoffs", "CASE-")
+    world["handoffs"][key] = {"case_id": key, "summary": summary}
+    return {"accepted": True, "case_id": key, "message": "A colleague takes over."}
+
+
+@table("handoffs")
+def _handoffs(chance: Seeded) -> Table:
+    return {}

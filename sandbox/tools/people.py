@@ -1,0 +1,35 @@
+"""The people of the mock world: who writes, pays, meets and asks for help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sandbox.tools.seeded import Seeded
+
+_FIRST = ("Ada", "Bjorn", "Carmen", "Deniz", "Elif", "Farid", "Grace", "Hugo", "Ines", "Jonas", "Kavya", "Lena",
+          "Mateo", "Nadia", "Oskar", "Priya", "Quentin", "Rosa", "Stefan", "Tomoko")  # fmt: skip
+_LAST = ("Almeida", "Berg", "Castro", "Dahl", "Eriksen", "Fischer", "Garcia", "Hansen", "Ito", "Jansen", "Kumar",
+         "Larsen", "Moreau", "Novak", "Okafor", "Petrov", "Quinn", "Rossi", "Silva", "Tanaka")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    name: str
+    email: str
+    phone: str
+
+
+def person(chance: Seeded) -> Person:
+    first, last = chance.choice(_FIRST), chance.choice(_LAST)
+    phone = f"+1-555-{chance.integer(100, 999)}-{chance.integer(1000, 9999)}"
+    return Person(f"{first} {last}", f"{first}.{last}@example.com".lower(), phone)
+
+
+def people(chance: Seeded, count: int) -> list[Person]:
+    """Different people (at most 20): Ada Almeida in every world, then first and last names each used once."""
+    firsts = [_FIRST[0], *chance.sample(_FIRST[1:], count - 1)]
+    lasts = [_LAST[0], *chance.sample(_LAST[1:], count - 1)]
+    return [
+        Person(f"{a} {b}", f"{a}.{b}@example.com".lower(), f"+1-555-{chance.integer(100, 999)}-{1000 + number}")
+        for number, (a, b) in enumerate(zip(firsts, lasts, strict=True))
+    ]
