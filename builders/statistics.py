@@ -1,0 +1,196 @@
+"""The numbers of best-of-N: pure functions, each with the source of its formula.
+
+Intervals are by *query*: the candidates of one query are not independent, so a bootstrap draws whole queries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+RESAMPLES = 2_000
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Unbiased chance that at least one of ``k`` draws is right, of ``n`` candidates with ``c`` right.
+
+    1 − C(n−c, k)/C(n, k) in its stable product form (Chen et al. 2021, arXiv:2107.03374).
+    Raises ``ValueError`` unless 0 ≤ c ≤ n and 1 ≤ k ≤ n.
+    """
+    _check(n, c, k)
+    if n - c < k:
+        return 1.0
+    return 1.0 - math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float:
+    """Unbiased chance that all of ``k`` draws are right, C(c, k)/C(n, k) (pass^k of τ-bench, arXiv:2406.12045)."""
+    _check(n, c, k)
+    return math.comb(c, k) / math.comb(n, k)
+
+
+def expected_max(values: Sequence[float], k: int) -> float:
+    """Unbiased E[max of k draws without replacement] of ``values``: Σ_{i≥k} C(i−1, k−1)/C(n, k) · r_(i), r ascending."""
+    return best_of_k([(value, value) for value in values], k)
+
+
+def best_of_k(scored: Sequence[tuple[float, float]], k: int) -> float:
+    """Expected truth of the best-scored of ``k`` draws: ``scored`` holds (score, truth) of one query's candidates.
+
+    The weights of ``expected_max`` laid on the truths, ordered by score; tied scores share their weight evenly, as a
+    random choice among them would (Gao et al. 2022, arXiv:2210.10760, with the unbiased subset estimator).
+    """
+    n = len(scored)
+    _check(n, 0, k)
+    ordered = sorted(scored, key=lambda pair: pair[0])
+    total = math.comb(n, k)
+    weights = [math.comb(i, k - 1) / total for i in range(n)]  # the i-th smallest is the best of k this often
+    value, start = 0.0, 0
+    while start < n:
+        stop = start
+        while stop < n and ordered[stop][0] == ordered[start][0]:
+            stop += 1
+        truth = sum(pair[1] for pair in ordered[start:stop]) / (stop - start)
+        value += truth * sum(weights[start:stop])
+        start = stop
+    return value
+
+
+def majority_at_k(
+    answers: Sequence[Hashable],
+    right: Sequence[bool],
+    k: int,
+    *,
+    weights: Sequence[float] | None = None,
+    resamples: int = 1_000,
+    seed: int = 0,
+) -> float:
+    """Share of ``k``-subsets whose (weighted) majority answer is right; ties go to the answer seen first.
+
+    ``answers`` are canonical answers of one query's candidates. For k = n the one vote, else ``resamples`` random subsets.
+    """
+    n = len(answers)
+    _check(n, 0, k)
+    worth = [1.0] * n if weights is None else list(weights)
+
+    def vote(picked: Sequence[int]) -> bool:
+        tally: dict[Hashable, float] = {}
+        for index in picked:
+            tally[answers[index]] = tally.get(answers[index], 0.0) + worth[index]
+        winner = max(tally, key=lambda answer: tally[answer])
+        return next(right[index] for index in picked if answers[index] == winner)
+
+    if k == n:
+        return float(vote(range(n)))
+    rng = np.random.default_rng(seed)
+    return sum(vote(sorted(rng.choice(n, size=k, replace=False))) for _ in range(resamples)) / resamples
+
+
+def kl_bound(n: int) -> float:
+    """log n − (n−1)/n: an upper bound of KL(best-of-n ‖ reference), not the KL (Beirami et al., arXiv:2401.01879)."""
+    return math.log(n) - (n - 1) / n
+
+
+def kl_estimate(n: int, epsilon: float) -> float:
+    """Beirami's estimator of KL(best-of-n ‖ reference); ``epsilon`` is the reference's chance of the drawn best answer.
+
+    (1−ε)^n [log n + (n−1) log(1−ε) − (n−1)/n] + (1−(1−ε)^n) log((1−(1−ε)^n)/ε)  (arXiv:2401.01879).
+    """
+    if not 0.0 < epsilon <= 1.0:
+        raise ValueError(f"epsilon is {epsilon}; expected a probability above 0 and at most 1")
+    if epsilon == 1.0:
+        return 0.0
+    miss = (1.0 - epsilon) ** n
+    first = miss * (math.log(n) + (n - 1) * math.log1p(-epsilon) - (n - 1) / n)
+    return first + (1.0 - miss) * math.log((1.0 - miss) / epsilon)
+
+
+def bootstrap_mean_interval(
+    values: Sequence[float], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile interval of the mean of one value a query (cluster bootstrap by query)."""
+    return bootstrap_interval(np.asarray(values, float)[:, None], lambda means: means[:, 0], level, resamples, seed)
+
+
+def bootstrap_difference_interval(
+    before: Sequence[float], after: Sequence[float], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile interval of mean(after − before), paired by query."""
+    difference = np.asarray(after, float) - np.asarray(before, float)
+    return bootstrap_mean_interval(list(difference), level=level, resamples=resamples, seed=seed)
+
+
+def bootstrap_interval(
+    table: np.ndarray,
+    statistic: Callable[[np.ndarray], np.ndarray],
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile interval of ``statistic`` of the column means of ``table`` (queries × columns), queries resampled.
+
+    ``statistic`` maps (resamples × columns) means to one value a resample.
+    """
+    count = len(table)
+    if count == 0:
+        return (math.nan, math.nan)
+    rng = np.random.default_rng(seed)
+    means = np.empty((resamples, table.shape[1]))
+    step = max(1, 4_000_000 // count)  # draws held at once: bounded memory for any number of queries
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        means[start : start + size] = table[rng.integers(0, count, (size, count))].mean(axis=1)
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(statistic(means), [tail, 1.0 - tail])
+    return float(low), float(high)
+
+
+def wilson_interval(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson's score interval of one rate (Wilson 1927)."""
+    if trials == 0:
+        return (0.0, 1.0)
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Exact two-sided p-value of McNemar's test from the two discordant counts (binomial, p = ½)."""
+    n = only_first + only_second
+    if n == 0:
+        return 1.0
+    fewer = min(only_first, only_second)
+    log_half = n * math.log(0.5)
+    tail = sum(math.exp(_log_comb(n, i) + log_half) for i in range(fewer + 1))
+    return min(1.0, 2.0 * tail)
+
+
+def correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Pearson's correlation; 0.0 when either side does not vary."""
+    x, y = np.asarray(first, float), np.asarray(second, float)
+    if len(x) < 2 or x.std() == 0 or y.std() == 0:
+        return 0.0
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def entropy(answers: Sequence[Hashable]) -> float:
+    """Shannon entropy (nats) of the answers' shares."""
+    counts = Counter(answers)
+    total = sum(counts.values())
+    return -sum(count / total * math.log(count / total) for count in counts.values()) if total else 0.0
+
+
+def _log_comb(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _check(n: int, c: int, k: int) -> None:
+    if not 0 <= c <= n:
+        raise ValueError(f"{c} right of {n} candidates; expected 0 ≤ c ≤ n")
+    if not 1 <= k <= n:
+        raise ValueError(f"k is {k} for {n} candidates; expected 1 ≤ k ≤ n")

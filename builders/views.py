@@ -1,0 +1,413 @@
+"""Built rows → the published shapes: one nested row in, flat rows out, constant memory.
+
+    candidates     one row a candidate, with the documented column names
+    dpo            prompt, chosen, rejected (conversational, explicit prompt), tools
+    reward_model   the same sides without a prompt column: TRL's RewardTrainer prepends it (trl 1.16)
+    kto            prompt, completion, label: every conclusive candidate
+    sft            prompt, completion: the best verified candidate
+    grpo           prompt and reference, for on-policy training
+
+A query belongs to ``train`` or ``test`` by the hash of its prompt, so no prompt is on both sides. The column names
+prompt, chosen, rejected, completion and messages carry conversations only: TRL takes any of them for its format check.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from builders.records import content_text
+
+Rows = Iterator[dict[str, Any]]
+ROW_GROUP = 1_000  # rows written at once
+
+
+def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
+    """One flat row a candidate."""
+    ranks = _ranks(row)
+    conclusive = [verdict["outcome"] for verdict in row["verdicts"] if verdict["outcome"] in ("pass", "fail")]
+    pass_rate = conclusive.count("pass") / len(conclusive) if conclusive else None
+    sampling = (run.get("config") or {}).get("sampling") or {}
+    everything = zip(row["candidates"], row["verdicts"], row["scores"], ranks, strict=True)
+    for candidate, verdict, score, rank in everything:
+        detail = verdict["detail"] or {}
+        refusal = detail.get("refusal") or {}
+        usage = candidate["usage"] or {}
+        answer = _answer(candidate["messages"])
+        reference = row["reference"] or {}
+        yield {
+            "query_id": row["query_id"],
+            "candidate_idx": candidate["index"],
+            "split": row["split"],
+            "source_dataset": row["source"],
+            "input_messages": _json(row["messages"]),
+            "output_messages": _json(candidate["messages"]),
+            "tools": _json(row["tools"]) if row["tools"] else None,
+            "answer": answer,
+            "thinking": candidate["reasoning"],
+            "ground_truth_answer": reference.get("answer"),
+            "ground_truth_source": reference.get("source"),
+            "is_verified": verdict["outcome"] == "pass",
+            "verification_status": verdict["outcome"],
+            "verification_confidence": verdict["confidence"],
+            "verification_explanation": verdict["explanation"],
+            "verification_method": detail.get("method"),
+            "verifier_name": verdict["verifier"],
+            "verification_detail": _json(detail),
+            "verification_seconds": verdict["seconds"],
+            "verification_is_verified": verdict["outcome"] == "pass",
+            "verification_score": verdict["confidence"],
+            "verification_info": verdict["explanation"],
+            "refusal_is_refusal": bool(refusal.get("is_refusal")),
+            "refusal_confidence": float(refusal.get("confidence") or 0.0),
+            "refusal_type": refusal.get("refusal_type"),
+            "refusal_matched_patterns": _json(refusal.get("matched_patterns") or []),
+            **_quality(answer, candidate),
+            "reward_final": score["value"],
+            "reward_parts": _json(score["parts"] or {}),
+            "rank": rank,
+            "group_pass_rate": pass_rate,
+            "finish_reason": candidate["stop_reason"],
+            "generation_error": candidate["error"] or None,
+            "model": candidate["model"],
+            "temperature": 0.0 if candidate["arm"] == "greedy" else sampling.get("temperature"),
+            "max_tokens": sampling.get("max_tokens"),
+            "seed": candidate["seed"],
+            "arm": candidate["arm"],
+            "variant": candidate["variant"],
+            "attempt": candidate["attempt"],
+            "logprob": candidate["logprob"],
+            "usage_prompt_tokens": usage.get("prompt"),
+            "usage_completion_tokens": usage.get("completion"),
+            "usage_cached_tokens": usage.get("cached"),
+            "usage_reasoning_tokens": usage.get("reasoning"),
+            "latency_s": candidate["seconds"],
+            "cost_usd": candidate["cost_usd"],
+        }
+
+
+def dpo(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
+    """One row a pair, with an explicit prompt."""
+    for pair, chosen, rejected in _pairs(row):
+        yield {
+            "prompt": _trainable(row["messages"]),
+            "chosen": _trainable(chosen["messages"]),
+            "rejected": _trainable(rejected["messages"]),
+            "tools": _json(row["tools"]) if row["tools"] else None,
+            **_pair_facts(row, pair),
+        }
+
+
+def reward_model(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
+    """One row a pair, whole conversations on both sides; ``margin`` in every row."""
+    for pair, chosen, rejected in _pairs(row):
+        yield {
+            "chosen": _trainable([*row["messages"], *chosen["messages"]]),
+            "rejected": _trainable([*row["messages"], *rejected["messages"]]),
+            "tools": _json(row["tools"]) if row["tools"] else None,
+            **_pair_facts(row, pair),
+        }
+
+
+def kto(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
+    """One row a candidate that passed or failed."""
+    for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True):
+        if verdict["outcome"] in ("pass", "fail") and _usable(candidate):
+            yield {
+                "prompt": _trainable(row["messages"]),
+                "completion": _trainable(candidate["messages"]),
+                "label": verdict["outcome"] == "pass",
+                "tools": _json(row["tools"]) if row["tools"] else None,
+                "query_id": row["query_id"],
+                "split_name": row["split"],
+                "candidate_idx": candidate["index"],
+            }
+
+
+def sft(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
+    """The best verified candidate of a query, if it has one (rejection sampling)."""
+    ranks = _ranks(row)
+    passed = [
+        (rank, candidate)
+        for candidate, verdict, rank in zip(row["candidates"], row["verdicts"], ranks, strict=True)
+        if verdict["outcome"] == "pass" and _usable(candidate)
+    ]
+    for _, best in sorted(passed, key=lambda pair: pair[0])[:1]:
+        yield {
+            "prompt": _trainable(row["messages"]),
+            "completion": _trainable(best["messages"]),
+            "tools": _json(row["tools"]) if row["tools"] else None,
+            "query_id": row["query_id"],
+            "split_name": row["split"],
+            "candidate_idx": best["index"],
+        }
+
+
+def grpo(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
+    """The prompt with all that a verifier needs to judge new answers to it."""
+    yield {
+        "prompt": _trainable(row["messages"]),
+        "query_id": row["query_id"],
+        "split_name": row["split"],
+        "tools": _json(row["tools"]) if row["tools"] else None,
+        "reference": _json(row["reference"] or {}),
+    }
+
+
+VIEWS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Rows]] = {
+    "candidates": candidates,
+    "dpo": dpo,
+    "reward_model": reward_model,
+    "kto": kto,
+    "sft": sft,
+    "grpo": grpo,
+}
+
+
+def view_features(name: str) -> Any:
+    """The datasets features of a view."""
+    from datasets import Features, Json, List, Value
+
+    text, integer, number, flag = Value("string"), Value("int64"), Value("float64"), Value("bool")
+    talk = List(Json())
+    pair = {
+        "tools": text,
+        "query_id": text,
+        "split_name": text,
+        "chosen_idx": integer,
+        "rejected_idx": integer,
+        "score_chosen": number,
+        "score_rejected": number,
+        "margin": number,
+        "reason": text,
+    }
+    one = {"tools": text, "query_id": text, "split_name": text, "candidate_idx": integer}
+    shapes: dict[str, dict[str, Any]] = {
+        "dpo": {"prompt": talk, "chosen": talk, "rejected": talk, **pair},
+        "reward_model": {"chosen": talk, "rejected": talk, **pair},
+        "kto": {"prompt": talk, "completion": talk, "label": flag, **one},
+        "sft": {"prompt": talk, "completion": talk, **one},
+        "grpo": {"prompt": talk, "query_id": text, "split_name": text, "tools": text, "reference": text},
+        "candidates": {
+            **dict.fromkeys(
+                "query_id split source_dataset input_messages output_messages tools answer thinking ground_truth_answer "
+                "ground_truth_source verification_status verification_explanation verification_method verifier_name "
+                "verification_detail verification_info refusal_type refusal_matched_patterns reward_parts finish_reason "
+                "generation_error model arm variant".split(),
+                text,
+            ),
+            **dict.fromkeys(
+                "candidate_idx quality_answer_length quality_reasoning_length quality_total_response_length rank "
+                "max_tokens seed attempt usage_prompt_tokens usage_completion_tokens usage_cached_tokens "
+                "usage_reasoning_tokens".split(),
+                integer,
+            ),
+            **dict.fromkeys(
+                "verification_confidence verification_seconds verification_score refusal_confidence reward_final "
+                "group_pass_rate temperature logprob latency_s cost_usd".split(),
+                number,
+            ),
+            **dict.fromkeys(
+                "is_verified verification_is_verified refusal_is_refusal quality_has_reasoning quality_is_short_answer "
+                "quality_is_substantive quality_is_empty".split(),
+                flag,
+            ),
+        },
+    }
+    return Features(shapes[name])
+
+
+def side_of(row: Mapping[str, Any], test_share: float) -> str:
+    """``train`` or ``test`` by the hash of the prompt, so that repeats of a prompt fall on one side."""
+    digest = hashlib.sha256(json.dumps(row["messages"], sort_keys=True, default=str).encode("utf-8", "replace")).digest()
+    return "test" if int.from_bytes(digest[:8], "big") / 2**64 < test_share else "train"
+
+
+def write_views(parts: Sequence[Path], out: Path, run: Mapping[str, Any], names: Iterable[str] = VIEWS) -> dict[str, int]:
+    """Write every view of the finished shards below ``out``; returns rows by ``view`` or ``view/side``.
+
+    ``candidates/data.parquet`` holds all; the training views have ``train.parquet`` and ``test.parquet``.
+    """
+    test_share = float((run.get("config") or {}).get("test_share") or 0.0)
+    metadata = schema_metadata(run)
+    counts: dict[str, int] = {}
+    for name in names:
+        sides: tuple[str, ...] = ("data",) if name == "candidates" else ("train", "test")
+        for side in sides:
+            rows = (
+                flat
+                for row in nested(parts)
+                if side == "data" or side_of(row, test_share) == side
+                for flat in VIEWS[name](row, run)
+            )
+            path = out / name / f"{side}.parquet"
+            written = write_parquet(rows, path, view_features(name), metadata)
+            if written == 0 and side == "test":
+                path.unlink()
+            counts[name if side == "data" else f"{name}/{side}"] = written
+    return counts
+
+
+def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """The rows of nested shards, a batch in memory at a time."""
+    import pyarrow.parquet as pq
+    from datasets import Features
+    from datasets.table import table_cast  # noqa: F401  registers datasets' extension types
+
+    for part in parts:
+        file = pq.ParquetFile(part)
+        features = Features.from_arrow_schema(file.schema_arrow)
+        for batch in file.iter_batches(batch_size=64):
+            from datasets import Dataset
+
+            yield from Dataset(_table(batch, features))  # type: ignore[misc]
+
+
+def _table(batch: Any, features: Any) -> Any:
+    import pyarrow as pa
+    from datasets.table import InMemoryTable
+
+    return InMemoryTable(pa.Table.from_batches([batch]).cast(features.arrow_schema))
+
+
+def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, features: Any, metadata: Mapping[str, str]) -> int:
+    """Write ``rows`` as Parquet with ``metadata`` in its schema, whole or not at all; returns how many there were.
+
+    datasets drops a schema's own metadata on every write (5.2), so the file is written here; its ``huggingface`` entry
+    stays, and ``load_dataset`` reads the file with all features.
+    """
+    import pyarrow.parquet as pq
+    from datasets import Dataset
+
+    schema = features.arrow_schema
+    own = {key.encode(): value.encode("utf-8", "replace") for key, value in metadata.items()}
+    schema = schema.with_metadata({**(schema.metadata or {}), **own})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    count = 0
+    source = iter(rows)
+    with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_index=True) as writer:
+        while batch := list(itertools.islice(source, ROW_GROUP)):
+            table = Dataset.from_list([dict(row) for row in batch], features=features).with_format("arrow")[:]
+            writer.write_table(table.cast(schema))
+            count += len(batch)
+    os.replace(temporary, path)
+    return count
+
+
+def schema_metadata(run: Mapping[str, Any]) -> dict[str, str]:
+    """What every Parquet file says of its run in its own schema (CFG-6)."""
+    config = run.get("config") or {}
+    provider = config.get("provider") or {}
+    sampling = config.get("sampling") or {}
+    facts = {
+        "schema_version": run.get("schema_version"),
+        "generated_at": run.get("updated_at"),
+        "model": provider.get("model") or provider.get("path"),
+        "num_candidates": config.get("n"),
+        "temperature": sampling.get("temperature"),
+        "max_tokens": sampling.get("max_tokens"),
+        "seed": config.get("seed"),
+        "splits": (config.get("dataset") or {}).get("splits"),
+        "total_queries": run.get("queries"),
+        "total_records": run.get("candidates"),
+        "config_file": config.get("config_file"),
+        "persona": (config.get("persona") or {}).get("name") or (config.get("persona") or {}).get("path"),
+        "notes": config.get("notes"),
+        "versions": run.get("versions"),
+        "config": config,
+    }
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        for key, value in facts.items()
+        if value is not None
+    }
+
+
+def _pairs(row: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]]:
+    by_index = {candidate["index"]: candidate for candidate in row["candidates"]}
+    for pair in row["pairs"]:
+        yield pair, by_index[pair["chosen"]], by_index[pair["rejected"]]
+
+
+def _pair_facts(row: Mapping[str, Any], pair: Mapping[str, Any]) -> dict[str, Any]:
+    scores = {c["index"]: s["value"] for c, s in zip(row["candidates"], row["scores"], strict=True)}
+    return {
+        "query_id": row["query_id"],
+        "split_name": row["split"],
+        "chosen_idx": pair["chosen"],
+        "rejected_idx": pair["rejected"],
+        "score_chosen": scores[pair["chosen"]],
+        "score_rejected": scores[pair["rejected"]],
+        "margin": pair["margin"],
+        "reason": pair["reason"],
+    }
+
+
+def _trainable(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Messages as chat templates want them: no empty keys, tool arguments as objects, contents as text."""
+    return [_message(message) for message in messages]
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in message.items() if value is not None and key != "reasoning"}
+    if not isinstance(kept.get("content"), str):
+        kept["content"] = content_text(kept.get("content"))
+    if kept.get("tool_calls"):
+        kept["tool_calls"] = [_call(call) for call in kept["tool_calls"]]
+    else:
+        kept.pop("tool_calls", None)
+    return kept
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = dict(call.get("function") or {})
+    if isinstance(function.get("arguments"), str):
+        try:
+            function["arguments"] = json.loads(function["arguments"] or "{}")
+        except json.JSONDecodeError:
+            function["arguments"] = {"_raw": function["arguments"]}
+    return {"type": "function", **{key: value for key, value in call.items() if value is not None}, "function": function}
+
+
+def _usable(candidate: Mapping[str, Any]) -> bool:
+    return not candidate["error"] and bool(candidate["messages"])
+
+
+def _ranks(row: Mapping[str, Any]) -> list[int]:
+    """Rank 0 is the highest score; a missing score comes last; ties keep the order of the candidates."""
+    values = [score["value"] for score in row["scores"]]
+    order = sorted(range(len(values)), key=lambda i: (values[i] is None, -(values[i] or 0.0), i))
+    ranks = [0] * len(values)
+    for rank, index in enumerate(order):
+        ranks[index] = rank
+    return ranks
+
+
+def _quality(answer: str, candidate: Mapping[str, Any]) -> dict[str, Any]:
+    reasoning = candidate["reasoning"] or ""
+    return {
+        "quality_answer_length": len(answer),
+        "quality_reasoning_length": len(reasoning),
+        "quality_total_response_length": len(answer) + len(reasoning),
+        "quality_has_reasoning": bool(reasoning),
+        "quality_is_short_answer": len(answer) < 50,
+        "quality_is_substantive": len(reasoning) > 100 or len(answer) > 50,
+        "quality_is_empty": not answer and not any(m.get("tool_calls") for m in candidate["messages"]),
+    }
+
+
+def _answer(messages: Sequence[Mapping[str, Any]]) -> str:
+    for message in reversed(messages):
+        if message.get("role") == "assistant":
+            return content_text(message.get("content"))
+    return ""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
