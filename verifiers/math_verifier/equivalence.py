@@ -423,7 +423,7 @@ def _numeral_value(node: Node) -> int | None:
 
 # quantities ---------------------------------------------------------------------------------------------------------
 
-_MARKS = frozenset({"unit", "percent", "money", "deg"})
+_MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
 
 
 def _quantity(reference: Node, candidate: Node, terms: Terms) -> Match | None:
@@ -432,6 +432,8 @@ def _quantity(reference: Node, candidate: Node, terms: Terms) -> Match | None:
         return None
     if left == "money" or right == "money":
         return _compare(_without(reference, "money"), _without(candidate, "money"), terms)
+    if left == "scale" or right == "scale":
+        return _scales(reference, candidate, terms)
     if left == "unit" or right == "unit":
         return _units(reference, candidate, terms)
     if left == "percent" or right == "percent":
@@ -441,6 +443,31 @@ def _quantity(reference: Node, candidate: Node, terms: Terms) -> Match | None:
 
 def _without(node: Node, mark: str) -> Node:
     return node.args[0] if head(node) == mark else node  # type: ignore[union-attr]
+
+
+def _scales(reference: Node, candidate: Node, terms: Terms) -> Match:
+    """``2.3 million``: in full; or 2.3, when the other side leaves the scale to the problem ("in millions")."""
+    full = _compare(_full_scale(reference), _full_scale(candidate), terms)
+    if full.equal or (head(reference) == head(candidate) and reference.args[1] == candidate.args[1]):  # type: ignore[union-attr]
+        return full
+    if head(candidate) == "scale" and head(reference) != "scale":
+        return _compare(reference, candidate.args[0], terms)  # type: ignore[union-attr]
+    if head(reference) == "scale" and head(candidate) != "scale":
+        return _compare(reference.args[0], candidate, terms)  # type: ignore[union-attr]
+    return full
+
+
+def _full_scale(node: Node) -> Node:
+    """The number written out: the scale is a power of ten."""
+    if head(node) != "scale":
+        return node
+    value, power = node.args  # type: ignore[union-attr]
+    exponent = int(power.value)  # type: ignore[union-attr]
+    if isinstance(value, Number):
+        grown = Fraction(value.value) * 10**exponent
+        place = None if value.place is None else value.place + exponent
+        return Number(grown.numerator if grown.denominator == 1 else grown, place)
+    return Apply("*", (value, Number(10**exponent)))
 
 
 def _percentages(reference: Node, candidate: Node, terms: Terms) -> Match:
@@ -479,6 +506,8 @@ def _degrees(reference: Node, candidate: Node, terms: Terms) -> Match:
 
 def _units(reference: Node, candidate: Node, terms: Terms) -> Match:
     asked, given = units.split(reference), units.split(candidate)
+    if not asked.unit and given.unit:
+        asked = units.from_symbols(reference) or asked
     plain = _compare(asked.value, given.value, terms)
     if not asked.unit:
         if plain.equal and head(reference) not in ("percent", "deg"):
@@ -520,8 +549,12 @@ def _scalar(reference: Node, candidate: Node, terms: Terms) -> Match:
         return _constants(reference, candidate, terms)
     if any(head(part) in ("call",) for node in (reference, candidate) for part in walk(node)):
         return _functions(reference, candidate)
-    if symbols(reference) != symbols(candidate) and is_constant(reference) != is_constant(candidate):
-        return Match(False, "a constant against an expression")
+    if isinstance(candidate, Symbol) and reference != candidate:
+        return Match(False, "a symbol")
+    if is_constant(reference):
+        measured = units.from_symbols(candidate)
+        if measured is not None:  # "48g": the number with a unit that was not asked for
+            return _constants(reference, measured.value, terms)
     return _functions(reference, candidate)
 
 
@@ -585,6 +618,8 @@ def _value(node: Node) -> Any:
 def _near(ours: Any, theirs: Any) -> bool:
     try:
         gap, scale = abs(ours - theirs), max(abs(ours), abs(theirs))
+        if not math.isfinite(scale):
+            return ours == theirs
     except (OverflowError, TypeError, ValueError):
         return False
     return gap <= 1e-9 * scale or gap < 1e-12

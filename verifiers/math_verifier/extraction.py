@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verifiers.math_verifier.groups import group
 
@@ -17,11 +17,15 @@ MAX_LENGTH = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The final answer as text. ``method`` names where it stood; ``others`` are boxes beside the last one."""
+    """The final answer as text. ``method`` names where it stood; ``others`` are boxes beside the last one.
+
+    ``runs_on``: the model went on to a problem of its own making and answered that too.
+    """
 
     text: str
     method: str
     others: tuple[str, ...] = ()
+    runs_on: bool = False
 
 
 _THOUGHT = re.compile(r"<(think|thinking|reasoning|scratchpad)>.*?</\1>", re.DOTALL | re.IGNORECASE)
@@ -39,7 +43,11 @@ _PHRASE = re.compile(
     r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should be)\s*(?:\*\*)?\s*(?::|that\b)?\s*",
     re.IGNORECASE,
 )
-_HASHES = re.compile(r"^\s*####\s*(.+)$", re.MULTILINE)
+_COMMENT = re.compile(
+    r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in the form|not (?:correct|among|one of))\b",
+    re.IGNORECASE,
+)
+_HASHES = re.compile(r"^\s*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # GSM8K's mark, not a heading
 _LETTER_LINE = re.compile(r"^\s*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
@@ -52,15 +60,16 @@ _ESCAPES = {"n": "\n", "t": " ", "r": " ", "b": "", '"': '"', "'": "'", "/": "/"
 def final_answer(text: str) -> Answer:
     """The final answer in a model's ``text``; ``Answer("", "none")`` when there is none. Linear in the text."""
     text = visible(text[-MAX_LENGTH:])
+    text, runs_on = _first_problem(text)
     for finder in (_structured, _boxed, _hashed, _announced, _labelled, _closing):
         answer = finder(text)
         if answer is not None:
-            return answer
+            return replace(answer, runs_on=True) if runs_on else answer
     return Answer("", "none")
 
 
 def visible(text: str) -> str:
-    """Without thinking, without what follows the end of the turn, and without a next problem that the model made up."""
+    """Without thinking and without what follows the end of the turn."""
     if "<" in text:
         text = _THOUGHT.sub(" ", text)
         closing = max(text.rfind("</think>"), text.rfind("</thinking>"))
@@ -72,15 +81,19 @@ def visible(text: str) -> str:
         turn = _TURN.search(text, 1)
         if turn and text[: turn.start()].strip():
             text = text[: turn.start()]
-    for following in _NEXT_PROBLEM.finditer(text):
-        if _answers_before(text, following.start()):
-            return text[: following.start()]
     return text
 
 
-def _answers_before(text: str, end: int) -> bool:
-    before = text[:end]
-    return bool(_BOX.search(before) or _PHRASE.search(before) or _JSON_KEY.search(before) or _HASHES.search(before))
+def _first_problem(text: str) -> tuple[str, bool]:
+    """The text up to a next problem that the model made up, and whether the rest answers that one."""
+    for following in _NEXT_PROBLEM.finditer(text):
+        if _answers(text[: following.start()]):
+            return text[: following.start()], _answers(text[following.start() :])
+    return text, False
+
+
+def _answers(text: str) -> bool:
+    return any(mark.search(text) for mark in (_BOX, _PHRASE, _JSON_KEY, _HASHES))
 
 
 # structured answers -------------------------------------------------------------------------------------------------
@@ -177,6 +190,9 @@ def _boxed(text: str) -> Answer | None:
         if len(between) > 80 or "\n" in between.strip() or re.search(r"[=.]\s", between) or "=" in between:
             break
         group_of_boxes.insert(0, box)
+    revised = _announced(text[boxes[-1][1] :])
+    if revised is not None and re.match(r"[-+$\\(\[]?\s*[\d\\]", revised.text) and not _BOX.search(revised.text):
+        return replace(revised, method="announced after a box")
     others = tuple(content for _, _, content in group_of_boxes[:-1])
     return Answer(unwrapped(boxes[-1][2]), "boxed", tuple(unwrapped(other) for other in others))
 
@@ -209,12 +225,16 @@ def _hashed(text: str) -> Answer | None:
 
 def _announced(text: str) -> Answer | None:
     """What follows the last "the answer is"."""
-    found: str | None = None
+    found: list[str] = []
+    last_end = 0
     for match in _PHRASE.finditer(text):
         rest = _first_statement(text[match.end() : match.end() + 2_000])
-        if rest:
-            found = rest
-    return Answer(found, "announced") if found else None
+        if rest and not _COMMENT.match(rest):
+            found.append(rest)
+            last_end = text.find(rest, match.end()) + len(rest)
+    if len(found) > 1 and last_end >= len(text.rstrip()) and found[-2].startswith(found[-1]):
+        found.pop()  # the last repetition was broken off
+    return Answer(found[-1], "announced") if found else None
 
 
 def _first_statement(text: str) -> str:

@@ -16,7 +16,7 @@ from verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Text, head, 
 from verifiers.math_verifier.normal import normal
 from verifiers.math_verifier.reading import read
 from verifiers.math_verifier.rounding import Rounding
-from verifiers.math_verifier.sentences import stated
+from verifiers.math_verifier.sentences import after_equals, stated
 
 _PERCENT = re.compile(r"%|percent", re.IGNORECASE)
 _ORDER = re.compile(
@@ -71,12 +71,14 @@ def judge_answer(
     """``judge`` for an answer that was extracted already."""
     if len(answer.text) > settings.max_length:
         return Finding("abstain", 0.0, "the answer is too long", answer.text[:200], extraction=answer.method)
-    if answer.text.strip() == reference.strip():
+    if answer.text.strip() == reference.strip() and not answer.runs_on:
         return Finding("pass", 1.0, "identical", answer.text, reference, answer.text, answer.method)
     terms = Terms(
         settings.rounding, settings.missing_unit, bool(_PERCENT.search(problem)), bool(_ORDER.search(problem))
     )
     match, ours, theirs = _decide(reference, answer, problem, options, terms)
+    if match.equal and answer.runs_on:
+        match = Match(None, "right, but the text goes on to another problem and answers that", 0.0)
     outcome: Literal["pass", "fail", "abstain"] = {True: "pass", False: "fail", None: "abstain"}[match.equal]  # type: ignore[assignment]
     formal = match.equal is None and (_formal(reference) or _formal(answer.text))
     return Finding(outcome, match.confidence, match.method, answer.text, ours, theirs, answer.method, formal)
@@ -108,7 +110,8 @@ def _decide(
 def reference_tree(reference: str) -> Node:
     """The tree of a reference, which may itself be a sentence or a solution with a box."""
     if "\\boxed" in reference:
-        return read(final_answer(reference).text)
+        answer = final_answer(reference)
+        return read(", ".join((*answer.others, answer.text)))
     node = read(reference)
     if isinstance(node, Text) and len(reference) > 60:
         return stated(final_answer(reference).text) or node
@@ -166,6 +169,10 @@ def _truth(reference: str, answer: str, problem: str, options: tuple[str, ...], 
 
 def _time(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
     ours, theirs = _unwrap(reference), _unwrap(answer)
+    hour = re.fullmatch(r"\d{1,2}", ours)
+    full = words.clock(theirs) if hour and ":00" in theirs else None
+    if full is not None and full.endswith(":00"):
+        return Match(int(ours) % 12 == int(full[:2]) % 12, "hour of the day", 0.9)
     wanted = words.clock(ours)
     if wanted is not None and ("m" in ours.lower() or words.clock(theirs) is not None):
         given = words.clock(theirs)
@@ -211,7 +218,10 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> tuple[Match, Nod
     if isinstance(gold, Text):
         return _short_text(gold, given)
     if _formal(given.text):
-        return Match(None, "mathematics that the grammar does not read", 0.0), given
+        node = after_equals(text)
+        if node is None or isinstance(node, Text):
+            return Match(None, "mathematics that the grammar does not read", 0.0), given
+        return compare(gold, node, terms), node
     special = words.special(given.text)
     if special is not None:
         return Match(special == "none" and gold == Apply("{}", ()), f"the answer is {special!r}", 0.9), given

@@ -27,10 +27,10 @@ _VULGAR = re.compile(r"(\d?)\s*([¼½¾⅐-⅞])")
 
 _LAYOUT = re.compile(
     r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|boldsymbol)(?![A-Za-z])"
-    r"|\\[!,:;>]|\\(?:quad|qquad|hfill|hspace\{[^{}]*\}|phantom\{[^{}]*\}|nonumber|notag|thinspace)(?![A-Za-z])"
-    r"|\\(?:label|tag)\{[^{}]*\}|(?<!\\)~|\\ |\\$"
+    r"|(?<!\\)\\[!,:;>]|\\(?:quad|qquad|hfill|hspace\{[^{}]*\}|phantom\{[^{}]*\}|nonumber|notag|thinspace)(?![A-Za-z])"
+    r"|\\(?:label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\ |(?<!\\)\\$"
 )
-_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!|\\!,?|\\,|\\;)(?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!\s*|\\!,?|\\,|\\;)(?=\d{3}(?!\d))")
 _SPACED = re.compile(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
 _FRACTIONS = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _CHAT = re.compile(r"<\|?/?(?:im_end|im_start|eot_id|end_of_text|endoftext|end|s|eos|assistant|user|pad|sep)\|?>")
@@ -56,7 +56,7 @@ def normal(text: str) -> str:
     """``text`` in the one spelling that the parser reads; idempotent on what it gives back."""
     text = text.strip()
     if text.isascii():
-        if "\\" not in text and "<" not in text and "$" not in text and "*" not in text and "`" not in text:
+        if not any(mark in text for mark in "\\<$*`{"):
             return _strip(_spaced(text))
     else:
         text = _unicode(text)

@@ -73,8 +73,8 @@ def with_tail(node: Node, tail: str, text: str) -> Node:
         return node
     scale = _SCALE.get(tail.split()[0].lower().strip(".,")) if tail.split() else None
     if scale and isinstance(_bare(node), Number):
-        node, tail = _scaled(node, scale), tail.split(None, 1)[1] if len(tail.split(None, 1)) > 1 else ""
-        return with_tail(node, tail, text) if tail else node
+        _, _, rest = tail.partition(" ")
+        return _scaled(node, rest, scale)
     if not _names_unit(tail) or not _holds_value(node):
         return Text(text)
     unit = re.split(r"\s*(?:[(,;]|\.\s|\.$|\s(?:for|in total|which|because|when|if|after|and)\b)", tail)[0]
@@ -87,14 +87,15 @@ def _bare(node: Node) -> Node:
     return node
 
 
-def _scaled(node: Node, power: int) -> Node:
-    if isinstance(node, Apply):
-        return Apply(node.head, (_scaled(node.args[0], power),))
-    if isinstance(node, Number):
-        value = node.value * 10**power
-        place = None if node.place is None else node.place + power
-        return Number(value.numerator if value.denominator == 1 else value, place)
-    return node
+def _scaled(node: Node, rest: str, power: int) -> Node:
+    """``2.3 million``, ``5 million million``: the number beside its scale, marks and units dropped."""
+    while rest and (further := _SCALE.get(rest.split()[0].lower().strip(".,"))):
+        power += further
+        _, _, rest = rest.partition(" ")
+    sign = isinstance(node, Apply) and node.head == "neg"
+    value = _bare(node)
+    scaled = Apply("scale", (value, Number(power)))
+    return Apply("neg", (scaled,)) if sign else scaled
 
 
 def _holds_value(node: Node) -> bool:

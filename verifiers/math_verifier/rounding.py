@@ -28,7 +28,8 @@ def agree(ours: Any, our_place: int | None, theirs: Any, their_place: int | None
     if rounding == "strict":
         return False
     if our_place is not None:
-        if gap <= _half(our_place) and significant(ours, our_place) >= 2:
+        our_place = printed_place(ours, our_place)
+        if gap <= _half(our_place) and (significant(ours, our_place) >= 2 or gap <= _rational(scale) / 100):
             return True
         place = _written_place(theirs, their_place)
         if place is not None and place > our_place and significant(theirs, place) >= 3 and gap <= _half(place):
@@ -42,6 +43,18 @@ def agree(ours: Any, our_place: int | None, theirs: Any, their_place: int | None
     ):
         return True if rounding == "lenient" else None
     return False
+
+
+def printed_place(value: Any, place: int) -> int:
+    """The place that a decimal was meant to have. ``0.14300000000000002`` is a printed double: three digits. The nought
+    of ``1055.0`` is how programs print an integer and says nothing about precision; below 100 it is taken at its word."""
+    if place == -1 and value == int(value) and abs(value) >= 100:
+        return 0
+    if significant(value, place) >= 16:
+        short = f"{float(value):.12g}"
+        if "e" not in short:
+            return -len(short.partition(".")[2])
+    return place
 
 
 def significant(value: Any, place: int) -> int:

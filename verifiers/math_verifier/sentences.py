@@ -3,83 +3,100 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from verifiers.math_verifier.nodes import Node, Text
 from verifiers.math_verifier.normal import normal
 from verifiers.math_verifier.reading import read_normal
 
-_NUMBER = r"-?(?:\\?\$|£|€|¥|₤|₹)?\s?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?%)?"
-_FIND = re.compile(rf"(?<![\w.^_{{(-])(?:{_NUMBER})(?!\w*[\d_^{{]|\.\d)|(?<=\()(?:{_NUMBER})(?=\))")
+MAX_LENGTH = 4_000
+_NUMBER = r"-?(?:\\?\$|£|€|¥|₤|₹)?\s?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?%)?"  # $1,234.50, -3/4, 12 %
+_FIND = re.compile(rf"(?<![\w.^_{{-])(?:{_NUMBER})(?!\w*[\d_^{{]|\.\d)")
 _STATED = re.compile(
-    r"\b(?:is|are|was|were|be|equals?|=|took|takes|costs?|has|have|had|pays?|makes?|gets?|needs?|spends?|spent|left with|total(?:s|ing)? (?:of|to))\s+"
-    r"(?:now |only |about |approximately |around |exactly |a total of |still |equal to |at |to |therefore |thus |also |then |just |left with |given by )*",
+    r"\b(?:is|are|was|were|be|equals?|took|takes|costs?|has|have|had|pays?|makes?|gets?|needs?|spends?|spent|total(?:s|ing)?)\s+"
+    r"(?:(?:now|only|about|approximately|around|exactly|a total of|still|equal to|at|to|of|therefore|thus|also|then|just|left"
+    r"|left with|given by)\s+)*",
     re.IGNORECASE,
 )
+_CONCLUSION = re.compile(
+    r"^\s*(?:\*\*)?(?:therefore|thus|so|hence|in total|overall|finally|in conclusion|consequently)\b", re.IGNORECASE
+)
 _MATH = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-MAX_LENGTH = 4_000
+_SENTENCE = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z\"])|\n+")
+_ASIDE = re.compile(
+    r",\s*(?:which|where|since|because|as|so that|with|assuming)\b|\s*\((?:rounded|approx|about|since|or )"
+)
 
 
 def stated(text: str) -> Node | None:
-    """The value that a sentence states, or None when it states none, or several without saying which."""
-    if len(text) > MAX_LENGTH:
-        text = text[-MAX_LENGTH:]
-    for finder in (_after_equals, _single_formula, _after_verb, _only_number):
-        node = finder(text)
-        if node is not None and not isinstance(node, Text):
+    """The value that a text states, or None when it states none, or several without saying which.
+
+    A conclusion ("Therefore, …") counts before all else; then the last sentence if it ends in an equation; then the
+    first sentence, which the others explain.
+    """
+    text = text[-MAX_LENGTH:]
+    sentences = [part for part in _SENTENCE.split(text) if part.strip()]
+    if not sentences:
+        return None
+    concluding = [part for part in sentences if _CONCLUSION.match(part)]
+    if concluding:
+        return _one_value(concluding[-1])
+    if len(sentences) == 1:
+        return _one_value(sentences[0])
+    value = after_equals(sentences[-1])
+    if value is not None:
+        return value
+    numbers = [part for part in sentences if _FIND.search(normal(part))]
+    if len(numbers) == 1:
+        return _one_value(numbers[0])
+    return _only_number(sentences[0]) if numbers and numbers[0] is sentences[0] else None
+
+
+def _one_value(sentence: str) -> Node | None:
+    for finder in (after_equals, _single_formula, _after_verb, _only_number):
+        node = finder(sentence)
+        if node is not None:
             return node
     return None
 
 
-def _after_equals(text: str) -> Node | None:
-    """The right side of the last equation, when little follows it."""
+def after_equals(text: str) -> Node | None:
+    """The right side of the last equation, when no further number follows it."""
     at = text.rfind("=")
-    if at < 0:
+    if at < 0 or text[at - 1 : at] in ("!", "<", ">"):
         return None
-    rest = text[at + 1 :]
-    rest = re.split(r"(?<=[^\d.])\.(?:\s|$)|\.\s+(?=[A-Z])|\n", rest.strip() + " ")[0]
-    after = text[at + 1 + len(rest) :]
-    if re.search(r"\d", re.sub(r"\s", "", after)):
+    sides = re.split(r"(?<=[^\d.])\.(?:\s|$)|\.\s+(?=[A-Z])|\n", text[at + 1 :].strip() + " ")
+    if any(re.search(r"\d", side) for side in sides[1:]):
         return None
-    return _value(rest)
+    return _value(sides[0])
 
 
 def _single_formula(text: str) -> Node | None:
-    """The only formula between dollar signs, if it stands near the end."""
-    formulas = [next(part for part in match if part) for match in _MATH.findall(text)]
-    if not formulas:
+    """The only formula between dollar signs, or the same one again."""
+    formulas = {normal(next(part for part in match if part)) for match in _MATH.findall(text)}
+    if len(formulas) != 1:
         return None
-    if len(formulas) == 1 or len({normal(formula) for formula in formulas}) == 1:
-        return _value(formulas[-1])
-    return None
+    only = formulas.pop()
+    return None if re.search(r"[a-z]{4,}", only.replace("\\", "")) and "\\" not in only else _value(only)
 
 
 def _after_verb(text: str) -> Node | None:
-    """The value right after the last verb of stating, when the sentence names no other value after it."""
+    """The value right after the last verb of stating, when the sentence holds few other numbers."""
+    plain = _ASIDE.split(normal(text))[0]
+    if sum(1 for _ in _FIND.finditer(plain)) > 3:
+        return None
     found: Node | None = None
-    plain = normal(text)
     for match in _STATED.finditer(plain):
         rest = plain[match.end() :]
-        if _FIND.match(rest) or rest[:1] in "\\-(":
-            value = _value(re.split(r"\.\s+(?=[A-Z])|\.$|\n", rest)[0])
-            if value is not None:
-                found = value
-    numbers = list(_numbers(plain))
-    if found is not None and len(numbers) <= 3:
-        return found
-    return None
+        if _FIND.match(rest) or rest[:1] in ("\\", "-", "("):
+            found = _value(re.split(r"\.\s+(?=[A-Z])|\.$|\n", rest)[0]) or found
+    return found
 
 
 def _only_number(text: str) -> Node | None:
-    values = {re.sub(r"[\s,$\\]", "", found) for found in _numbers(normal(text))}
-    if len(values) != 1:
+    found = [match[0].strip() for match in _FIND.finditer(normal(text))]
+    if len({re.sub(r"[\s,$\\]", "", each) for each in found}) != 1:
         return None
-    return _value(next(_numbers(normal(text))))
-
-
-def _numbers(text: str) -> Iterator[str]:
-    for match in _FIND.finditer(text):
-        yield match[0].strip()
+    return _value(found[0])
 
 
 def _value(text: str) -> Node | None:
