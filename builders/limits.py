@@ -32,6 +32,7 @@ RETRIED = (RateLimitError, ServiceError, ConnectionFailed)
 BREAKS_AFTER = 12  # failures in a row, without a single success, that open the breaker
 REFUSED_AT_START = 25  # refusals in a row before the first success: the setting is wrong, not the row
 SHRINK = 0.7
+FIRST_BACKOFF_S = 0.5
 LONGEST_PAUSE_S = 60.0
 BURST_S = 0.25  # a bucket holds this much of its rate: short enough that any 5 s keep to the rate within 10 %
 
@@ -133,7 +134,7 @@ class Limiter:
                 self._pump()
             self.retries += 1
             if not told and not self._broken:
-                await asyncio.sleep(_jittered(0.5 * 2 ** (failed - 1)))
+                await asyncio.sleep(_jittered(FIRST_BACKOFF_S * 2 ** (failed - 1)))
 
     def learn(self, headers: Mapping[str, str]) -> None:
         """Take over the rates that an answer's headers tell."""
@@ -244,7 +245,7 @@ class Limiter:
             self._shrunk_at = now
         pause = error.retry_after_s or 0.0
         if self._broken:
-            pause = max(pause, _jittered(min(LONGEST_PAUSE_S, 0.5 * 2 ** min(self._failures - BREAKS_AFTER, 10))))
+            pause = max(pause, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10)))
         if pause > 0.0 and now + pause > self._paused_until:
             self._paused_until = now + pause
             self.waiting_for = f"{self.name}: waiting {pause:.1f} s after {self._failures} failures in a row: {error}"
@@ -271,7 +272,8 @@ class Limiter:
 
     def _apply(self, allowance: Allowance) -> None:
         bucket = {"requests": self._requests, "input": self._input, "output": self._output}[allowance.of]
-        bucket.learn(allowance.limit / allowance.window_s)
+        if allowance.window_s <= 60:  # a day's allowance is not rationed, only waited for when it is used up
+            bucket.learn(allowance.limit / allowance.window_s)
         if allowance.remaining is not None and allowance.remaining <= 0 and allowance.reset_s:
             until = time.monotonic() + min(allowance.reset_s, LONGEST_PAUSE_S)
             if until > self._paused_until:

@@ -41,6 +41,7 @@ class AnthropicMessages(HttpService):
     public_url = "https://api.anthropic.com"
     url_variable = "ANTHROPIC_BASE_URL"
     key_variable = "ANTHROPIC_API_KEY"
+    operational = (*HttpService.operational, "cache")
 
     def __init__(
         self,
@@ -68,19 +69,13 @@ class AnthropicMessages(HttpService):
         self.thinking = thinking
         self.temperature = temperature
         self.cache = cache
-
-    operational = (*HttpService.operational, "cache")
+        self.first_alone = 4_000 if cache else 0
 
     @property
     def identity(self) -> str:
         told = [f"thinking={self.thinking}"] if self.thinking else []
         told += ["temperature"] if self.temperature == "send" else []
         return " ".join([super().identity, *told])
-
-    @property
-    def first_alone(self) -> int:
-        """Prompts of at least this many characters are asked once before they are asked again; 0: never."""
-        return 4_000 if self.cache else 0
 
     def key_headers(self, key: str) -> dict[str, str]:
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}

@@ -27,6 +27,7 @@ class HttpService(ABC):
     public_url: str  # of the service itself; it alone needs a key
     url_variable: str  # environment variables
     key_variable: str
+    first_alone = 0  # see ``builders.providers.reply.Service``
     operational = ("api_key", "limits", "raw_log", "free", "max_n", "mode")
 
     def __init__(

@@ -24,6 +24,7 @@ class Ollama(HttpService):
     public_url = "http://localhost:11434"
     url_variable = "OLLAMA_HOST"
     key_variable = "OLLAMA_API_KEY"
+    operational = (*HttpService.operational, "keep_alive")
 
     def __init__(
         self,
@@ -53,8 +54,6 @@ class Ollama(HttpService):
         self.options = dict(options or {})
         self.think = think
         self.keep_alive = keep_alive
-
-    operational = (*HttpService.operational, "keep_alive")
 
     @property
     def identity(self) -> str:

@@ -28,13 +28,15 @@ class Reply:
 class Service(Protocol):
     """A provider that lets its replies be kept unread: ``sample`` is ``read(await ask(…))``.
 
-    ``max_n`` is the most answers that one request may bring; ``limits`` what the user allows.
+    ``max_n`` is the most answers that one request may bring; ``limits`` what the user allows. Prompts of at least
+    ``first_alone`` characters (0: none) are asked once before they are asked again, for the service's prompt cache.
     """
 
     name: str
     model: str
     limits: RateLimits
     max_n: int
+    first_alone: int
     free: bool  # costs nothing: runs on this machine
 
     @property
@@ -58,6 +60,7 @@ class InProcess:
         self.model = provider.model
         self.limits: RateLimits = getattr(provider, "limits", None) or RateLimits()
         self.max_n: int = getattr(provider, "max_n", 1 << 10)
+        self.first_alone: int = getattr(provider, "first_alone", 0)
         self.free: bool = getattr(provider, "free", True)
 
     @property

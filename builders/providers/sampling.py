@@ -110,7 +110,7 @@ class JournaledSampler:
             else:
                 under_way[id(flight)] = flight
         flights = list(under_way.values())
-        alone = getattr(self._service, "first_alone", 0)
+        alone = self._service.first_alone
         primer: _Flight | None = None
         for indices in chunks(sorted(set(new)), self.max_n):
             flight = _Flight(key, attempt, request, body, indices, after=primer)

@@ -1,0 +1,299 @@
+import asyncio
+
+import pytest
+
+from builders.cost import Ledger
+from builders.errors import (
+    AuthenticationError,
+    BudgetError,
+    ConfigError,
+    JournalError,
+    OutageError,
+    RequestError,
+    ServiceError,
+)
+from builders.journal import Journal
+from builders.limits import RateLimits
+from builders.providers.sampling import chunks, sampler
+from builders.providers.scripted import Scripted
+from builders.records import Completion, Request, Sampling, Usage
+
+ASK = Request(messages=({"role": "user", "content": "1 + 1?"},), sampling=Sampling(seed=7))
+
+
+def told_by_seed(request: Request, seed: int) -> str:
+    return f"draw {seed}"
+
+
+def use(tmp_path, provider, work, **ledger):
+    """Run ``work(sampler, ledger)`` with a journal in ``tmp_path``."""
+
+    async def run():
+        journal, book = Journal(tmp_path / "j.sqlite"), Ledger(**ledger)
+        draws = sampler(provider, journal, book)
+        async with journal, draws:
+            return await work(draws, book)
+
+    return asyncio.run(run())
+
+
+def texts(answers) -> list[str]:
+    return [answer.text for answer in answers]
+
+
+def test_each_sample_has_a_seed_of_its_own_however_it_is_asked(tmp_path) -> None:
+    for max_n in (1, 3, 128):
+        provider = Scripted(told_by_seed, max_n=max_n)
+        drawn = use(tmp_path / str(max_n), provider, lambda draws, book: draws.draw(ASK, range(7)))
+        assert texts(drawn) == [f"draw {seed}" for seed in range(7, 14)]
+        assert len(provider.requests) == {1: 7, 3: 3, 128: 1}[max_n]
+
+
+def test_the_same_ask_is_answered_from_the_journal(tmp_path) -> None:
+    first, second = Scripted(told_by_seed), Scripted(told_by_seed)
+    before = use(tmp_path, first, lambda draws, book: draws.draw(ASK, range(4)))
+
+    async def again(draws, book):
+        return await draws.draw(ASK, range(4)), book.totals()
+
+    after, totals = use(tmp_path, second, again)
+    assert before == after
+    assert second.requests == []
+    assert (totals["requests"], totals["replayed"]) == (0, 4)
+
+
+def test_widening_asks_for_what_is_missing(tmp_path) -> None:
+    provider = Scripted(told_by_seed)
+
+    async def widen(draws, book):
+        await draws.draw(ASK, range(4))
+        return await draws.draw(ASK, range(8))
+
+    assert texts(use(tmp_path, provider, widen)) == [f"draw {seed}" for seed in range(7, 15)]
+    assert [request.sampling.seed for request in provider.requests] == [7, 11]
+
+
+def test_a_further_attempt_draws_anew_with_other_seeds(tmp_path) -> None:
+    provider = Scripted(told_by_seed)
+
+    async def twice(draws, book):
+        return await draws.draw(ASK, [2], 0), await draws.draw(ASK, [2], 1), await draws.draw(ASK, [2], 1)
+
+    first, second, third = use(tmp_path, provider, twice)
+    assert texts(first) != texts(second) == texts(third)
+    assert len(provider.requests) == 2
+
+
+def test_concurrent_asks_for_one_name_are_one_request(tmp_path) -> None:
+    provider = Scripted(told_by_seed, latency_s=0.02)
+
+    async def ten(draws, book):
+        return await asyncio.gather(*(draws.draw(ASK, range(size)) for size in (4, 4, 2, 4, 6, 6)))
+
+    drawn = use(tmp_path, provider, ten)
+    assert [len(one) for one in drawn] == [4, 4, 2, 4, 6, 6]
+    assert all(texts(one) == [f"draw {seed}" for seed in range(7, 7 + len(one))] for one in drawn)
+    assert len(provider.requests) == 2  # 0 to 3, and 4 to 5
+
+
+class Short(Scripted):
+    """Answers at most ``most`` of the n that are asked for, as servers do that ignore n."""
+
+    most = 1
+
+    async def sample(self, request: Request, n: int) -> list[Completion]:
+        return await super().sample(request, min(n, self.most))
+
+
+def test_a_short_reply_is_topped_up_and_learnt_from(tmp_path) -> None:
+    provider = Short(told_by_seed)
+
+    async def twice(draws, book):
+        await draws.draw(ASK, range(4))
+        asked = len(provider.requests)
+        other = Request(messages=({"role": "user", "content": "2 + 2?"},), sampling=Sampling(seed=0))
+        return asked, await draws.draw(other, range(4)), draws.max_n
+
+    asked, drawn, max_n = use(tmp_path, provider, twice)
+    assert (asked, max_n) == (4, 1)
+    assert texts(drawn) == [f"draw {seed}" for seed in range(4)]
+    assert len(provider.requests) == 8
+
+
+class Generous(Scripted):
+    async def sample(self, request: Request, n: int) -> list[Completion]:
+        return await super().sample(request, n + 2)
+
+
+def test_answers_beyond_what_was_asked_are_kept_for_later(tmp_path) -> None:
+    provider = Generous(told_by_seed)
+
+    async def widen(draws, book):
+        return await draws.draw(ASK, range(2)), await draws.draw(ASK, range(4))
+
+    two, four = use(tmp_path, provider, widen)
+    assert len(two) == 2
+    assert texts(four) == [f"draw {seed}" for seed in range(7, 11)]
+    assert len(provider.requests) == 1
+
+
+def test_what_fails_is_an_entry_and_is_asked_again_next_time(tmp_path) -> None:
+    failing = Scripted(ServiceError("oops", status=500), limits=RateLimits(retries=0), model="failing")
+
+    async def draw(draws, book):
+        return await draws.draw(ASK, [0, 1]), book.totals()["errors"]
+
+    drawn, errors = use(tmp_path, failing, draw)
+    assert [type(answer) for answer in drawn] == [ServiceError, ServiceError]
+    assert errors == 2
+    healed = Scripted(told_by_seed, model="failing")
+    assert texts(use(tmp_path, healed, lambda draws, book: draws.draw(ASK, [0, 1]))) == ["draw 7", "draw 8"]
+
+
+@pytest.mark.parametrize(
+    "error", [AuthenticationError("no key", status=401), BudgetError("spent"), OutageError("away")]
+)
+def test_what_stops_the_run_is_raised(tmp_path, error) -> None:
+    provider = Scripted(error, model=f"stops with {type(error).__name__}")
+    with pytest.raises(type(error)):
+        use(tmp_path, provider, lambda draws, book: draws.draw(ASK, range(4)))
+
+
+def test_a_refused_request_is_an_entry(tmp_path) -> None:
+    provider = Scripted(RequestError("too long", status=400), model="refuses")
+    (answer,) = use(tmp_path, provider, lambda draws, book: draws.draw(ASK))
+    assert isinstance(answer, RequestError)
+    assert len(provider.requests) == 1
+
+
+def test_who_waits_may_go_away_and_the_answer_is_kept(tmp_path) -> None:
+    provider = Scripted(told_by_seed, latency_s=0.1)
+
+    async def leave(draws, book):
+        impatient = asyncio.create_task(draws.draw(ASK, range(4)))
+        await asyncio.sleep(0.03)  # the request is under way
+        impatient.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await impatient
+
+    use(tmp_path, provider, leave)  # closing waits for what is paid for
+    after = Scripted(told_by_seed)
+    assert texts(use(tmp_path, after, lambda draws, book: draws.draw(ASK, range(4)))) == [
+        f"draw {seed}" for seed in range(7, 11)
+    ]
+    assert after.requests == []
+
+
+def test_what_was_not_sent_is_called_off_with_who_wanted_it(tmp_path) -> None:
+    provider = Scripted(told_by_seed, latency_s=0.05, limits=RateLimits(concurrency=1), model="one at a time")
+
+    async def leave(draws, book):
+        asks = [Request(messages=({"role": "user", "content": str(number)},)) for number in range(10)]
+        waiting = [asyncio.create_task(draws.draw(ask)) for ask in asks]
+        await asyncio.sleep(0.02)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    use(tmp_path, provider, leave)
+    assert len(provider.requests) == 1
+
+
+def test_one_who_goes_away_takes_nothing_from_the_others(tmp_path) -> None:
+    provider = Scripted(told_by_seed, latency_s=0.05)
+
+    async def two(draws, book):
+        one, other = (asyncio.create_task(draws.draw(ASK, range(2))) for _ in range(2))
+        await asyncio.sleep(0.01)
+        one.cancel()
+        return await other
+
+    assert texts(use(tmp_path, provider, two)) == ["draw 7", "draw 8"]
+
+
+def test_the_budget_stops_within_what_is_under_way(tmp_path) -> None:
+    prices = {"paid": {"input": 0.0, "output": 0.0, "call": 1.0}}
+    provider = Scripted(told_by_seed, model="paid", latency_s=0.01, limits=RateLimits(concurrency=4), max_n=1)
+    asks = [Request(messages=({"role": "user", "content": str(number)},)) for number in range(100)]
+
+    async def spend(draws, book):
+        with pytest.raises(BudgetError, match="larger budget_usd"):
+            await asyncio.gather(*(draws.draw(ask) for ask in asks))
+        return book.totals()
+
+    use(tmp_path, provider, spend, budget_usd=20.0, prices=prices)
+    assert 20 <= len(provider.requests) <= 24
+    sent = len(provider.requests)
+
+    async def resume(draws, book):
+        with pytest.raises(BudgetError):
+            await asyncio.gather(*(draws.draw(ask) for ask in asks))
+        return book.totals()
+
+    totals = use(tmp_path, provider, resume, budget_usd=20.0, prices=prices)
+    assert totals["usd_before"] == sent  # the journal knows what was spent
+    assert len(provider.requests) == sent
+
+    async def larger(draws, book):
+        await asyncio.gather(*(draws.draw(ask) for ask in asks))
+
+    use(tmp_path, provider, larger, budget_usd=200.0, prices=prices)
+    assert len(provider.requests) == 100
+
+
+def test_a_budget_wants_a_price(tmp_path) -> None:
+    provider = Scripted(model="of unknown price")
+    provider.free = False
+    with pytest.raises(ConfigError, match="no price is known for model 'of unknown price'"):
+        sampler(provider, Journal(tmp_path / "j.sqlite"), Ledger(budget_usd=1.0))
+
+
+def test_a_journal_that_cannot_be_written_stops_the_run(tmp_path) -> None:
+    provider = Scripted(told_by_seed)
+
+    async def broken(draws, book):
+        draws._journal._broken = JournalError("the disk is full")
+        await draws.draw(ASK)
+
+    with pytest.raises(JournalError, match="disk is full"):
+        use(tmp_path, provider, broken)
+
+
+def test_a_long_prompt_is_in_the_cache_before_the_others_ask(tmp_path) -> None:
+    order: list[str] = []
+
+    class Caching(Scripted):
+        first_alone = 100
+
+        async def sample(self, request: Request, n: int) -> list[Completion]:
+            order.append("sent")
+            came = await super().sample(request, n)
+            order.append("came")
+            return came
+
+    provider = Caching(told_by_seed, latency_s=0.01, max_n=1)
+    long = Request(messages=({"role": "user", "content": "x" * 200},), sampling=Sampling(seed=0))
+    drawn = use(tmp_path, provider, lambda draws, book: draws.draw(long, range(4)))
+    assert len(drawn) == 4
+    assert order[:5] == ["sent", "came", "sent", "sent", "sent"]
+
+
+def test_usage_and_cost_are_counted_once(tmp_path) -> None:
+    lines = Completion({"role": "assistant", "content": "x"}, "paid", usage=Usage(prompt=1000, completion=500))
+    provider = Scripted(lines, model="paid")
+
+    async def draw(draws, book):
+        await draws.draw(ASK, range(2))
+        await draws.draw(ASK, range(2))
+        return book.totals(), draws.cost_of(Usage(prompt=1000, completion=500))
+
+    totals, each = use(tmp_path, provider, draw, prices={"paid": {"input": 1.0, "output": 2.0}})
+    assert each == pytest.approx(0.002)
+    assert totals["usd"] == pytest.approx(0.004)
+    assert (totals["prompt_tokens"], totals["completion_tokens"], totals["replayed"]) == (2000, 1000, 2)
+
+
+def test_chunks() -> None:
+    assert chunks([0, 1, 2, 3, 6, 7], 3) == [[0, 1, 2], [3], [6, 7]]
+    assert chunks(range(10), 4) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert chunks([], 4) == []
