@@ -17,6 +17,7 @@ _TRAILING = re.compile(
     r"(?:\boption|\bchoice|\banswer(?: is)?|\balternative)\s*:?\s*\(?\s*([A-J])\s*\)?(?=[\s.,;:})]|$)"
 )
 _BRACKETED = re.compile(r"\(\s*([A-J])\s*\)")
+_SEVERAL = re.compile(r"^\s*\(?[A-J]\)?\s*(?:,|and|or|&)\s*\(?[A-J]\)?\s*(?:,|and|or|&|$|\.)")
 _OPTION = re.compile(r"(?:\\text(?:bf)?\s*\{\s*)?\(\s*([A-Ha-h])\s*\)\s*\}?\s*(?:\\ |~)?")
 
 
@@ -36,6 +37,8 @@ def chosen(text: str) -> str | None:
     whole = letter(text)
     if whole:
         return whole
+    if _SEVERAL.match(text):
+        return None
     match = _LEADING.match(text)
     if match:
         return next(group for group in match.groups() if group).upper()

@@ -33,11 +33,13 @@ MAX_ITEMS = 64
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the comparison goes by. ``percent``: the problem asks for a percentage; ``ordered``: order matters in lists."""
+    """What the comparison goes by. ``percent``: the problem speaks of a percentage; ``degrees``: it asks for
+    degrees, so a bare pi/6 is no radian; ``ordered``: order matters in lists."""
 
     rounding: Rounding = "reference_precision"
     missing_unit: MissingUnit = "pass"
     percent: bool = False
+    degrees: bool = False
     ordered: bool = False
 
 
@@ -178,6 +180,8 @@ def _is_name(node: Node) -> bool:
             return all(_is_name(part) for part in node.args)
         if node.head == "*":
             return all(isinstance(part, Symbol) for part in node.args) and len(node.args) <= 4
+        if node.head in ("/", "ratio"):
+            return all(_is_name(part) for part in node.args)
         return node.head in ("abs", "conjugate") and _is_name(node.args[0])
     return isinstance(node, Text)
 
@@ -499,7 +503,7 @@ def _degrees(reference: Node, candidate: Node, terms: Terms) -> Match:
     if plain.equal or head(reference) == head(candidate):
         return plain
     bare = theirs if head(candidate) != "deg" else ours
-    if "pi" in symbols(bare):
+    if "pi" in symbols(bare) and not (terms.degrees and head(candidate) != "deg"):
         return _scalar(reference, candidate, terms)
     return plain
 
@@ -510,6 +514,8 @@ def _units(reference: Node, candidate: Node, terms: Terms) -> Match:
         asked = units.from_symbols(reference) or asked
     plain = _compare(asked.value, given.value, terms)
     if not asked.unit:
+        if plain.equal and len(candidate.args) > 2:  # type: ignore[union-attr]
+            return Match(None, "hours and minutes against a number without a unit", 0.0)
         if plain.equal and head(reference) not in ("percent", "deg"):
             return Match(True, f"{plain.method}; the unit is not asked for", min(plain.confidence, 0.95))
         return plain

@@ -98,7 +98,8 @@ def _chain(node: Apply) -> list[Range] | None:
         return None
     low, high = first.args[0], second.args[1]
     middle = first.args[1]
-    if not isinstance(middle, Symbol) or not (is_constant(low) and is_constant(high)):
+    named = isinstance(middle, Symbol) or (isinstance(middle, Apply) and middle.head == "call")
+    if not named or not (is_constant(low) and is_constant(high)):
         return None
     if first.head in ("<", "<=") and second.head in ("<", "<="):
         return [Range(low, high, first.head == "<=", second.head == "<=")]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from verifiers.math_verifier import choices, words
@@ -19,6 +20,7 @@ from verifiers.math_verifier.rounding import Rounding
 from verifiers.math_verifier.sentences import after_equals, stated
 
 _PERCENT = re.compile(r"%|percent", re.IGNORECASE)
+_DEGREES = re.compile(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
 _ORDER = re.compile(
     r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest|greatest|largest)|ordered)\b",
     re.I,
@@ -73,15 +75,25 @@ def judge_answer(
         return Finding("abstain", 0.0, "the answer is too long", answer.text[:200], extraction=answer.method)
     if answer.text.strip() == reference.strip() and not answer.runs_on:
         return Finding("pass", 1.0, "identical", answer.text, reference, answer.text, answer.method)
-    terms = Terms(
-        settings.rounding, settings.missing_unit, bool(_PERCENT.search(problem)), bool(_ORDER.search(problem))
-    )
+    terms = _terms(problem, settings)
     match, ours, theirs = _decide(reference, answer, problem, options, terms)
     if match.equal and answer.runs_on:
         match = Match(None, "right, but the text goes on to another problem and answers that", 0.0)
     outcome: Literal["pass", "fail", "abstain"] = {True: "pass", False: "fail", None: "abstain"}[match.equal]  # type: ignore[assignment]
     formal = match.equal is None and (_formal(reference) or _formal(answer.text))
     return Finding(outcome, match.confidence, match.method, answer.text, ours, theirs, answer.method, formal)
+
+
+@lru_cache(maxsize=256)
+def _terms(problem: str, settings: Settings) -> Terms:
+    """What the problem's wording says about the form of the answer."""
+    return Terms(
+        settings.rounding,
+        settings.missing_unit,
+        percent=bool(_PERCENT.search(problem)),
+        degrees=bool(_DEGREES.search(problem)),
+        ordered=bool(_ORDER.search(problem)),
+    )
 
 
 def _decide(

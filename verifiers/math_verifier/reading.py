@@ -47,7 +47,11 @@ def read_normal(text: str) -> Node:
     numeral = _NUMERAL.match(text)
     if numeral:
         return Apply("base", (Text(numeral[1].upper()), Text(numeral[2])))
-    text = _CURRENCY.sub("\\$", text)
+    measured = _MEASURED.fullmatch(text)
+    if measured and units.is_symbolic(measured[2]):
+        return units.unit_node(read_normal(measured[1]), measured[2])
+    if "€" in text or "£" in text or "¥" in text or "$" in text or text[:1].isalpha():
+        text = _SUFFIXED.sub(r"\\$\1", _CURRENCY.sub("\\$", text))
     try:
         node, tail = parse(text)
     except Unsupported:
@@ -55,11 +59,40 @@ def read_normal(text: str) -> Node:
     return with_tail(node, tail, text) if tail else node
 
 
+def _restated(node: Node, tail: str, text: str) -> Node | None:
+    """``225 minutes or 3 hours 45 minutes``: one quantity said twice, if both sayings agree."""
+    unit, *others = _OR.split(tail)
+    if len(others) != 1 or not re.search(r"\d", others[0]):
+        return None
+    first, second = read_normal(f"{text[: len(text) - len(tail)]}{unit}"), read_normal(others[0].strip("() "))
+    if head(first) != "unit" or head(second) != "unit":
+        return None
+    return first if units.same_quantity(first, second) else None
+
+
+def _compound(text: str) -> Node | None:
+    """``3 hours 45 minutes``, ``5 feet 6 inches``: one quantity in the first of its units."""
+    parts = _PARTS.findall(text)
+    if len(parts) < 2 or not _COMPOUND.fullmatch(text):
+        return None
+    return units.total([(number(amount), name) for amount, name in parts])
+
+
 def _plain(text: str) -> Number:
     if text[0] == "-":
         positive = number(text[1:])
         return Number(-positive.value, positive.place)
     return number(text)
+
+
+_MEASURED = re.compile(
+    r"([-+]?\s*(?:\d[\d,]*)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot|x|\*)\s*10\s*\^\s*\{?\s*[-+]?\d+\s*\}?)?)"
+    r"\s+([A-Za-zµΩÅ°][\w µΩÅ°/*^{}.()+-]*)"
+)
+_SUFFIXED = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)\s?(?:€|£|¥|₤|₹|\\?\$)(?=\s|$|[.,;])")
+_OR = re.compile(r"\s+(?:or|i\.e\.,?|that is,?)\s+|\s+\((?=\d)")
+_PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]{2,}|['\"])")
+_COMPOUND = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:[A-Za-z]{2,})(?:\s*,?\s*(?:and\s+)?|$)){2,4}")
 
 
 def with_tail(node: Node, tail: str, text: str) -> Node:
@@ -76,7 +109,7 @@ def with_tail(node: Node, tail: str, text: str) -> Node:
         _, _, rest = tail.partition(" ")
         return _scaled(node, rest, scale)
     if not _names_unit(tail) or not _holds_value(node):
-        return Text(text)
+        return _compound(text) or _restated(node, tail, text) or Text(text)
     unit = re.split(r"\s*(?:[(,;]|\.\s|\.$|\s(?:for|in total|which|because|when|if|after|and)\b)", tail)[0]
     return units.unit_node(node, unit)
 

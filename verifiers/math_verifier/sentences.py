@@ -12,7 +12,7 @@ MAX_LENGTH = 4_000
 _NUMBER = r"-?(?:\\?\$|£|€|¥|₤|₹)?\s?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?%)?"  # $1,234.50, -3/4, 12 %
 _FIND = re.compile(rf"(?<![\w.^_{{-])(?:{_NUMBER})(?!\w*[\d_^{{]|\.\d)")
 _STATED = re.compile(
-    r"\b(?:is|are|was|were|be|equals?|took|takes|costs?|has|have|had|pays?|makes?|gets?|needs?|spends?|spent|total(?:s|ing)?)\s+"
+    r"\b(?:is|it's|are|was|were|be|equals?|took|takes|costs?|has|have|had|pays?|makes?|gets?|needs?|spends?|spent|total(?:s|ing)?)\s+"
     r"(?:(?:now|only|about|approximately|around|exactly|a total of|still|equal to|at|to|of|therefore|thus|also|then|just|left"
     r"|left with|given by)\s+)*",
     re.IGNORECASE,
@@ -76,6 +76,8 @@ def _single_formula(text: str) -> Node | None:
     if len(formulas) != 1:
         return None
     only = formulas.pop()
+    if not re.search(r"\d", only) and re.search(r"\d", _MATH.sub("", text)):
+        return None
     return None if re.search(r"[a-z]{4,}", only.replace("\\", "")) and "\\" not in only else _value(only)
 
 

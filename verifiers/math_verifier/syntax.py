@@ -129,12 +129,18 @@ class _Reader:
 
     def answer(self) -> Node:
         """A bare list of relations, or one."""
-        items = [self.relation()]
-        while self._separator():
+        items, marks = [self.relation()], []
+        while mark := self._separator():
+            marks.append(mark)
             items.append(self.relation())
-        return items[0] if len(items) == 1 else Apply(",", tuple(items))
+        if len(items) == 1:
+            return items[0]
+        if ";" in marks and "," in marks:
+            return _grouped(items, marks)
+        return Apply(",", tuple(items))
 
-    def _separator(self) -> bool:
+    def _separator(self) -> str:
+        """The separator that was taken: a sign or a word; "" when none stands here."""
         mark = self.at
         token = self.peek()
         taken = False
@@ -151,8 +157,8 @@ class _Reader:
             taken = True
         if not taken or not self._starts_value():
             self.at = mark
-            return False
-        return True
+            return ""
+        return token.text
 
     def _starts_value(self) -> bool:
         token = self.peek()
@@ -341,6 +347,8 @@ class _Reader:
 
     def _symbolic_word(self, token: Token) -> bool:
         word = token.text
+        if word.isupper() and len(word) <= 3 and word.isascii() and self._named(token):
+            return True
         if len(word) == 1 or word in FUNCTIONS or word in CONSTANTS:
             return word not in ("U",) or not self.peek(1).text == "("
         if not word.isascii():
@@ -357,6 +365,13 @@ class _Reader:
             and _algebraic(word)
             and not _unit_like(word)
         )
+
+    def _named(self, token: Token) -> bool:
+        """Capitals that name a segment or a triangle: ``AB = 4``, ``NO/BO = 1``."""
+        following = (
+            self.tokens[self.tokens.index(token, self.at) + 1] if token in self.tokens[self.at :] else self.peek(1)
+        )
+        return following.text in ("=", "/", "}", ":")
 
     def power(self) -> Node:
         base = self.postfix(self.primary())
@@ -518,6 +533,8 @@ class _Reader:
             return self._symbol(word)
         if len(word) == 1:
             return self._symbol(word)
+        if word.isupper() and len(word) <= 3 and self.peek().text in ("=", "/", "}", ":"):
+            return Apply("*", tuple(Symbol(letter) for letter in word))
         if word.isascii() and len(word) <= 4 and word.islower() and word not in _STOPWORDS:
             parts = tuple(Symbol(letter) for letter in word)
             last = self._symbol(word[-1])
@@ -859,6 +876,17 @@ _UNITS = frozenset(
 )
 
 
+def _grouped(items: list[Node], marks: list[str]) -> Node:
+    """``p=5, q=2; p=7, q=2``: a list of lists."""
+    groups: list[list[Node]] = [[items[0]]]
+    for mark, item in zip(marks, items[1:], strict=True):
+        if mark == ";":
+            groups.append([item])
+        else:
+            groups[-1].append(item)
+    return Apply(",", tuple(Apply("()", tuple(group)) if len(group) > 1 else group[0] for group in groups))
+
+
 def _chain(parts: list[Node], signs: list[str]) -> Node:
     """One relation, or a chain of them; an approximation keeps both sides apart under ``~``."""
     if not signs:
@@ -867,6 +895,8 @@ def _chain(parts: list[Node], signs: list[str]) -> Node:
         cut = signs.index("~")
         return Apply("~", (_chain(parts[: cut + 1], signs[:cut]), _chain(parts[cut + 1 :], signs[cut + 1 :])))
     if ":" in signs:
+        if signs == [":", "="]:
+            return Apply("=", (Apply("ratio", tuple(parts[:2])), parts[2]))
         if all(sign == ":" for sign in signs):
             return Apply("ratio", tuple(parts))
         raise Unsupported("a colon among relations")

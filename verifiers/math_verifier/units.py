@@ -43,15 +43,18 @@ def split(node: Node) -> Quantity:
 
 def from_symbols(node: Node) -> Quantity | None:
     """``5 m`` was read as five times m: its symbols as a unit, when pint knows them all."""
-    if not isinstance(node, Apply) or node.head not in ("*", "/"):
+    if not isinstance(node, Apply) or node.head not in ("*", "/", "neg"):
         return None
+    if node.head == "neg":
+        inner = from_symbols(node.args[0])
+        return None if inner is None else Quantity(Apply("neg", (inner.value,)), inner.unit)
     text = _written(node)
     match = re.match(r"-?[\d.]+(?:/\d+)?\s*", text)
     unit = text[match.end() :].strip("* ") if match else ""
     value = node.args[0]
     while isinstance(value, Apply) and value.head in ("*", "/"):
         value = value.args[0]
-    if not unit or not isinstance(value, Number) or known(unit) is None:
+    if not isinstance(value, Number) or not is_symbolic(unit):
         return None
     return Quantity(value, unit)
 
@@ -66,6 +69,28 @@ def _written(node: Node) -> str:
     if isinstance(node, Apply) and node.head == "neg":
         return f"-{_written(node.args[0])}"
     return "?"
+
+
+_SYMBOLS = frozenset("m s g N J K L l V W A C T F H M h d W Pa Hz eV Å Ω u B S".split())
+_PREFIXES = ("", "k", "m", "c", "n", "p", "d", "µ", "M", "G", "f")
+_LONGER = frozenset(
+    "mol atm bar torr Torr cal ohm rad deg min ft in lb mi yd oz hp Wb cd Bq Gy Sv kg kmol mmHg psi amu cc".split()
+)
+
+
+def is_symbolic(unit: str) -> bool:
+    """Whether ``unit`` is made of the symbols of units alone: ``m/s**2``, ``kJ/mol``; without asking pint."""
+    names = re.findall(r"[^\W\d_]+", unit)
+    return bool(names) and all(_is_symbol(name) for name in names) and not re.search(r"[=<>,;?!]", unit)
+
+
+@lru_cache(maxsize=1024)
+def _is_symbol(name: str) -> bool:
+    if name in _SYMBOLS or name in _LONGER:
+        return True
+    return any(
+        prefix and name.startswith(prefix) and name[len(prefix) :] in (_SYMBOLS | _LONGER) for prefix in _PREFIXES
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -195,3 +220,28 @@ def unit_node(value: Node, text: str) -> Node:
     """``value`` with the unit that ``text`` names; just ``value`` when nothing is left of the text."""
     unit = clean(text)
     return Apply("unit", (value, Text(unit))) if unit else value
+
+
+def same_quantity(first: Node, second: Node) -> bool:
+    """Whether two plain quantities are one in different units."""
+    ours, theirs = split(first), split(second)
+    if not (isinstance(ours.value, Number) and isinstance(theirs.value, Number)):
+        return False
+    there = convert(float(theirs.value.value), theirs.unit, ours.unit)
+    return there is not None and abs(there - float(ours.value.value)) <= 1e-3 * abs(there)
+
+
+def total(parts: list[tuple[Number, str]]) -> Node | None:
+    """The sum of quantities of one dimension, in the unit of the last, smallest one; None when they do not add up."""
+    units = [known(clean(name)) for _, name in parts]
+    if any(unit is None for unit in units) or len({str(unit.dimensionality) for unit in units if unit is not None}) > 1:
+        return None
+    last = clean(parts[-1][1])
+    amount = Fraction(0)
+    for value, name in parts:
+        there = convert(float(value.value), clean(name), last)
+        if there is None:
+            return None
+        amount += Fraction(there).limit_denominator(10**6)
+    value = Number(amount.numerator if amount.denominator == 1 else amount)
+    return Apply("unit", (value, Text(last), Text("compound")))
