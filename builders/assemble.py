@@ -15,7 +15,9 @@ import functools
 import importlib
 import inspect
 import json
+import logging
 import os
+import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -178,6 +180,10 @@ def nearest(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {match[0]!r}?" if match else "."
 
 
+def nothing() -> None:
+    """What a group's choice ``none`` makes."""
+
+
 # --- Hydra -----------------------------------------------------------------------------------------------------------
 
 
@@ -282,8 +288,6 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
 
     A ``BestofnError`` ends with its message and exit code; anything else is a bug and shows its traceback.
     """
-    import sys
-
     import hydra
 
     from builders.errors import BestofnError
@@ -291,6 +295,7 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
 
     def guarded(config: Any) -> None:
+        _quiet()
         try:
             task(resolved(config))
         except BestofnError as error:
@@ -307,6 +312,16 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
     except hydra.errors.HydraException as error:
         print(f"bestofn: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+def _quiet() -> None:
+    """One short line a message on standard error, and no progress bars but our own."""
+    import datasets
+
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
+    for name in ("httpx2", "httpx", "datasets", "asyncio", "urllib3", "docker"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    datasets.disable_progress_bars()
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------

@@ -75,6 +75,15 @@ class Figures:
             curve.append((k, sum(values) / len(values), low, high))
         return curve
 
+    def best_of(self, k: int) -> float:
+        """Expected share right when the reward picks the best of ``k`` of a query's scored candidates."""
+        values = [
+            statistics.best_of_k([(value, float(right)) for value, right in scored], k)
+            for _, scored in self.best
+            if len(scored) >= k
+        ]
+        return sum(values) / len(values) if values else 0.0
+
     def picked(self, split: str | None = None) -> float:
         """Share of queries whose highest-scored candidate passes; ties count by the share of passes among them."""
         shares = [picked_share(scored) for name, scored in self.best if split in (None, name) and scored]

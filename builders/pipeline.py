@@ -196,14 +196,6 @@ def note_state(build: Build, state: str) -> None:
     manifest.write(build.out, manifest.describe(build.config, state=state, spending=dict(build.ledger.totals())))
 
 
-def nested_rows(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    """The rows of finished shards, one at a time."""
-    from datasets import Dataset
-
-    for part in parts:
-        yield from Dataset.from_parquet(str(part), keep_in_memory=True)  # type: ignore[misc]
-
-
 def writable(out: Path) -> None:
     """Make the run's folder. Raises ``MachineError`` when it cannot be written."""
     try:

@@ -159,6 +159,18 @@ def grpo(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
     }
 
 
+CANDIDATE_COLUMNS = """
+query_id:s candidate_idx:i split:s source_dataset:s input_messages:s output_messages:s tools:s answer:s thinking:s
+ground_truth_answer:s ground_truth_source:s is_verified:b verification_status:s verification_confidence:f
+verification_explanation:s verification_method:s verifier_name:s verification_detail:s verification_seconds:f
+verification_is_verified:b verification_score:f verification_info:s refusal_is_refusal:b refusal_confidence:f
+refusal_type:s refusal_matched_patterns:s quality_answer_length:i quality_reasoning_length:i
+quality_total_response_length:i quality_has_reasoning:b quality_is_short_answer:b quality_is_substantive:b
+quality_is_empty:b reward_final:f reward_parts:s rank:i group_pass_rate:f finish_reason:s generation_error:s model:s
+temperature:f max_tokens:i seed:i arm:s variant:s attempt:i logprob:f usage_prompt_tokens:i usage_completion_tokens:i
+usage_cached_tokens:i usage_reasoning_tokens:i latency_s:f cost_usd:f
+"""  # column:kind, s text, i integer, f number, b truth
+
 VIEWS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Rows]] = {
     "candidates": candidates,
     "dpo": dpo,
@@ -194,29 +206,8 @@ def view_features(name: str) -> Any:
         "sft": {"prompt": talk, "completion": talk, **one},
         "grpo": {"prompt": talk, "query_id": text, "split_name": text, "tools": text, "reference": text},
         "candidates": {
-            **dict.fromkeys(
-                "query_id split source_dataset input_messages output_messages tools answer thinking ground_truth_answer "
-                "ground_truth_source verification_status verification_explanation verification_method verifier_name "
-                "verification_detail verification_info refusal_type refusal_matched_patterns reward_parts finish_reason "
-                "generation_error model arm variant".split(),
-                text,
-            ),
-            **dict.fromkeys(
-                "candidate_idx quality_answer_length quality_reasoning_length quality_total_response_length rank "
-                "max_tokens seed attempt usage_prompt_tokens usage_completion_tokens usage_cached_tokens "
-                "usage_reasoning_tokens".split(),
-                integer,
-            ),
-            **dict.fromkeys(
-                "verification_confidence verification_seconds verification_score refusal_confidence reward_final "
-                "group_pass_rate temperature logprob latency_s cost_usd".split(),
-                number,
-            ),
-            **dict.fromkeys(
-                "is_verified verification_is_verified refusal_is_refusal quality_has_reasoning quality_is_short_answer "
-                "quality_is_substantive quality_is_empty".split(),
-                flag,
-            ),
+            column: {"s": text, "i": integer, "f": number, "b": flag}[kind]
+            for column, kind in (word.split(":") for word in CANDIDATE_COLUMNS.split())
         },
     }
     return Features(shapes[name])
@@ -224,11 +215,15 @@ def view_features(name: str) -> Any:
 
 def side_of(row: Mapping[str, Any], test_share: float) -> str:
     """``train`` or ``test`` by the hash of the prompt, so that repeats of a prompt fall on one side."""
-    digest = hashlib.sha256(json.dumps(row["messages"], sort_keys=True, default=str).encode("utf-8", "replace")).digest()
+    digest = hashlib.sha256(
+        json.dumps(row["messages"], sort_keys=True, default=str).encode("utf-8", "replace")
+    ).digest()
     return "test" if int.from_bytes(digest[:8], "big") / 2**64 < test_share else "train"
 
 
-def write_views(parts: Sequence[Path], out: Path, run: Mapping[str, Any], names: Iterable[str] = VIEWS) -> dict[str, int]:
+def write_views(
+    parts: Sequence[Path], out: Path, run: Mapping[str, Any], names: Iterable[str] = VIEWS
+) -> dict[str, int]:
     """Write every view of the finished shards below ``out``; returns rows by ``view`` or ``view/side``.
 
     ``candidates/data.parquet`` holds all; the training views have ``train.parquet`` and ``test.parquet``.
@@ -255,24 +250,15 @@ def write_views(parts: Sequence[Path], out: Path, run: Mapping[str, Any], names:
 
 def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
     """The rows of nested shards, a batch in memory at a time."""
-    import pyarrow.parquet as pq
-    from datasets import Features
-    from datasets.table import table_cast  # noqa: F401  registers datasets' extension types
-
-    for part in parts:
-        file = pq.ParquetFile(part)
-        features = Features.from_arrow_schema(file.schema_arrow)
-        for batch in file.iter_batches(batch_size=64):
-            from datasets import Dataset
-
-            yield from Dataset(_table(batch, features))  # type: ignore[misc]
-
-
-def _table(batch: Any, features: Any) -> Any:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+    from datasets import Dataset
     from datasets.table import InMemoryTable
 
-    return InMemoryTable(pa.Table.from_batches([batch]).cast(features.arrow_schema))
+    for part in parts:
+        with pq.ParquetFile(part) as file:
+            for batch in file.iter_batches(batch_size=64):
+                yield from Dataset(InMemoryTable(pa.Table.from_batches([batch])))  # type: ignore[misc]
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, features: Any, metadata: Mapping[str, str]) -> int:
@@ -291,12 +277,15 @@ def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, features: Any, 
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     count = 0
     source = iter(rows)
-    with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_index=True) as writer:
-        while batch := list(itertools.islice(source, ROW_GROUP)):
-            table = Dataset.from_list([dict(row) for row in batch], features=features).with_format("arrow")[:]
-            writer.write_table(table.cast(schema))
-            count += len(batch)
-    os.replace(temporary, path)
+    try:
+        with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_index=True) as writer:
+            while batch := list(itertools.islice(source, ROW_GROUP)):
+                table = Dataset.from_list([dict(row) for row in batch], features=features).with_format("arrow")[:]
+                writer.write_table(table.cast(schema))
+                count += len(batch)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
     return count
 
 
@@ -372,7 +361,11 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
             function["arguments"] = json.loads(function["arguments"] or "{}")
         except json.JSONDecodeError:
             function["arguments"] = {"_raw": function["arguments"]}
-    return {"type": "function", **{key: value for key, value in call.items() if value is not None}, "function": function}
+    return {
+        "type": "function",
+        **{key: value for key, value in call.items() if value is not None},
+        "function": function,
+    }
 
 
 def _usable(candidate: Mapping[str, Any]) -> bool:

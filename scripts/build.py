@@ -20,7 +20,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
     out = run_folder(config)
     if config.get("dry_run"):
         return dry_run(config, out)
-    from builders import pipeline, report
+    from builders import report, views
     from builders.assemble import Assembly
 
     executor = Assembly(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
@@ -35,7 +35,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         if (out / "manifest.json").exists():
             error.args = (f"{error}\nWhat was paid for is kept in {out}; the same command goes on from there.",)
         raise
-    print(report.headline(pipeline.nested_rows(sorted((out / "shards").glob("*.parquet"))), described, out))
+    print(report.headline(views.nested(sorted((out / "shards").glob("*.parquet"))), described, out))
     return described
 
 

@@ -12,7 +12,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bestofn report", description="Write one self-contained HTML page of a run.")
     parser.add_argument("run", help="the run's folder; run=FOLDER is the same")
     parser.add_argument("out", nargs="?", help="where the page goes (default: RUN/report.html)")
-    parser.add_argument("--browse", type=int, default=700, help="queries shown one by one, an even sample (default 700)")
+    parser.add_argument(
+        "--browse", type=int, default=700, help="queries shown one by one, an even sample (default 700)"
+    )
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
     from builders.errors import BestofnError
@@ -28,15 +30,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def write(run: Path, page: Path, *, browse: int = 700) -> Path:
     """Write the report of ``run`` to ``page``. Raises ``ConfigError`` when the folder holds no finished shard."""
-    from builders import html_report, manifest, pipeline
+    from builders import html_report, manifest, views
     from builders.errors import ConfigError
 
     parts = sorted((run / "shards").glob("*.parquet"))
     if not parts:
         raise ConfigError(f"{run} holds no finished shard; expected the folder of a `bestofn build`.")
     described = manifest.read(run)
-    described.setdefault("queries", sum(1 for _ in pipeline.nested_rows(parts)))
-    manifest.write_text(page, html_report.page(pipeline.nested_rows(parts), described, run.name, browse=browse))
+    described.setdefault("queries", sum(1 for _ in views.nested(parts)))
+    manifest.write_text(page, html_report.page(views.nested(parts), described, run.name, browse=browse))
     return page
 
 

@@ -1,0 +1,110 @@
+"""The mapping layer: how a value of a query is found in a dataset's row.
+
+A column is a string or a mapping of steps, applied in this order:
+
+    "problem"                              the column of that name
+    "meta.answers[-1].text"                a path: keys, and list indices in brackets
+    {path: meta, json: true}               JSON in a string, decoded before the path goes on with ``then``
+    {path: solution, take: boxed}          the last \\boxed{…}; ``hashes`` the text after ####; ``text`` as it is
+    {path: text, regex: "Answer: (.*)"}    the first group of the last match
+    {template: "{a}\\n\\n{b}"}               several columns in one text
+    {constant: math}                       the same for every row
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from builders.errors import SourceError
+from builders.sources.final_answers import after_hashes, last_boxed
+
+STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
+TAKES = {"boxed": last_boxed, "hashes": after_hashes, "text": str}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Finds one value in a row."""
+
+    name: str  # what the value is for, as the configuration calls it
+    path: str = ""
+    json: bool = False
+    then: str = ""
+    regex: str = ""
+    take: str = ""
+    template: str = ""
+    constant: Any = None
+
+    @classmethod
+    def of(cls, name: str, setting: Any) -> Column:
+        """From a configuration value. Raises ``SourceError`` for a step that does not exist."""
+        if isinstance(setting, str):
+            return cls(name, path=setting)
+        if isinstance(setting, Mapping):
+            known = [key for key in cls.__slots__ if key != "name"]
+            for key in setting:
+                if key not in known:
+                    near = difflib.get_close_matches(str(key), known, n=1)
+                    hint = f"; did you mean {near[0]!r}?" if near else "."
+                    raise SourceError(f"dataset.columns.{name}.{key}: unknown step{hint} Steps are {', '.join(known)}.")
+            column = cls(name, **{str(key): value for key, value in setting.items()})
+            if column.take and column.take not in TAKES:
+                raise SourceError(f"dataset.columns.{name}.take is {column.take!r}; expected {', '.join(TAKES)}")
+            return column
+        return cls(name, constant=setting)
+
+    def value(self, row: Mapping[str, Any]) -> Any:
+        """The value in ``row``; None when the row has the column and nothing is found there.
+
+        Raises ``SourceError`` when the row has no such column.
+        """
+        if self.template:
+            return _filled(self.template, row, self.name)
+        if not self.path:
+            return self.constant
+        value = walk(row, self.path, self.name)
+        if self.json and isinstance(value, str):
+            value = _decoded(value)
+        if self.then and value is not None:
+            value = walk(value, self.then, self.name, strict=False)
+        if self.regex:
+            matches = list(re.finditer(self.regex, str(value or ""), re.DOTALL))
+            value = (matches[-1].group(1) if matches[-1].groups() else matches[-1].group()) if matches else None
+        if self.take and value is not None:
+            value = TAKES[self.take](str(value))
+        return value
+
+
+def walk(row: Any, path: str, name: str, *, strict: bool = True) -> Any:
+    """Follow ``path`` from ``row``. Only a missing first key is an error; deeper, what is not there is None."""
+    value = row
+    for place, (key, index) in enumerate(STEP.findall(path)):
+        if place == 0 and strict and isinstance(value, Mapping) and key not in value:
+            raise SourceError(missing(name, path, list(value)))
+        try:
+            value = value[int(index)] if index else value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def missing(name: str, path: str, found: Sequence[str]) -> str:
+    near = difflib.get_close_matches(path, [str(key) for key in found], n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"column {path!r} is missing; the dataset has {list(found)}. Set dataset.columns.{name}{hint}."
+
+
+def _filled(template: str, row: Mapping[str, Any], name: str) -> str:
+    return re.sub(r"\{([^{}]+)\}", lambda match: str(walk(row, match.group(1), name) or ""), template)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return None

@@ -1,0 +1,268 @@
+"""Queries from any table: rows through a mapping, with a stable id, and everything left out counted by reason."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from builders.errors import SourceError
+from builders.records import CodeTests, Message, Query, Reference, content_text
+from builders.sources.columns import Column, missing
+from builders.sources.rows import rows
+
+log = logging.getLogger(__name__)
+
+USUAL = {
+    "id": ("query_id", "uuid", "unique_id", "task_id", "id"),
+    "question": ("question", "problem", "prompt", "instruction", "query", "text", "input"),
+    "messages": ("messages", "conversations", "conversation"),
+    "answer": ("answer", "gold", "expected_answer", "final_answer", "ground_truth", "target", "label"),
+    "solution": ("solution", "response", "output"),
+    "tools": ("tools",),
+    "tests": ("test_list", "tests"),
+}
+ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "observation": "tool", "function_response": "tool"}
+PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests")
+GROUPED = ("candidate", "candidates", "label", "candidate_model")
+
+
+class Mapped:
+    """A dataset as queries.
+
+    ``columns`` maps what a query needs (id, split, question or messages, system, answer, answers, choices, tools, calls,
+    tests, candidate(s), label) to where it stands in a row (``builders.sources.columns``); what it leaves out is looked
+    for under its usual names, and the log says what was chosen. ``splits`` are the dataset's own; a query's split is its
+    domain: a column, ``domain``, or what its reference shows (answer → math, tests → code, tools → tool_calling). ``offset`` and ``max_queries`` count source rows and
+    queries within each split. ``group_by`` names a column: rows that share it are one query, and their ``candidate``
+    columns its recorded answers (held in memory until the end of the file: a few kB a row).
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        name: str = "",
+        format: str | None = None,
+        config: str | None = None,
+        splits: Sequence[str] | str | None = None,
+        split: str | None = None,
+        domain: str | None = None,
+        columns: Mapping[str, Any] | None = None,
+        group_by: str | None = None,
+        tests: Mapping[str, Any] | None = None,
+        reference_source: str = "gold",
+        streaming: bool = True,
+        offset: int = 0,
+        max_queries: int | None = None,
+        min_query_chars: int = 1,
+    ) -> None:
+        self.path = path
+        self.name = name or str(path).rstrip("/").rsplit("/", 1)[-1]
+        self.format, self.config, self.streaming = format, config, streaming
+        self.splits = [part.strip() for part in splits.split(",")] if isinstance(splits, str) else list(splits or [])
+        self.split, self.domain = split, domain
+        self.columns = {key: Column.of(key, value) for key, value in (columns or {}).items() if value is not None}
+        self.group_by = Column.of("group_by", group_by) if group_by else None
+        self.tests = dict(tests or {})
+        self.reference_source = reference_source
+        self.offset, self.max_queries, self.min_query_chars = offset, max_queries, min_query_chars
+        self.skipped: Counter[str] = Counter()
+        for key in self.columns:
+            if key not in (*PARTS, *GROUPED):
+                raise SourceError(missing_part(key))
+
+    def __iter__(self) -> Iterator[Query]:
+        self.skipped.clear()
+        seen: set[bytes] = set()
+        for query in self._grouped() if self.group_by else self._plain():
+            digest = hashlib.sha256(query.id.encode("utf-8", "replace")).digest()[:12]
+            if digest in seen:
+                self.skipped["duplicate id"] += 1
+                continue
+            seen.add(digest)
+            yield query
+
+    def _plain(self) -> Iterator[Query]:
+        for split in self.splits or [self.split]:
+            taken = 0
+            for row in self._rows(split):
+                if self.max_queries is not None and taken >= self.max_queries:
+                    break
+                query = self._query(row)
+                if query is not None:
+                    taken += 1
+                    yield query
+
+    def _grouped(self) -> Iterator[Query]:
+        assert self.group_by
+        groups: dict[str, tuple[Query, list[Any], list[Any]]] = {}
+        for row in (row for split in self.splits or [self.split] for row in self._rows(split)):
+            key = str(self.group_by.value(row))
+            if key not in groups:
+                if self.max_queries is not None and len(groups) >= self.max_queries:
+                    continue
+                query = self._query(row, identity=key)
+                if query is None:
+                    continue
+                groups[key] = (query, [], [])
+            groups[key][1].append(self._value(row, "candidate"))
+            groups[key][2].append(self._value(row, "label"))
+        for query, candidates, labels in groups.values():
+            metadata = {**query.metadata, "candidates": candidates}
+            if any(label is not None for label in labels):
+                metadata["candidate_labels"] = labels
+            yield Query(query.id, query.split, query.messages, query.tools, query.reference, query.source, metadata)
+
+    def _rows(self, split: str | None) -> Iterator[dict[str, Any]]:
+        found = rows(self.path, format=self.format, config=self.config, split=split, streaming=self.streaming)
+        for number, row in enumerate(found):
+            if number == 0:
+                self._complete(row)
+            if number >= self.offset:
+                yield row
+
+    def _complete(self, row: Mapping[str, Any]) -> None:
+        """Look for the parts that were not mapped under their usual names; check that those mapped are there."""
+        for column in self.columns.values():
+            column.value(row)
+        guessed = {}
+        for part, names in USUAL.items():
+            taken = {column.path for column in self.columns.values()}
+            if part in self.columns or (
+                part in ("question", "messages") and {"question", "messages"} & set(self.columns)
+            ):
+                continue
+            match = next((name for name in names if name in row and name not in taken), None)
+            if match and not (part == "question" and "messages" in row):
+                self.columns[part] = Column.of(part, match)
+                guessed[part] = match
+        if not {"question", "messages"} & set(self.columns):
+            raise SourceError(f"{self.name}: {missing('question', 'question', list(row))}")
+        if guessed:
+            log.info("%s: columns taken by their usual names: %s", self.name, guessed)
+
+    def _query(self, row: Mapping[str, Any], identity: str | None = None) -> Query | None:
+        messages, reason = self._messages(row)
+        if not messages:
+            self.skipped[reason] += 1
+            return None
+        tools = _list(self._value(row, "tools"))
+        reference = self._reference(row)
+        name = self._value(row, "split") if "split" in self.columns else self.domain
+        name = str(name or _split_of(reference, bool(tools)))
+        given = identity or self._value(row, "id")
+        query_id = str(given) if given not in (None, "") else content_id(name, messages, tools)
+        metadata: dict[str, Any] = {}
+        recorded = self._value(row, "candidates")
+        if recorded is not None:
+            metadata["candidates"] = _list(recorded)
+        elif "candidate" in self.columns and not self.group_by:
+            metadata["candidates"] = [self._value(row, "candidate")]
+        return Query(query_id, name, tuple(messages), tuple(tools), reference, self.name, metadata)
+
+    def _messages(self, row: Mapping[str, Any]) -> tuple[list[Message], str]:
+        """The prompt, or the reason why there is none."""
+        if "messages" in self.columns:
+            prompt = _prompt_of(self._value(row, "messages"))
+        else:
+            question = self._value(row, "question")
+            if not isinstance(question, str):
+                return [], "question is not a text"
+            system = self._value(row, "system")
+            prompt = [{"role": "system", "content": str(system)}] if system else []
+            prompt.append({"role": "user", "content": question})
+        users = [message for message in prompt if message.get("role") == "user"]
+        if not users:
+            return [], "no user message"
+        text = content_text(users[0].get("content")).strip()
+        if not text:
+            return [], "empty question"
+        if text == "-":
+            return [], "question is '-'"
+        if len(text) < self.min_query_chars:
+            return [], f"question under {self.min_query_chars} characters"
+        return prompt, ""
+
+    def _reference(self, row: Mapping[str, Any]) -> Reference:
+        answer = self._value(row, "answer")
+        solution = self.columns.get("solution")
+        if answer is None and solution:
+            text = str(solution.value(row) or "")
+            answer = Column("answer", path="text", take="boxed").value({"text": text})
+        elif isinstance(answer, str) and "####" in answer:
+            answer = Column("answer", path="text", take="hashes").value({"text": answer})
+        calls = self._value(row, "calls")
+        tests = self._value(row, "tests")
+        return Reference(
+            answer=None if answer is None else str(answer),
+            answers=tuple(str(one) for one in _list(self._value(row, "answers"))),
+            choices=tuple(str(one) for one in _list(self._value(row, "choices"))),
+            calls=tuple(_list(calls)) if calls is not None else None,
+            tests=self._tests(tests) if tests else None,
+            source="none" if answer is None and calls is None and not tests else self.reference_source,  # type: ignore[arg-type]
+        )
+
+    def _tests(self, found: Any) -> CodeTests:
+        if isinstance(found, Mapping) and "cases" in found:
+            return CodeTests(**{**found, "cases": tuple(found["cases"])})
+        settings = {"kind": "asserts", "language": "python", **self.tests}
+        return CodeTests(
+            cases=tuple(case if isinstance(case, Mapping) else {"source": case} for case in _list(found)), **settings
+        )
+
+    def _value(self, row: Mapping[str, Any], part: str) -> Any:
+        return self.columns[part].value(row) if part in self.columns else None
+
+
+def missing_part(key: str) -> str:
+    import difflib
+
+    known = (*PARTS, *GROUPED)
+    near = difflib.get_close_matches(key, known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    return f"dataset.columns.{key}: a query has no such part{hint} Parts are {', '.join(known)}."
+
+
+def content_id(split: str, messages: Sequence[Message], tools: Sequence[Any]) -> str:
+    """An id made of what is asked: the same for the same prompt in any order of rows."""
+    text = json.dumps([split, list(messages), list(tools)], sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _prompt_of(found: Any) -> list[Message]:
+    """The messages up to and without the first assistant turn that ends the conversation, roles by their usual names."""
+    messages: list[Message] = []
+    for message in _list(found):
+        if not isinstance(message, Mapping):
+            continue
+        role = str(message.get("role") or message.get("from") or "user")
+        content = message.get("content", message.get("value"))
+        kept = {key: value for key, value in message.items() if key not in ("from", "value") and value is not None}
+        messages.append({**kept, "role": ROLES.get(role, role), "content": content})
+    while messages and messages[-1]["role"] != "user":
+        messages.pop()
+    return messages
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        try:
+            decoded = json.loads(value)
+        except json.JSONDecodeError:
+            return [value]
+        return decoded if isinstance(decoded, list) else [value]
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
+
+
+def _split_of(reference: Reference, tools: bool) -> str:
+    if reference.tests is not None:
+        return "code"
+    if tools or reference.calls is not None:
+        return "tool_calling"
+    return "math" if reference.answer is not None else "chat"

@@ -1,0 +1,85 @@
+"""Rows of a dataset, wherever it lies: a local file or folder, or the Hugging Face Hub; streamed or not."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from builders.errors import SourceError
+
+READERS = {".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
+PACKED = (".gz", ".zst", ".bz2", ".xz")
+
+
+def rows(
+    path: str, *, format: str | None = None, config: str | None = None, split: str | None = None, streaming: bool = True
+) -> Iterator[dict[str, Any]]:
+    """The rows of ``path`` in order.
+
+    A path that exists is read as a local file, or as a folder that ``save_to_disk`` wrote; anything else is a Hub id.
+    Raises ``SourceError`` that names what was found.
+    """
+    local = Path(path).expanduser()
+    if not local.exists() and _looks_local(path, format):
+        raise SourceError(f"dataset.path is {path}: there is no such file{_near(local)}. Set dataset.path=…")
+    try:
+        yield from _load(local if local.exists() else path, format, config, split, streaming)
+    except SourceError:
+        raise
+    except Exception as error:  # datasets raises many kinds for a file it cannot read
+        raise SourceError(
+            f"dataset.path is {path}: it cannot be read as {format or 'a dataset'} "
+            f"({type(error).__name__}: {_first_line(error)}). Check the file, or set dataset.format."
+        ) from error
+
+
+def _load(path: Path | str, format: str | None, config: str | None, split: str | None, streaming: bool) -> Any:
+    import datasets
+
+    if isinstance(path, str):
+        return datasets.load_dataset(path, config, split=split or "train", streaming=streaming)
+    if (path.is_dir() and (path / "state.json").exists()) or (path.is_dir() and (path / "dataset_dict.json").exists()):
+        saved = datasets.load_from_disk(str(path))
+        return saved[_only_split(saved, split, path)] if isinstance(saved, datasets.DatasetDict) else saved
+    files = [str(file) for file in sorted(path.iterdir()) if _suffix(file) in READERS] if path.is_dir() else [str(path)]
+    if not files:
+        raise SourceError(f"dataset.path is {path}: the folder holds no {', '.join(READERS)} file")
+    reader = {"jsonl": "json"}.get(format or "", format) or READERS.get(_suffix(Path(files[0])))
+    if reader is None:
+        raise SourceError(
+            f"dataset.path is {path}: its format cannot be told from {_suffix(path) or 'its name'!r}; "
+            f"expected one of {', '.join(READERS)}. Set dataset.format=jsonl (or json, csv, parquet, arrow)."
+        )
+    extra: dict[str, Any] = {"sep": "\t"} if _suffix(Path(files[0])) == ".tsv" else {}
+    return datasets.load_dataset(reader, data_files={"train": files}, split="train", streaming=streaming, **extra)
+
+
+def _only_split(saved: Any, split: str | None, path: Path) -> str:
+    if split in saved:
+        return str(split)
+    if split is None and len(saved) == 1:
+        return str(next(iter(saved)))
+    raise SourceError(
+        f"dataset.path is {path}: split {split!r} is not in it; it has {sorted(saved)}. Set dataset.split=…"
+    )
+
+
+def _suffix(file: Path) -> str:
+    suffixes = [suffix for suffix in file.suffixes if suffix not in PACKED]
+    return suffixes[-1].lower() if suffixes else ""
+
+
+def _looks_local(path: str, format: str | None) -> bool:
+    return format is not None or path.startswith((".", "/", "~")) or _suffix(Path(path)) in READERS
+
+
+def _near(path: Path) -> str:
+    beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    match = difflib.get_close_matches(path.name, beside, n=1)
+    return f"; did you mean {path.parent / match[0]}?" if match else ""
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0][:300]

@@ -1,0 +1,177 @@
+"""The main job through the real command, against a real HTTP server on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from datasets import load_dataset
+
+from tests.loopback import OpenAIServer
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMINGS = {"latency_s", "verification_seconds", "timestamp"}
+
+
+@pytest.fixture
+def sums(tmp_path: Path) -> Path:
+    return write_sums(tmp_path / "sums.jsonl", 24)
+
+
+def write_sums(path: Path, count: int) -> Path:
+    rows = [{"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)} for i in range(count)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def command(data: Path, url: str, out: Path, *more: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "scripts.build",
+        "dataset=jsonl",
+        f"dataset.path={data}",
+        "provider=openai_chat",
+        f"provider.base_url={url}",
+        "provider.model=mock-model",
+        "sandbox=none",
+        "tools=none",
+        f"out={out}",
+        *more,
+    ]
+
+
+def run(*words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def table(out: Path) -> list[dict]:
+    rows = load_dataset("parquet", data_files=str(out / "candidates" / "*.parquet"), split="train").to_list()
+    return [{key: value for key, value in row.items() if key not in TIMINGS} for row in rows]
+
+
+def test_build_verifies_pairs_and_asks_nothing_twice(sums: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with OpenAIServer() as server:
+        done = run(*command(sums, server.url, out, "n=4"))
+        assert server.completions == 96
+        assert "pass@1" in done.stdout
+        first = table(out)
+        assert len(first) == 96
+        assert {row["is_verified"] for row in first} == {True, False}
+        for row in first:
+            asked = row["query_id"]
+            assert row["split"]
+            assert row["is_verified"] == (row["verification_status"] == "pass"), asked
+        pairs = load_dataset("parquet", data_files=str(out / "dpo" / "*.parquet"), split="train")
+        assert len(pairs) > 5
+        for pair in pairs:
+            assert pair["chosen"] != pair["rejected"]
+
+        server.reset()
+        run(*command(sums, server.url, out, "n=4"))
+        assert server.requests == 0
+        assert table(out) == first
+
+        run(*command(sums, server.url, out, "n=4", "verifier.math.rounding=strict", "pairs=verified_vs_refuted"))
+        assert server.requests == 0
+
+        run(*command(sums, server.url, out, "n=8"))
+        assert server.completions == 96
+        wide = [row for row in table(out) if row["candidate_idx"] < 4]
+        keys = ("query_id", "candidate_idx", "output_messages", "is_verified")
+        assert [[row[key] for key in keys] for row in wide] == [[row[key] for key in keys] for row in first]
+
+
+def test_a_killed_build_goes_on_where_it_was(tmp_path: Path) -> None:
+    data = write_sums(tmp_path / "many.jsonl", 300)
+    concurrency = 16
+    with OpenAIServer(latency_s=0.05) as server:
+        whole = tmp_path / "whole"
+        run(*command(data, server.url, whole, "n=2", "shard_size=64"))
+        least = server.completions
+        assert least == 600
+
+        server.reset()
+        cut = tmp_path / "cut"
+        words = command(data, server.url, cut, "n=2", "shard_size=64", f"provider.limits.concurrency={concurrency}")
+        env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
+        process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while server.completions < 200 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        assert 200 <= server.completions < least
+        run(*words)
+        assert server.completions <= least + 2 * concurrency
+        assert table(cut) == table(whole)
+        sent = server.completions
+        run(*words)
+        assert server.completions == sent
+
+
+def test_interrupt_keeps_every_answer(tmp_path: Path) -> None:
+    data = write_sums(tmp_path / "many.jsonl", 200)
+    with OpenAIServer(latency_s=0.1) as server:
+        words = command(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
+        env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
+        process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while server.completions < 60:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=10)
+        assert process.returncode == 130, errors
+        assert "the same command goes on" in errors
+        answered = server.completions
+        run(*words)
+        assert server.completions <= 400 + 2 * 8
+        assert answered < 400
+
+
+def test_dry_run_sends_nothing(sums: Path, tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        done = run(*command(sums, server.url, tmp_path / "run", "dry_run=true"))
+        assert server.requests == 0
+    assert "What is 0 + 0?" in done.stdout
+    assert "96" in done.stdout
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["dataset.path=/nowhere/x.jsonl"], 2, "/nowhere/x.jsonl"),
+        (["dataset.columns.question=qestion"], 2, "qestion"),
+        (["provider.temprature=1"], 2, "temprature"),
+        (["n=many"], 2, "expected int"),
+        (["nn=4"], 2, "did you mean 'n'"),
+        (["verifier=by_splitt"], 2, "did you mean 'by_split'"),
+        (["provider.base_url=http://127.0.0.1:9/v1", "provider.limits.retries=0"], 5, "127.0.0.1:9"),
+    ],
+)
+def test_bad_input_ends_in_one_clear_message(
+    sums: Path, tmp_path: Path, words: list[str], status: int, message: str
+) -> None:
+    with OpenAIServer() as server:
+        done = run(*command(sums, server.url, tmp_path / "run", *words), expect=status)
+        assert server.requests == 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_key_is_named_before_anything_is_sent(sums: Path, tmp_path: Path) -> None:
+    env = {key: value for key, value in os.environ.items() if key != "OPENAI_API_KEY"}
+    words = command(sums, "https://api.openai.com/v1", tmp_path / "run")
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode in (2, 5)
+    assert "OPENAI_API_KEY" in done.stderr
