@@ -1,0 +1,153 @@
+"""What can go wrong between a request and its reply, over real HTTP on loopback."""
+
+import asyncio
+import json
+import socket
+import time
+
+import pytest
+
+from builders.errors import (
+    AuthenticationError,
+    BudgetError,
+    ConnectionFailed,
+    RateLimitError,
+    RequestError,
+    ServiceError,
+)
+from builders.limits import RateLimits
+from builders.providers.openai_chat import OpenAIChat
+from builders.records import Request
+from tests.wire_server import Answer, WireServer
+
+ASK = Request(messages=({"role": "user", "content": "1 + 1?"},))
+KEY = "sk-proj-abcdefghij1234567890"
+GOOD = {"model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": "2"}}]}
+
+
+def ask(url: str, **settings):
+    async def run():
+        async with OpenAIChat(model="m", base_url=url, api_key=KEY, **settings) as provider:
+            return await provider.sample(ASK, 1)
+
+    return asyncio.run(run())
+
+
+def error_of(answer: Answer, kind: type[BaseException], **settings) -> BaseException:
+    with WireServer(lambda sent: answer) as server:
+        with pytest.raises(kind) as caught:
+            ask(server.url, **settings)
+        assert len(server.sent) == 1, "the transport retries nothing"
+    return caught.value
+
+
+def refusal(message: str, code: str | None = None) -> dict:
+    return {"error": {"message": message, "type": "some_error", "code": code}}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, RequestError),
+        (404, RequestError),
+        (413, RequestError),
+        (422, RequestError),
+        (401, AuthenticationError),
+        (403, AuthenticationError),
+        (402, BudgetError),
+        (408, ServiceError),
+        (409, ServiceError),
+        (500, ServiceError),
+        (503, ServiceError),
+        (529, ServiceError),
+        (429, RateLimitError),
+    ],
+)
+def test_statuses(status, kind) -> None:
+    error = error_of(Answer(refusal("what the service says"), status=status), kind)
+    assert "what the service says" in str(error)
+    assert str(status) in str(error)
+
+
+def test_retry_after_is_passed_on() -> None:
+    error = error_of(Answer(refusal("slow"), 429, {"retry-after": "7"}), RateLimitError)
+    assert error.retry_after_s == 7
+    error = error_of(Answer(refusal("busy"), 503, {"retry-after-ms": "250"}), ServiceError)
+    assert error.retry_after_s == 0.25
+
+
+def test_an_empty_account_stops_the_run() -> None:
+    error = error_of(Answer(refusal("You exceeded your current quota", "insufficient_quota"), 429), BudgetError)
+    assert "account is used up" in str(error)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>bad gateway</html>",
+        b'{"choices": [{"mess',
+        b"[]",
+        b"null",
+        b'"text"',
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": null}',
+        b'{"choices": [{}]}',
+        b'{"choices": [{"message": "text"}]}',
+        b'{"choices": {"0": 1}}',
+        b'{"error": {"message": "in disguise"}}',
+        b'{"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": "many"}}',
+        b"\xff\xfe\x00",
+    ],
+)
+def test_replies_that_cannot_be_read_are_the_services_failure(body) -> None:
+    error_of(Answer(body), ServiceError)
+
+
+def test_html_error_pages_are_quoted_and_cut() -> None:
+    error = error_of(Answer(b"<html>" + b"x" * 10_000, 502), ServiceError)
+    assert len(str(error)) < 1000
+
+
+def test_a_service_that_hangs_is_given_up() -> None:
+    started = time.monotonic()
+    error = error_of(Answer(GOOD, after_s=1), ConnectionFailed, limits=RateLimits(timeout_s=0.2))
+    assert time.monotonic() - started < 2
+    assert "timeout_s" in str(error)
+
+
+def test_a_server_that_is_not_there() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(ConnectionFailed, match=str(port)):
+        ask(f"http://127.0.0.1:{port}/v1")
+
+
+def test_nothing_that_looks_like_a_key_is_ever_written(tmp_path) -> None:
+    log = tmp_path / "raw" / "log.jsonl"
+    echo = {**GOOD, "echo": f"you sent {KEY} and Bearer {KEY} and sk-ant-api03-zzzzzzzzzzzz"}
+    with WireServer(lambda sent: Answer(echo)) as server:
+        ask(server.url, raw_log=str(log), headers={"X-Own": KEY})
+    text = log.read_text()
+    entry = json.loads(text)
+    assert entry["request"]["body"]["messages"] == [{"role": "user", "content": "1 + 1?"}]
+    assert entry["response"]["status"] == 200
+    assert entry["response"]["body"]["choices"][0]["message"]["content"] == "2"
+    assert "sk-" not in text
+    assert "Authorization" not in text
+    error = error_of(Answer(refusal(f"Incorrect API key provided: {KEY}"), 401), AuthenticationError)
+    assert KEY not in str(error)
+    assert "sk-" not in str(error)
+
+
+def test_many_requests_share_the_connections() -> None:
+
+    async def run(url: str) -> None:
+        async with OpenAIChat(model="m", base_url=url, limits=RateLimits(concurrency=4)) as provider:
+            await asyncio.gather(*(provider.sample(ASK, 1) for _ in range(40)))
+
+    with WireServer(lambda sent: Answer(GOOD, after_s=0.005)) as server:
+        asyncio.run(run(server.url))
+    assert len(server.sent) == 40

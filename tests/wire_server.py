@@ -1,0 +1,82 @@
+"""A server on loopback that keeps what it is sent and answers from a script: for the shapes of services."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+
+@dataclass
+class Sent:
+    """One request as it arrived."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.raw)
+
+
+@dataclass
+class Answer:
+    """One scripted answer. ``body`` is JSON, or bytes sent as they are."""
+
+    body: Any = field(default_factory=dict)
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    after_s: float = 0.0
+
+
+class WireServer:
+    """``with WireServer(answer) as server: … server.url``. ``answer`` is called with each ``Sent``."""
+
+    def __init__(self, answer: Callable[[Sent], Answer]) -> None:
+        self.answer = answer
+        self.sent: list[Sent] = []
+
+    def __enter__(self) -> WireServer:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
+        self._thread.start()
+        if not ready.wait(10):
+            raise RuntimeError("the loopback server did not start within 10 s")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(client_max_size=64 << 20)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
+        self.port = runner.addresses[0][1]
+        ready.set()
+        await self._stop.wait()
+        await runner.cleanup()
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        sent = Sent(request.method, request.path, dict(request.headers), await request.read())
+        self.sent.append(sent)
+        answer = self.answer(sent)
+        if answer.after_s:
+            await asyncio.sleep(answer.after_s)
+        body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+        headers = {"content-type": "application/json", **answer.headers}
+        return web.Response(body=body, status=answer.status, headers=headers)
