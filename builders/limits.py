@@ -243,15 +243,16 @@ class Limiter:
         if overloaded and sent_at >= self._shrunk_at:  # requests of before the last step say nothing new
             self.window = max(1.0, self.window * SHRINK)
             self._shrunk_at = now
+        patience = self.limits.patience_s if self._succeeded else min(self.limits.patience_s, 20.0)
         pause = error.retry_after_s or 0.0
         if self._broken:
-            pause = max(pause, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10)))
+            left = max(0.0, patience - (now - self._down_since))  # no pause outlasts the patience that is left
+            pause = max(pause, min(left, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10))))
         if pause > 0.0 and now + pause > self._paused_until:
             self._paused_until = now + pause
             self.waiting_for = f"{self.name}: waiting {pause:.1f} s after {self._failures} failures in a row: {error}"
             if self._broken or pause >= 5:
                 log.warning("%s", self.waiting_for)
-        patience = self.limits.patience_s if self._succeeded else min(self.limits.patience_s, 20.0)
         if self._broken and now - self._down_since > patience:
             self._give_up(
                 f"{self.name} has not answered for {now - self._down_since:.0f} s "

@@ -156,7 +156,7 @@ def test_dry_run_sends_nothing(sums: Path, tmp_path: Path) -> None:
         (["n=many"], 2, "expected int"),
         (["nn=4"], 2, "did you mean 'n'"),
         (["verifier=by_splitt"], 2, "did you mean 'by_split'"),
-        (["provider.base_url=http://127.0.0.1:9/v1", "provider.limits.retries=0"], 5, "127.0.0.1:9"),
+        (["provider.base_url=http://127.0.0.1:9/v1", "provider.limits.patience_s=2"], 3, "127.0.0.1:9"),
     ],
 )
 def test_bad_input_ends_in_one_clear_message(
