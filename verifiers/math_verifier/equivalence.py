@@ -29,6 +29,7 @@ from verifiers.math_verifier.rounding import Rounding, agree
 
 MissingUnit = Literal["pass", "abstain", "fail"]
 MAX_ITEMS = 64
+REALS = Symbol("mathbb_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def compare(reference: Node, candidate: Node, terms: Terms) -> Match:
 def _compare(reference: Node, candidate: Node, terms: Terms) -> Match:
     if reference == candidate:
         return Match(True, "identical")
-    for rule in (_approximation, _plus_minus, _relation, _text, _collection, _matrix, _based, _quantity):
+    for rule in (_approximation, _plus_minus, _relation, _text, _matrix, _collection, _based, _quantity):
         match = rule(reference, candidate, terms)
         if match is not None:
             return match
@@ -275,7 +276,7 @@ def _folded(text: str) -> str:
 
 def _collection(reference: Node, candidate: Node, terms: Terms) -> Match | None:
     left, right = head(reference), head(candidate)
-    if left == "union" or right == "union" or "setminus" in (left, right):
+    if "union" in (left, right) or "setminus" in (left, right) or REALS in (reference, candidate):
         return _unions(reference, candidate, terms)
     if left not in COLLECTIONS and right not in COLLECTIONS:
         return None

@@ -284,5 +284,7 @@ _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
 
 
 def _formal(text: str) -> bool:
-    """Whether the text is a formula: LaTeX with no words to speak of around it."""
-    return bool(_COMMAND.search(text)) and len(_WORDS.findall(text)) <= 1
+    """Whether the text is a formula: LaTeX or many signs, with no words to speak of around them."""
+    if len(_WORDS.findall(text)) > 1:
+        return False
+    return bool(_COMMAND.search(text)) or len(text) > 60

@@ -143,7 +143,7 @@ def _names_unit(tail: str) -> bool:
     first = tail.lstrip()
     if not first:
         return False
-    if not (first[0].isalpha() or first.startswith(("\\", "/", "^", "°", "$", "%", "(", "'", "-", "µ"))):
+    if not (first[0].isalpha() or first.startswith(("\\", "/", "°", "$", "%", "(", "'", "-", "µ"))):
         return False
     if len(tail) > 120 or re.search(r"[=<>]", tail):
         return False

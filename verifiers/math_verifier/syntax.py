@@ -46,7 +46,7 @@ _UNSUPPORTED = frozenset(
 )
 _SPACES = re.compile(r"\s+")
 _STOPWORDS = frozenset(
-    "is are a an to of for by the be per no if so at as on in it we up do us am pm go he me my".split()
+    "is are a an to of for by the be per no if so at as on in it we up do us am pm go he me my or and not any all".split()
 )
 _CELL_END = frozenset({"&", "\\\\", "\\end", "\\cr"})
 
@@ -278,7 +278,7 @@ class _Reader:
             return Apply("/", (left, self.factor())) if self._starts_value() else None
         if token.text in ("\\bmod", "\\pmod", "\\mod") or (token.kind == "word" and token.text == "mod"):
             self.take()
-            return Apply("mod", (left, self._argument()))
+            return Apply("mod", (left, self._argument() if self.peek().text == "{" else self.power()))
         if token.text == "%" and self._modulo_follows():
             self.take()
             return Apply("mod", (left, self.factor()))
@@ -303,7 +303,7 @@ class _Reader:
             previous = self.tokens[self.at - 1]
             if isinstance(left, Number):
                 return False
-            return not token.spaced or previous.text in (")", "}")
+            return not token.spaced or previous.text in (")", "}", "!")
         if token.kind == "word":
             if token.spaced and isinstance(left, Number) and not self.closers and not self._letters(token):
                 return False
@@ -358,13 +358,7 @@ class _Reader:
         following = self.peek(1 if self.peek() is token else 0)
         if following.kind == "word" and following.spaced and len(following.text) > 1:
             return False
-        return (
-            len(word) <= 4
-            and word.lower() not in _STOPWORDS
-            and word.islower()
-            and _algebraic(word)
-            and not _unit_like(word)
-        )
+        return _is_product(word)
 
     def _named(self, token: Token) -> bool:
         """Capitals that name a segment or a triangle: ``AB = 4``, ``NO/BO = 1``."""
@@ -379,6 +373,8 @@ class _Reader:
         if token.text in ("^", "**") and token.kind == "sign":
             self.take()
             if self.accept("\\circ"):
+                if self.peek().text in ("C", "F"):
+                    return Apply("unit", (base, Text(f"deg{self.take().text}")))
                 return self.postfix(Apply("deg", (base,)))
             if self.accept("'"):
                 return base
@@ -535,7 +531,7 @@ class _Reader:
             return self._symbol(word)
         if word.isupper() and len(word) <= 3 and self.peek().text in ("=", "/", "}", ":"):
             return Apply("*", tuple(Symbol(letter) for letter in word))
-        if word.isascii() and len(word) <= 4 and word.islower() and word not in _STOPWORDS:
+        if _is_product(word):
             parts = tuple(Symbol(letter) for letter in word)
             last = self._symbol(word[-1])
             return Apply("*", (*parts[:-1], self._power_of(last)))
@@ -804,7 +800,7 @@ class _Reader:
             if self.peek().text in _CELL_END or self.peek().text == "":
                 end = self.take().text
             else:
-                row.append(self.answer())
+                row.append(self.relation())
                 end = self.take().text
             if end == "&":
                 continue
@@ -857,13 +853,11 @@ def _repeating(literal: str, cycle: str) -> Node:
     return Number(Fraction(int(whole + fixed or "0"), 10 ** len(fixed)) + Fraction(int(cycle), nines))
 
 
-def _algebraic(word: str) -> bool:
-    """Whether a short lower-case word is rather a product of letters: it has no vowel in it, or a repeated letter."""
-    return not re.search(r"[aeiou]", word) or len(word) <= 3
-
-
-def _unit_like(word: str) -> bool:
-    return word in _UNITS
+def _is_product(word: str) -> bool:
+    """Whether a short lower-case word is rather a product of letters (``ab``, ``xyz``) than a word or a unit."""
+    if not (word.isascii() and word.islower() and len(word) <= 4) or word in _STOPWORDS or word in _UNITS:
+        return False
+    return len(word) <= 3 or not re.search(r"[aeiou]", word)
 
 
 _UNITS = frozenset(

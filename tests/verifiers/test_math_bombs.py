@@ -1,0 +1,76 @@
+"""Expressions made to exhaust a verifier: each is left undecided, at once, and never called wrong."""
+
+import asyncio
+import time
+
+import pytest
+
+from builders.records import Candidate, Query, Reference
+from sandbox.workers import ProcessPool
+from verifiers.math_verifier import MathVerifier, judge
+
+BOMBS = [
+    "9^9^9", "9^{9^{9}}", "9**9**9**9", "10^{10^{10}}", "2^{2^{100}}", "1000000!", "((10!)!)!", "100000!!", "(10^9)!",
+    "99999999999!", "3^{10000000000}", "(2^{31})^{2^{31}}", "7^{7^{7^{7}}}", r"\binom{10^8}{5 \cdot 10^7}",
+    r"\binom{100000000}{50000000}", "10^{1000000}", "1.5^{100000000}", "(1/3)^{10^8}", "2^{-10^{9}}", "9e4999^{9e4999}",
+    r"\sum_{k=1}^{1000000000} k^k", r"\sum_{n=1}^{\infty} \frac{1}{n^n}", r"\prod_{k=1}^{10^9} k",
+    r"\int_0^1 x^{x^{x}} dx", r"\int_0^{\infty} \frac{\sin(x^{100})}{x^{50}+\ln(x)} dx",
+    r"\lim_{n\to\infty} \sum_{k=1}^{n} \frac{k^{k}}{n^{n}}", "2^{10^{8}} + 3^{10^{8}}", "(10^{5})!/(10^{5}-1)!",
+    r"\gcd(10^{100000}, 10^{99999})", r"\sqrt{10^{10^{6}}}", r"\log(9^{9^9})", r"\sin(10^{10^{10}})",
+    "factorial(factorial(20))", r"2^{1000000} \bmod 9^{9^9}", "{" * 3000 + "7" + "}" * 3000, "(" * 5000 + "7" + ")" * 5000,
+    "7" * 9000 + "^" + "7" * 900, "1+" * 4500 + "6", "x^" * 2000 + "x", r"\frac{1}{" * 1500 + "7" + "}" * 1500,
+    r"\sqrt{" * 1500 + "7" + "}" * 1500, "-" * 4000 + "7", "!" * 3000, "7" + "!" * 50, "|" * 2000 + "7", "e^{e^{e^{e^{e^9}}}}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb[:30])
+def test_a_bomb_is_left_undecided_at_once(bomb):
+    started = time.perf_counter()
+    finding = judge("8", rf"\boxed{{{bomb}}}")
+    assert time.perf_counter() - started < 1.0
+    assert finding.outcome == "abstain", finding
+
+
+@pytest.mark.parametrize("bomb", ["9^{9^{9}}", r"\sum_{k=1}^{1000000000} k^k"])
+def test_a_bomb_equals_itself(bomb):
+    assert judge(bomb, rf"\boxed{{{bomb}}}").outcome == "pass"
+
+
+def test_powers_within_a_modulus_are_cheap():
+    assert judge("2", r"\boxed{2^{1000000} \bmod 7}").outcome == "pass"
+    assert judge("7", r"\boxed{2^{1000000} \bmod 7}").outcome == "fail"
+
+
+def test_there_are_as_many_bombs_as_promised():
+    assert len(BOMBS) >= 40
+
+
+def test_sympy_is_bounded_by_its_worker():
+    async def verdicts():
+        async with ProcessPool(count=1, preload=["sympy", "latex2sympy2_extended"]) as workers:
+            verifier = MathVerifier(workers, symbolic_s=1.0)
+            for answer, text in [
+                ("1", r"\int_0^1 2x \, dx"),
+                ("8", r"\sum_{k=1}^{1000000000} k^k"),
+                ("55", r"\sum_{k=1}^{10} k"),
+            ]:
+                query = Query("q", "math", (), reference=Reference(answer=answer))
+                candidate = Candidate(0, ({"role": "assistant", "content": rf"\boxed{{{text}}}"},))
+                yield await verifier.verify(query, candidate)
+
+    async def outcomes():
+        return [verdict.outcome async for verdict in verdicts()]
+
+    assert asyncio.run(outcomes()) == ["pass", "abstain", "pass"]
+
+
+def test_nothing_in_an_answer_is_executed(tmp_path):
+    canary = tmp_path / "canary"
+    for text in (
+        f"__import__('os').system('touch {canary}')",
+        f"\\boxed{{__import__('os').system('touch {canary}')}}",
+        f"\\boxed{{open('{canary}','w')}}",
+        f"\\boxed{{\\write18{{touch {canary}}}}}",
+    ):
+        assert judge("7", text).outcome != "pass"
+    assert not canary.exists()
