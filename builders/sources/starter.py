@@ -1,0 +1,51 @@
+"""The embedded queries: math, code with tests, and tool calls, within the reach of the pocket policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from builders.errors import SourceError
+from builders.records import Query
+from builders.sources.pocket_tasks import PARTS, SPLITS, Part, tasks
+
+
+class Starter:
+    """``size`` queries over math, code and tool_calling, from a seeded stream; nothing is downloaded.
+
+    ``part`` is ``starter``, ``train`` (what the pocket policy may be trained on) or ``heldout`` (what a trained policy
+    is measured on): disjoint by construction, see ``builders.sources.pocket_tasks``. ``splits``, ``offset`` and
+    ``max_queries`` choose among the ``size`` queries, the latter two within each split. ``size`` None: 240 for
+    ``starter`` and 1,000 for the others.
+    """
+
+    def __init__(
+        self,
+        *,
+        part: Part = "starter",
+        splits: Sequence[str] | str | None = None,
+        max_queries: int | None = None,
+        offset: int = 0,
+        seed: int = 0,
+        size: int | None = None,
+        name: str = "",
+    ) -> None:
+        if part not in PARTS:
+            raise SourceError(f"dataset.part is {part!r}; expected {', '.join(PARTS)}")
+        wanted = [one.strip() for one in splits.split(",")] if isinstance(splits, str) else list(splits or SPLITS)
+        unknown = [split for split in wanted if split not in SPLITS]
+        if unknown:
+            raise SourceError(f"dataset.splits names {', '.join(unknown)}; the starter set has {', '.join(SPLITS)}")
+        self.name = name or ("starter" if part == "starter" else f"starter-{part}")
+        self.part, self.splits, self.max_queries, self.offset, self.seed = part, wanted, max_queries, offset, seed
+        self.size = size or (240 if part == "starter" else 1_000)
+
+    def __iter__(self) -> Iterator[Query]:
+        taken = dict.fromkeys(self.splits, 0)
+        for task in islice(tasks(self.part, seed=self.seed), self.size):
+            if task.split not in taken:
+                continue
+            place = taken[task.split] - self.offset
+            taken[task.split] += 1
+            if place >= 0 and (self.max_queries is None or place < self.max_queries):
+                yield task.query()
