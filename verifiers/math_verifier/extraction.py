@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from verifiers.math_verifier.groups import group
 
 MAX_LENGTH = 200_000
+MAX_MARKS = 64  # of one kind in one text; only the last ones matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +104,11 @@ def _structured(text: str) -> Answer | None:
     """The value of "answer" in a JSON object, complete or broken off; LaTeX in it may be escaped or not."""
     if '"' not in text and "'" not in text:
         return None
-    found = None
-    for match in _JSON_KEY.finditer(text):
+    for match in reversed(list(_JSON_KEY.finditer(text))[-MAX_MARKS:]):
         value = _json_value(text, match.end())
         if value is not None:
-            found = value
-    return Answer(found, "structured") if found is not None else None
+            return Answer(value, "structured")
+    return None
 
 
 def _json_value(text: str, start: int) -> str | None:
@@ -227,7 +227,7 @@ def _announced(text: str) -> Answer | None:
     """What follows the last "the answer is"."""
     found: list[str] = []
     last_end = 0
-    for match in _PHRASE.finditer(text):
+    for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
         rest = _first_statement(text[match.end() : match.end() + 2_000])
         if rest and not _COMMENT.match(rest):
             found.append(rest)

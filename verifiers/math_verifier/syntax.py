@@ -228,7 +228,7 @@ class _Reader:
                 if not self._starts_value():
                     self.at = mark
                     break
-                term = self.product()
+                term = self.signed() if self.peek().text == "-" else self.product()
                 terms.append(term if token.text == "+" else negative(term))
             elif token.text in ("\\pm", "\\mp"):
                 self.take()
