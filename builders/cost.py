@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from typing import Any
 from builders.errors import BudgetError, ConfigError
 from builders.records import Usage
 
+DATED = re.compile(r"[-@:](\d[\d.-]*|latest|preview)")
 CHARACTERS_PER_TOKEN = 4.0  # English text under the usual vocabularies; an estimate, never a bill
 
 
@@ -257,5 +259,5 @@ def _read(file: Mapping[str, Any], where: str) -> dict[str, Price]:
 
 
 def _is_dated(model: str, name: str) -> bool:
-    rest = model.removeprefix(name)
-    return rest != model and rest[:1] in ("-", "@", ":") and any(digit.isdigit() for digit in rest)
+    """Whether ``model`` is ``name`` with a date or a state behind it."""
+    return model.startswith(name) and DATED.fullmatch(model[len(name) :]) is not None

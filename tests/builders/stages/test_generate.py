@@ -1,0 +1,195 @@
+import asyncio
+import json
+
+import pytest
+
+from builders.cost import Ledger
+from builders.errors import AuthenticationError, ConfigError, RequestError
+from builders.journal import Journal
+from builders.providers.recorded import Recorded
+from builders.providers.sampling import sampler
+from builders.providers.scripted import Scripted
+from builders.records import Candidate, Completion, Persona, Query, Sampling, Usage
+from builders.schema import candidate_from_row, query_to_row
+from builders.stages.generate import Generate, Policies, flaw_of, with_system_text
+
+QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 1?"},))
+
+
+def told(request, seed: int) -> str:
+    return f"draw {seed}"
+
+
+def generate(tmp_path, provider, query: Query = QUERY, **settings) -> list[Candidate]:
+    async def run():
+        journal, ledger = Journal(tmp_path / "j.sqlite"), Ledger(prices={"scripted": {"call": 0.5}})
+        draws = sampler(provider, journal, ledger)
+        stage = Generate(sampler=draws, **settings)
+        async with journal, draws:
+            return await stage(query_to_row(query))
+
+    return [candidate_from_row(row) for row in asyncio.run(run())["candidates"]]
+
+
+def test_n_candidates_numbered_seeded_and_priced(tmp_path) -> None:
+    candidates = generate(tmp_path, Scripted(told), n=5, sampling=Sampling(seed=3))
+    assert [one.index for one in candidates] == list(range(5))
+    assert [one.text for one in candidates] == [f"draw {seed}" for seed in range(3, 8)]
+    assert [one.seed for one in candidates] == list(range(3, 8))
+    assert {one.cost_usd for one in candidates} == {0.5}
+    assert {(one.model, one.arm, one.attempt, one.error) for one in candidates} == {("scripted", "sample", 0, "")}
+    json.dumps([one.messages for one in candidates])
+
+
+def test_the_persona_is_asked_for_and_not_stored(tmp_path) -> None:
+    provider = Scripted(told)
+    query = Query("q", "math", ({"role": "system", "content": "Be exact."}, {"role": "user", "content": "1 + 1?"}))
+    persona = Persona("pirate", "You are a pirate.")
+    candidates = generate(tmp_path, provider, query, n=1, persona=persona, system_prompt="Show your work.")
+    system = provider.requests[0].messages[0]
+    assert system == {"role": "system", "content": "You are a pirate.\n\nShow your work.\n\nBe exact."}
+    assert "pirate" not in json.dumps([dict(message) for message in candidates[0].messages])
+
+
+def test_system_text_without_any_leaves_the_messages() -> None:
+    assert with_system_text(QUERY.messages, "") == QUERY.messages
+
+
+def test_variants_take_turns_and_one_request_asks_for_all_of_one(tmp_path) -> None:
+    provider = Scripted(lambda request, seed: f"{request.messages[0]['content'][:7]} {seed}")
+    settings = {"variants": ["bullets", "own"], "own_variants": {"own": "In my own way."}, "sampling": Sampling(seed=0)}
+    candidates = generate(tmp_path, provider, n=5, **settings)
+    assert [one.variant for one in candidates] == ["bullets", "own", "bullets", "own", "bullets"]
+    assert [one.text for one in candidates] == ["Lay out 0", "In my o 0", "Lay out 1", "In my o 1", "Lay out 2"]
+    assert [one.seed for one in candidates] == [0, 0, 1, 1, 2]
+    assert len(provider.requests) == 2
+    assert QUERY.messages == ({"role": "user", "content": "1 + 1?"},)
+    wider = generate(tmp_path, provider, n=7, **settings)
+    assert wider[:5] == candidates
+    assert len(provider.requests) == 4
+
+
+def test_an_unknown_variant_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'bullets'"):
+        Generate(sampler=Recorded(), variants=["bulets"])
+
+
+def test_the_greedy_arm_stands_beside_the_samples(tmp_path) -> None:
+    provider = Scripted(told)
+    sampling = Sampling(temperature=0.9, top_p=0.9, seed=0)
+    candidates = generate(tmp_path, provider, n=2, greedy=True, sampling=sampling)
+    assert [(one.index, one.arm) for one in candidates] == [(0, "sample"), (1, "sample"), (2, "greedy")]
+    greedy = [request for request in provider.requests if request.sampling.temperature == 0]
+    assert len(greedy) == 1
+    assert greedy[0].sampling.top_p is None
+    asked = len(provider.requests)
+    generate(tmp_path, provider, n=4, greedy=True, sampling=sampling)
+    assert len(provider.requests) == asked + 1, "widening draws the greedy one no second time"
+
+
+def test_temperature_0_with_several_samples_is_refused() -> None:
+    with pytest.raises(ConfigError, match="candidates would be identical"):
+        Generate(sampler=Recorded(), n=4, sampling=Sampling(temperature=0.0))
+    Generate(sampler=Recorded(), n=1, sampling=Sampling(temperature=0.0))
+    Generate(sampler=Recorded(), n=2, sampling=Sampling(temperature=0.0), variants=["plain", "bullets"])
+
+
+def test_what_fails_is_a_candidate_with_its_error(tmp_path) -> None:
+    def sometimes(request, seed):
+        return RequestError("too long", status=400) if seed == 1 else "fine"
+
+    provider = Scripted(sometimes, max_n=1)
+    candidates = generate(tmp_path, provider, n=3, sampling=Sampling(seed=0))
+    assert [bool(one.error) for one in candidates] == [False, True, False]
+    assert "too long" in candidates[1].error
+    assert (candidates[1].stop_reason, candidates[1].cost_usd, candidates[1].messages) == ("error", None, ())
+
+
+def test_what_stops_the_run_is_raised(tmp_path) -> None:
+    with pytest.raises(AuthenticationError):
+        generate(tmp_path, Scripted(AuthenticationError("no key")), n=2, variants=["plain", "bullets"])
+
+
+def cut(request, seed) -> Completion:
+    """Cut off below 100 tokens."""
+    short = (request.sampling.max_tokens or 0) < 100
+    message = {"role": "assistant", "content": "half" if short else "whole"}
+    return Completion(message, "scripted", "length" if short else "stop", usage=Usage(5, 10))
+
+
+def test_a_truncated_answer_is_kept_dropped_or_drawn_once_more(tmp_path) -> None:
+    sampling = Sampling(max_tokens=64)
+    (kept,) = generate(tmp_path, Scripted(cut), n=1, sampling=sampling)
+    assert (kept.text, kept.stop_reason, kept.error) == ("half", "length", "")
+    (dropped,) = generate(tmp_path, Scripted(cut), n=1, sampling=sampling, policies=Policies(truncated="drop"))
+    assert "truncated" in dropped.error
+    assert dropped.text == "half", "what was paid for can still be looked at"
+    provider = Scripted(cut)
+    (again,) = generate(tmp_path / "new", provider, n=1, sampling=sampling, policies=Policies(truncated="retry"))
+    assert (again.text, again.stop_reason) == ("whole", "stop")
+    assert [request.sampling.max_tokens for request in provider.requests] == [64, 128]
+    assert again.detail["policy"] == {"flaw": "truncated", "did": "retry", "still": ""}
+    assert (again.usage.completion, again.cost_usd) == (20, 1.0)
+
+
+def test_a_retry_is_never_repeated(tmp_path) -> None:
+    provider = Scripted(cut)
+    sampling = Sampling(max_tokens=8)
+    (again,) = generate(tmp_path, provider, n=1, sampling=sampling, policies=Policies(truncated="retry"))
+    assert again.stop_reason == "length"
+    assert again.detail["policy"]["still"] == "truncated"
+    assert len(provider.requests) == 2
+
+
+def test_empty_and_filtered_answers_draw_anew(tmp_path) -> None:
+    def first_empty(request, seed):
+        return "" if seed < 1000 else "words"
+
+    policies = Policies(empty="retry")
+    (again,) = generate(tmp_path, Scripted(first_empty), n=1, sampling=Sampling(seed=0), policies=policies)
+    assert (again.text, again.attempt) == ("words", 0)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "flaw"),
+    [
+        (Candidate(0, ({"role": "assistant", "content": "x"},)), ""),
+        (Candidate(0, ({"role": "assistant", "content": " \n"},)), "empty"),
+        (Candidate(0, ({"role": "assistant", "content": "", "tool_calls": [{}]},)), ""),
+        (Candidate(0, ({"role": "assistant", "content": "x"},), stop_reason="length"), "truncated"),
+        (Candidate(0, ({"role": "assistant", "content": ""},), stop_reason="content_filter"), "filtered"),
+        (Candidate(0, error="broken"), ""),
+    ],
+)
+def test_flaws(candidate, flaw) -> None:
+    assert flaw_of(candidate) == flaw
+
+
+def test_recorded_answers_become_candidates() -> None:
+    trace = [{"role": "assistant", "content": "a"}, {"role": "tool", "content": "b", "tool_call_id": "c"}]
+    query = Query("q", "math", QUERY.messages, metadata={"candidates": ["one", trace, {"content": "three"}]})
+    stage = Generate(sampler=Recorded(model="gpt"), n=8)
+    rows = asyncio.run(stage(query_to_row(query)))["candidates"]
+    candidates = [candidate_from_row(row) for row in rows]
+    assert [one.index for one in candidates] == [0, 1, 2]
+    assert [len(one.messages) for one in candidates] == [1, 2, 1]
+    assert [one.text for one in candidates] == ["one", "a", "three"]
+    assert {one.model for one in candidates} == {"gpt"}
+    assert asyncio.run(stage(query_to_row(QUERY)))["candidates"] == []
+    assert stage.plan.requests == 0
+
+
+def test_something_that_is_no_recorded_answer_is_refused() -> None:
+    query = Query("q", "math", QUERY.messages, metadata={"candidates": [3]})
+    with pytest.raises(ConfigError, match="recorded answer is 3"):
+        asyncio.run(Generate(sampler=Recorded())(query_to_row(query)))
+
+
+def test_the_plan_knows_native_n(tmp_path) -> None:
+    def plan(max_n: int, **settings):
+        draws = sampler(Scripted(max_n=max_n), Journal(tmp_path / "j"), Ledger())
+        return Generate(sampler=draws, **settings).plan
+
+    assert (plan(128, n=8).requests, plan(4, n=10).requests, plan(1, n=8).requests) == (1, 3, 8)
+    assert plan(128, n=8, greedy=True).requests == 2
+    assert plan(128, n=8, variants=["plain", "bullets"]).requests == 2
