@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 from builders.cost import Plan, added
 from builders.errors import ConfigError
-from builders.protocols import Archive, Sampler, Tools
+from builders.protocols import Archive, Sampler, Tools, Verifier
 from builders.providers.sampling import seed_of
-from builders.records import Candidate, Message, Persona, Query, Request, Sampling, content_text
-from builders.rollout import RolloutLimits, rollout
+from builders.records import Candidate, Message, Persona, Query, Request, Sampling, Verdict, content_text
+from builders.rollout import STOPS_THE_RUN, RolloutLimits, rollout
 from builders.schema import candidate_to_row, features, query_from_row
+from builders.stages.adaptive import Adaptive, Stopped
 from builders.stages.prompt_variants import chosen
 
 Policy = Literal["keep", "retry", "drop"]
@@ -56,6 +57,7 @@ class Generate:
         tools: Tools | None = None,
         rollout_limits: RolloutLimits = RolloutLimits(),
         policies: Policies = Policies(),
+        adaptive: Adaptive | None = None,
         schema: Mapping[str, Any] | None = None,
     ) -> None:
         if n < 1:
@@ -70,6 +72,7 @@ class Generate:
         self.tools = tools
         self.rollout_limits = rollout_limits
         self.policies = policies
+        self.adaptive = adaptive
         self.schema = schema
         _refuse_identical_samples(n, sampling, len(self.variants))
 
@@ -101,10 +104,12 @@ class Generate:
 
     async def __call__(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         query = query_from_row(row)
-        if isinstance(self.sampler, Sampler):
-            candidates = await self.draw(query, range(self.n + self.greedy))
-        else:
+        if not isinstance(self.sampler, Sampler):
             candidates = self.sampler.answers_for(query)[: self.n]
+        elif self.adaptive is not None:
+            candidates = await self._until_enough(query, self.adaptive)
+        else:
+            candidates = await self.draw(query, range(self.n + self.greedy))
         return {"candidates": [candidate_to_row(candidate) for candidate in candidates]}
 
     async def draw(self, query: Query, indices: Sequence[int], attempt: int = 0) -> list[Candidate]:
@@ -119,6 +124,22 @@ class Generate:
             asks.append(self._greedy(query, attempt))
         drawn = await together(asks)
         return sorted((candidate for part in drawn for candidate in part), key=lambda candidate: candidate.index)
+
+    async def _until_enough(self, query: Query, rule: Adaptive) -> list[Candidate]:
+        """Samples in growing numbers until ``rule`` is content; the greedy one stands beside them."""
+        drawn: list[Candidate] = []
+        verdicts: list[Verdict] = []
+        stopped: Stopped = ""
+        while not stopped and len(drawn) < self.n:
+            upto = min(self.n, len(drawn) + (rule.step if drawn else rule.least))
+            new = await self.draw(query, range(len(drawn), upto))
+            verdicts += await together([verdict_of(rule.verifier, query, candidate) for candidate in new])
+            drawn += new
+            stopped = rule.reason_to_stop(verdicts)
+        if self.greedy:
+            drawn += await self.draw(query, [self.n])
+        told = {"n_used": len(verdicts), "stopped": stopped or "exhausted"}
+        return [replace(candidate, detail={**candidate.detail, "adaptive": told}) for candidate in drawn]
 
     async def _samples(self, query: Query, variant: str, numbers: Sequence[int], attempt: int) -> list[Candidate]:
         """Candidates of one variant. Within its request the samples are numbered densely, so that one call asks all."""
@@ -187,6 +208,18 @@ class Generate:
             seconds=candidate.seconds + again.seconds,
             cost_usd=_sum(candidate.cost_usd, again.cost_usd),
         )
+
+
+async def verdict_of(verifier: Verifier, query: Query, candidate: Candidate) -> Verdict:
+    """What ``verifier`` says; trouble of our own is ``error``, which is neither a pass nor a fail."""
+    if candidate.error:
+        return Verdict("error", 1.0, candidate.error, verifier.name)
+    try:
+        return await verifier.verify(query, candidate)
+    except STOPS_THE_RUN:
+        raise
+    except Exception as error:  # the verify stage will say the same, and keep it
+        return Verdict("error", 0.0, f"{type(error).__name__}: {error}", verifier.name)
 
 
 def flaw_of(candidate: Candidate) -> str:

@@ -1,0 +1,90 @@
+import asyncio
+
+import pytest
+
+from builders.cost import Ledger
+from builders.errors import BudgetError
+from builders.journal import Journal
+from builders.providers.sampling import sampler
+from builders.providers.scripted import Scripted
+from builders.records import Candidate, Query, Sampling, Verdict
+from builders.schema import query_to_row
+from builders.stages.adaptive import Adaptive
+from builders.stages.generate import Generate
+
+QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 1?"},))
+
+
+class Says:
+    """Passes and fails by the answer's text; raises what it is told to."""
+
+    name = "says"
+
+    async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        if candidate.text == "break":
+            raise RuntimeError("broken")
+        if candidate.text == "stop":
+            raise BudgetError("spent")
+        return Verdict(candidate.text, 1.0, "", self.name)  # type: ignore[arg-type]
+
+
+def run(tmp_path, words: str, n: int = 16, greedy: bool = False, **rule):
+    """(candidates, samples asked for) where sample i says the i-th word of ``words``, the last for ever."""
+    said = words.split()
+    provider = Scripted(lambda request, seed: said[min(seed, len(said) - 1)])
+
+    async def go():
+        journal = Journal(tmp_path / "j.sqlite")
+        draws = sampler(provider, journal, Ledger())
+        rule_ = Adaptive(verifier=Says(), **rule)
+        stage = Generate(sampler=draws, n=n, sampling=Sampling(seed=0), adaptive=rule_, greedy=greedy)
+        async with journal, draws:
+            return (await stage(query_to_row(QUERY)))["candidates"]
+
+    return asyncio.run(go()), provider
+
+
+@pytest.mark.parametrize(
+    ("words", "rule", "used", "stopped"),
+    [
+        ("pass fail", {}, 2, "found"),
+        ("pass pass pass fail", {}, 4, "found"),
+        ("pass", {}, 16, "exhausted"),
+        ("pass", {"fails": 0}, 2, "found"),
+        ("pass fail fail fail", {"passes": 1, "fails": 3}, 4, "found"),
+        ("pass", {"settled": 0.2}, 6, "settled"),
+        ("abstain", {"settled": 0.2}, 16, "exhausted"),
+        ("break pass fail", {"least": 1, "step": 1}, 3, "found"),
+        ("pass fail", {"least": 5}, 5, "found"),
+    ],
+)
+def test_sampling_stops_when_there_is_enough(tmp_path, words, rule, used, stopped) -> None:
+    candidates, _ = run(tmp_path, words, **rule)
+    assert len(candidates) == used
+    assert [one["index"] for one in candidates] == list(range(used))
+    assert {(one["detail"]["adaptive"]["n_used"], one["detail"]["adaptive"]["stopped"]) for one in candidates} == {
+        (used, stopped)
+    }
+
+
+def test_the_budget_of_n_is_never_exceeded(tmp_path) -> None:
+    candidates, provider = run(tmp_path, "pass", n=5, step=4)
+    assert len(candidates) == 5
+    assert sum(1 for request in provider.requests) == 2
+
+
+def test_the_greedy_one_is_drawn_once_and_not_counted(tmp_path) -> None:
+    candidates, _ = run(tmp_path, "pass fail", n=6, greedy=True)
+    assert [(one["index"], one["arm"]) for one in candidates] == [(0, "sample"), (1, "sample"), (6, "greedy")]
+    assert candidates[0]["detail"]["adaptive"]["n_used"] == 2
+
+
+def test_what_stops_the_run_is_raised(tmp_path) -> None:
+    with pytest.raises(BudgetError):
+        run(tmp_path, "stop")
+
+
+@pytest.mark.parametrize("wrong", [{"least": 0}, {"settled": 0.7}, {"passes": -1}])
+def test_rules_that_make_no_sense_are_refused(wrong) -> None:
+    with pytest.raises(ValueError, match="adaptive"):
+        Adaptive(verifier=Says(), **wrong)
