@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from builders.arrow_rows import from_table, to_table
 from builders.protocols import Stage
 
 
@@ -98,21 +99,22 @@ def apply(
     """
     from datasets import Features
 
-    def whole(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        added = loop.run(_all(stage, rows, row_done))
-        return {name: [row[name] for row in added] for name in stage.adds}
+    taken, adds = Features(dataset.features), Features(dict(stage.adds))
 
-    return dataset.map(
+    def whole(table: Any) -> Any:
+        return to_table(loop.run(_all(stage, from_table(table, taken), row_done)), adds)
+
+    added = dataset.with_format("arrow").map(
         whole,
         batched=True,
         batch_size=None,
-        features=Features(dict(stage.adds)),
+        features=adds,
         remove_columns=dataset.column_names,
         new_fingerprint=fingerprint,
         cache_file_name=str(cache_file) if cache_file else None,
         load_from_cache_file=cache_file is not None,
     )
+    return added.with_format(None)
 
 
 def beside(dataset: Any, added: Any) -> Any:

@@ -41,9 +41,8 @@ def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: tuple[
         for x, y in curve.points:
             spot = frame.at(x, y)
             title = f"{html.escape(curve.name)}: {x:g} → {y:.3f}"
-            parts.append(
-                f'<circle class="dot c{number}" cx="{spot[0]:.1f}" cy="{spot[1]:.1f}" r="3"><title>{title}</title></circle>'
-            )
+            place = f'cx="{spot[0]:.1f}" cy="{spot[1]:.1f}" r="3"'
+            parts.append(f'<circle class="dot c{number}" {place}><title>{title}</title></circle>')
     return _svg(parts) + _legend([curve.name for curve in curves])
 
 
@@ -52,12 +51,7 @@ def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> 
     rows = []
     for name, counts in bars.items():
         total = sum(counts.values()) or 1
-        cuts = "".join(
-            f'<span class="cut {html.escape(kind)}" style="width:{100 * counts.get(kind, 0) / total:.2f}%" '
-            f'title="{html.escape(kind)}: {counts.get(kind, 0):,.0f} ({100 * counts.get(kind, 0) / total:.1f} %)"></span>'
-            for kind in classes
-            if counts.get(kind)
-        )
+        cuts = "".join(_cut(kind, counts[kind], total) for kind in classes if counts.get(kind))
         rows.append(
             f'<div class="bar"><span class="name">{html.escape(name)}</span><span class="track">{cuts}</span></div>'
         )
@@ -65,6 +59,11 @@ def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> 
         f'<span class="key"><i class="cut {html.escape(kind)}"></i>{html.escape(kind)}</span>' for kind in classes
     )
     return f'<div class="bars">{"".join(rows)}</div><div class="legend">{legend}</div>'
+
+
+def _cut(kind: str, count: float, total: float) -> str:
+    name, share = html.escape(kind), 100 * count / total
+    return f'<span class="cut {name}" style="width:{share:.2f}%" title="{name}: {count:,.0f} ({share:.1f} %)"></span>'
 
 
 def histogram(values: Sequence[float], x_label: str, *, bins: int = 20) -> str:

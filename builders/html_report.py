@@ -1,8 +1,8 @@
 """One self-contained HTML page of a run, for a person to read: no network, no script but its own.
 
 The figures take one pass over the rows and keep counts a query; the browser below them shows an even sample of at most
-``browse`` queries with all their candidates. Everything a model wrote is escaped (``builders.readable``), and the page's
-content security policy allows only the script whose hash it states.
+``browse`` queries with all their candidates. Everything a model wrote is escaped (``builders.readable``), and the
+page's content security policy allows only the script whose hash it states.
 """
 
 from __future__ import annotations

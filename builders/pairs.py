@@ -14,10 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from builders.records import Judged, Pair, content_text
 
 
-def best_vs_worst(judged: Sequence[Judged], *, margin: float = 0.0, length_ratio: float | None = None) -> Iterator[Pair]:
+def best_vs_worst(
+    judged: Sequence[Judged], *, margin: float = 0.0, length_ratio: float | None = None
+) -> Iterator[Pair]:
     """The highest-scored pass against the lowest-scored fail: at most one pair.
 
-    ``margin``: the least difference of scores. ``length_ratio``: the longer side is at most this many times the shorter.
+    ``margin``: the least difference of scores. ``length_ratio``: the longer side is at most so many times the shorter.
     """
     chosen, rejected = sides(judged)
     ranked = _above(_all_pairs(chosen, rejected), margin, length_ratio)
@@ -26,7 +28,9 @@ def best_vs_worst(judged: Sequence[Judged], *, margin: float = 0.0, length_ratio
         yield _pair(*best, "best_vs_worst")
 
 
-def hard_negative(judged: Sequence[Judged], *, margin: float = 0.0, length_ratio: float | None = None) -> Iterator[Pair]:
+def hard_negative(
+    judged: Sequence[Judged], *, margin: float = 0.0, length_ratio: float | None = None
+) -> Iterator[Pair]:
     """The highest-scored pass against the highest-scored fail: the mistake that looks most like the truth."""
     chosen, rejected = sides(judged)
     ranked = _above(_all_pairs(chosen, rejected), margin, length_ratio)
@@ -57,7 +61,9 @@ def all_pairs(
 ) -> Iterator[Pair]:
     """Every pass against every fail (c·(n−c) pairs), the widest margins first, at most ``pairs_per_query``."""
     chosen, rejected = sides(judged)
-    pairs = sorted(_above(_all_pairs(chosen, rejected), margin, length_ratio), key=lambda pair: (-_gap(pair), _tie(pair)))
+    pairs = sorted(
+        _above(_all_pairs(chosen, rejected), margin, length_ratio), key=lambda pair: (-_gap(pair), _tie(pair))
+    )
     for pair in pairs[:pairs_per_query]:
         yield _pair(*pair, "all_pairs")
 
@@ -76,7 +82,9 @@ def said(one: Judged) -> str:
     for message in one.candidate.messages:
         parts.append(" ".join(content_text(message.get("content")).split()))
         if message.get("tool_calls"):
-            parts.append(json.dumps([call.get("function") for call in message["tool_calls"]], sort_keys=True, default=str))
+            parts.append(
+                json.dumps([call.get("function") for call in message["tool_calls"]], sort_keys=True, default=str)
+            )
     return "\n".join(parts)
 
 

@@ -26,6 +26,7 @@ from typing import Any
 
 from builders import manifest, views
 from builders.apply import Loop, apply, beside, fingerprint
+from builders.arrow_rows import to_table
 from builders.assemble import Assembly, settings_of, unknown_key
 from builders.cost import Ledger
 from builders.errors import ConfigError, MachineError, SourceError
@@ -155,6 +156,7 @@ def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
     What a stage has finished before, under the same fingerprint, is taken from the cache.
     """
     from datasets import Dataset, Features
+    from datasets.table import InMemoryTable
 
     rows = [query_to_row(query) for query in queries]
     names = chain(build, rows)
@@ -166,12 +168,15 @@ def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
     build.open()
     cache = build.out / "cache"
     cache.mkdir(parents=True, exist_ok=True)
-    dataset = Dataset.from_list(rows, features=Features(dict(features()["query"])))
+    columns = Features(dict(features()["query"]))
+    dataset = Dataset(InMemoryTable(to_table(rows, columns)), fingerprint=names[-1])
     for (stage, _), name in zip(build.stages, names, strict=True):
         file = cache / f"{number:05d}-{stage.name}-{name}.arrow"
         added = apply(dataset, stage, build.loop, fingerprint=name, cache_file=file, row_done=build.progress.row_done)
         dataset = beside(dataset, added)
-    views.write_parquet(iter(dataset), part, dataset.features, {"schema_version": SCHEMA_VERSION})
+    views.write_tables(
+        dataset.with_format("arrow").iter(256), part, dataset.features, {"schema_version": SCHEMA_VERSION}
+    )
     manifest.write_text(marker, json.dumps({"fingerprint": names[-1], "rows": len(rows), "stages": names}) + "\n")
     return part
 

@@ -47,8 +47,8 @@ def _table(figures: Figures) -> list[str]:
     if not curve:
         return []
     largest = curve[-1][0]
-    head = f"  {'split':<14} {'queries':>8}  {'pass@1 (95 %)':>22}  {f'pass@{largest} (95 %)':>22}  {'best of n by reward':>20}"
-    rows = [head]
+    heads = ("pass@1 (95 %)", f"pass@{largest} (95 %)")
+    rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {'best of n by reward':>20}"]
     for split in [*sorted(figures.counts), None] if len(figures.counts) > 1 else sorted(figures.counts):
         part = figures.pass_at(split)
         if not part:

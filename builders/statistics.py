@@ -33,7 +33,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float:
 
 
 def expected_max(values: Sequence[float], k: int) -> float:
-    """Unbiased E[max of k draws without replacement] of ``values``: Σ_{i≥k} C(i−1, k−1)/C(n, k) · r_(i), r ascending."""
+    """Unbiased E[max of k draws without replacement]: Σ_{i≥k} C(i−1, k−1)/C(n, k) · r_(i), r ascending."""
     return best_of_k([(value, value) for value in values], k)
 
 
@@ -70,7 +70,7 @@ def majority_at_k(
 ) -> float:
     """Share of ``k``-subsets whose (weighted) majority answer is right; ties go to the answer seen first.
 
-    ``answers`` are canonical answers of one query's candidates. For k = n the one vote, else ``resamples`` random subsets.
+    ``answers`` are canonical answers of one query's candidates. For k = n the one vote, else ``resamples`` subsets.
     """
     n = len(answers)
     _check(n, 0, k)

@@ -13,14 +13,15 @@ prompt, chosen, rejected, completion and messages carry conversations only: TRL 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from builders.arrow_rows import from_table, to_table
 from builders.records import content_text
 
 Rows = Iterator[dict[str, Any]]
@@ -224,69 +225,107 @@ def side_of(row: Mapping[str, Any], test_share: float) -> str:
 def write_views(
     parts: Sequence[Path], out: Path, run: Mapping[str, Any], names: Iterable[str] = VIEWS
 ) -> dict[str, int]:
-    """Write every view of the finished shards below ``out``; returns rows by ``view`` or ``view/side``.
+    """Write every view of the finished shards below ``out`` in one pass; returns rows by ``view`` or ``view/side``.
 
-    ``candidates/data.parquet`` holds all; the training views have ``train.parquet`` and ``test.parquet``.
+    ``candidates/data.parquet`` holds all; the training views have ``train.parquet`` and, unless empty, a
+    ``test.parquet``.
     """
     test_share = float((run.get("config") or {}).get("test_share") or 0.0)
     metadata = schema_metadata(run)
-    counts: dict[str, int] = {}
-    for name in names:
-        sides: tuple[str, ...] = ("data",) if name == "candidates" else ("train", "test")
-        for side in sides:
-            rows = (
-                flat
-                for row in nested(parts)
-                if side == "data" or side_of(row, test_share) == side
-                for flat in VIEWS[name](row, run)
-            )
-            path = out / name / f"{side}.parquet"
-            written = write_parquet(rows, path, view_features(name), metadata)
-            if written == 0 and side == "test":
-                path.unlink()
-            counts[name if side == "data" else f"{name}/{side}"] = written
+    with contextlib.ExitStack() as stack:
+        writers = {
+            (name, side): stack.enter_context(Writer(out / name / f"{side}.parquet", view_features(name), metadata))
+            for name in names
+            for side in (("data",) if name == "candidates" else ("train", "test"))
+        }
+        for row in nested(parts):
+            side = side_of(row, test_share)
+            for name in names:
+                writer = writers[(name, "data" if name == "candidates" else side)]
+                for flat in VIEWS[name](row, run):
+                    writer.add(flat)
+    counts = {}
+    for (name, side), writer in writers.items():
+        counts[name if side == "data" else f"{name}/{side}"] = writer.count
+        if writer.count == 0 and side == "test":
+            writer.path.unlink()
     return counts
 
 
 def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
     """The rows of nested shards, a batch in memory at a time."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
-    from datasets import Dataset
-    from datasets.table import InMemoryTable
+    from datasets import Features
 
     for part in parts:
         with pq.ParquetFile(part) as file:
+            features = Features.from_arrow_schema(file.schema_arrow)
             for batch in file.iter_batches(batch_size=64):
-                yield from Dataset(InMemoryTable(pa.Table.from_batches([batch])))  # type: ignore[misc]
+                yield from from_table(batch, features)
 
 
-def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, features: Any, metadata: Mapping[str, str]) -> int:
-    """Write ``rows`` as Parquet with ``metadata`` in its schema, whole or not at all; returns how many there were.
+class Writer:
+    """A Parquet file with ``metadata`` in its schema, whole or not at all; ``count`` rows so far.
 
     datasets drops a schema's own metadata on every write (5.2), so the file is written here; its ``huggingface`` entry
     stays, and ``load_dataset`` reads the file with all features.
     """
-    import pyarrow.parquet as pq
-    from datasets import Dataset
 
-    schema = features.arrow_schema
-    own = {key.encode(): value.encode("utf-8", "replace") for key, value in metadata.items()}
-    schema = schema.with_metadata({**(schema.metadata or {}), **own})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    count = 0
-    source = iter(rows)
-    try:
-        with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_index=True) as writer:
-            while batch := list(itertools.islice(source, ROW_GROUP)):
-                table = Dataset.from_list([dict(row) for row in batch], features=features).with_format("arrow")[:]
-                writer.write_table(table.cast(schema))
-                count += len(batch)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return count
+    def __init__(self, path: Path, features: Any, metadata: Mapping[str, str]) -> None:
+        self.path, self.features, self.count = path, features, 0
+        own = {key.encode(): value.encode("utf-8", "replace") for key, value in metadata.items()}
+        self._schema = features.arrow_schema.with_metadata({**(features.arrow_schema.metadata or {}), **own})
+        self._temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        self._waiting: list[Mapping[str, Any]] = []
+
+    def __enter__(self) -> Writer:
+        import pyarrow.parquet as pq
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = pq.ParquetWriter(self._temporary, self._schema, compression="zstd", write_page_index=True)
+        return self
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        try:
+            if kind is None:
+                self._flush()
+                self._file.close()
+                os.replace(self._temporary, self.path)
+            else:
+                self._file.close()
+        finally:
+            self._temporary.unlink(missing_ok=True)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        self._waiting.append(row)
+        if len(self._waiting) >= ROW_GROUP:
+            self._flush()
+
+    def add_table(self, table: Any) -> None:
+        self._flush()
+        self._file.write_table(table.cast(self._schema))
+        self.count += table.num_rows
+
+    def _flush(self) -> None:
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self.add_table(to_table(waiting, self.features))
+
+
+def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, features: Any, metadata: Mapping[str, str]) -> int:
+    """Write ``rows`` as one Parquet file (see ``Writer``); returns how many there were."""
+    with Writer(path, features, metadata) as writer:
+        for row in rows:
+            writer.add(row)
+    return writer.count
+
+
+def write_tables(tables: Iterable[Any], path: Path, features: Any, metadata: Mapping[str, str]) -> int:
+    """Write Arrow tables as one Parquet file (see ``Writer``); returns how many rows there were."""
+    with Writer(path, features, metadata) as writer:
+        for table in tables:
+            writer.add_table(table)
+    return writer.count
 
 
 def schema_metadata(run: Mapping[str, Any]) -> dict[str, str]:

@@ -33,12 +33,12 @@ GROUPED = ("candidate", "candidates", "label", "candidate_model")
 class Mapped:
     """A dataset as queries.
 
-    ``columns`` maps what a query needs (id, split, question or messages, system, answer, answers, choices, tools, calls,
-    tests, candidate(s), label) to where it stands in a row (``builders.sources.columns``); what it leaves out is looked
-    for under its usual names, and the log says what was chosen. ``splits`` are the dataset's own; a query's split is its
-    domain: a column, ``domain``, or what its reference shows (answer → math, tests → code, tools → tool_calling). ``offset`` and ``max_queries`` count source rows and
-    queries within each split. ``group_by`` names a column: rows that share it are one query, and their ``candidate``
-    columns its recorded answers (held in memory until the end of the file: a few kB a row).
+    ``columns`` maps what a query needs (id, split, question or messages, system, answer, answers, choices, tools,
+    calls, tests, candidate(s), label) to where it stands in a row (``builders.sources.columns``); what it leaves out
+    is looked for under its usual names, and the log says what was chosen. ``splits`` are the dataset's own; a query's
+    split is its domain: a column, ``domain``, or what its reference shows (answer → math, tests → code, tools →
+    tool_calling). ``offset`` and ``max_queries`` count within each split. ``group_by`` names a column: rows that share
+    it are one query, and their ``candidate`` columns its recorded answers, held in memory (a few kB a row).
     """
 
     def __init__(
@@ -234,7 +234,7 @@ def content_id(split: str, messages: Sequence[Message], tools: Sequence[Any]) ->
 
 
 def _prompt_of(found: Any) -> list[Message]:
-    """The messages up to and without the first assistant turn that ends the conversation, roles by their usual names."""
+    """The messages up to the last user turn, roles by their usual names."""
     messages: list[Message] = []
     for message in _list(found):
         if not isinstance(message, Mapping):
