@@ -150,6 +150,24 @@ class Journal:
         with self._told():
             return self._reader.execute("SELECT coalesce(sum(usd), 0.0) FROM calls").fetchone()[0]
 
+    def rows(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        """The rows of an SQL ``query`` over the tables above."""
+        with self._told():
+            return self._reader.execute(query, values).fetchall()
+
+    def stream(self, query: str, values: Any = ()) -> Iterator[tuple[Any, ...]]:
+        """The same, one row at a time."""
+        with self._told():
+            yield from self._reader.execute(query, values)
+
+    def change(self, statements: Sequence[tuple[str, Any]]) -> None:
+        """Run SQL ``statements`` in one transaction, and give freed space back."""
+        with self._told():
+            with transaction(self._reader):
+                for statement, values in statements:
+                    self._reader.execute(statement, values)
+            self._reader.execute("VACUUM")
+
     # --- the writing thread ------------------------------------------------------------------------------------------
 
     def _write_groups(self) -> None:
@@ -237,8 +255,7 @@ def _write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> list[boo
     now = time.time()
     new = []
     packed = [(entry, zlib.compress(entry.reply, 1)) for entry in entries]  # before the file is locked
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         for entry, reply in packed:
             connection.execute(
                 "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)",
@@ -258,12 +275,20 @@ def _write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> list[boo
                 [(entry.request, entry.attempt, index, call, choice) for choice, index in enumerate(entry.indices)],
             ).rowcount
             new.append(added == len(entry.indices))
+    return new
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         with contextlib.suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
-    return new
 
 
 def _settle(writes: Sequence[_Write], new: Sequence[bool], error: JournalError | None) -> None:

@@ -1,0 +1,83 @@
+import asyncio
+import json
+
+import pytest
+
+from builders.cost import Ledger
+from builders.journal import Journal
+from builders.providers.sampling import sampler
+from builders.providers.scripted import Scripted
+from builders.records import Request, Sampling
+from scripts.journal import main
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run's folder whose journal holds five answers of one model and one of another."""
+
+    async def fill() -> None:
+        journal = Journal(tmp_path / "journal.sqlite")
+        ledger = Ledger(prices={"cheap": {"call": 0.01}, "dear": {"call": 2.0}})
+        async with journal:
+            for model, count in (("cheap", 5), ("dear", 1)):
+                provider = Scripted(lambda request, seed: f"\\frac{{{seed}}}{{2}} ü", model=model)
+                async with sampler(provider, journal, ledger) as draws:
+                    request = Request(messages=({"role": "user", "content": "1 + 1?"},), sampling=Sampling(seed=0))
+                    await draws.draw(request, range(count))
+
+    asyncio.run(fill())
+    return tmp_path
+
+
+def test_show(run, capsys) -> None:
+    main([str(run)])
+    shown = capsys.readouterr().out
+    assert shown.index("scripted dear") < shown.index("scripted cheap")
+    assert "5 answers to 1 requests in 1 calls" in shown
+    assert "$2.0000" in shown
+    main([str(run / "journal.sqlite"), "json=true"])
+    told = json.loads(capsys.readouterr().out)
+    assert [holding["answers"] for holding in told["holdings"]] == [1, 5]
+
+
+def test_export_is_whole(run, tmp_path) -> None:
+    target = tmp_path / "out.jsonl"
+    main([str(run), f"export={target}", "provider=cheap"])
+    lines = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    assert [line["index"] for line in lines] == list(range(5))
+    assert lines[0]["request"]["messages"] == [{"role": "user", "content": "1 + 1?"}]
+    assert lines[2]["reply"][lines[2]["choice"]]["message"]["content"] == "\\frac{2}{2} ü"
+
+
+def test_prune(run, capsys) -> None:
+    main([str(run), "prune=true", "provider=dear", "dry_run=true"])
+    assert "1 answers of 1 calls ($2.0000) would be forgotten" in capsys.readouterr().out
+    main([str(run), "prune=true", "provider=dear"])
+    main([str(run), "prune=true", "older_than=1d"])
+    assert "0 answers" in capsys.readouterr().out.splitlines()[-1]
+    journal = Journal(run / "journal.sqlite").open()
+    assert journal.spent_usd() == pytest.approx(0.05)
+    assert journal.rows("SELECT count(*) FROM requests") == [(1,)]
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere"], "there is no journal at nowhere"),
+        (["RUN", "exprt=x"], "is not understood"),
+        (["RUN", "prune=true"], "would forget everything"),
+        (["RUN", "prune=true", "older_than=soon"], "a number and a unit"),
+        (["RUN", "prune=maybe"], "expected true or false"),
+    ],
+)
+def test_what_is_wrong_is_said(run, words, message, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(run) if word == "RUN" else word for word in words])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_without_words_it_tells_how(capsys) -> None:
+    main([])
+    assert "usage: bestofn journal" in capsys.readouterr().out
