@@ -35,6 +35,7 @@ class MockTool:
     aliases: tuple[str, ...]
     samples: tuple[Mapping[str, Any], ...]  # arguments that work in a fresh world
     failures: tuple[Mapping[str, Any], ...]  # arguments that are answered with an error
+    after: tuple[tuple[str, Mapping[str, Any]], ...] = ()  # calls that must come before the samples
     keywords: Mapping[str, str] = field(default_factory=dict)  # argument -> parameter of the function
 
     @property
@@ -74,12 +75,13 @@ def tool(
     fails: Sequence[Mapping[str, Any]] = (),
     aliases: Sequence[str] = (),
     changes: bool = False,
+    after: Sequence[tuple[str, Mapping[str, Any]]] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add a function to the catalogue.
 
     Its docstring is the description, its signature (after ``world``) the schema of the arguments, ``returns`` shows the
-    shape of the result (``shapes.shape_schema``). ``samples`` are arguments that work in a fresh world, ``fails`` some
-    that end in an error, ``aliases`` the names it goes by elsewhere.
+    shape of the result (``shapes.shape_schema``). ``samples`` are arguments that work in a fresh world, or ``after``
+    these calls, ``fails`` some that end in an error, ``aliases`` the names it goes by elsewhere.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -97,6 +99,7 @@ def tool(
             aliases=tuple(aliases),
             samples=samples,
             failures=tuple(fails),
+            after=tuple(after),
             keywords={key.rstrip("_"): key for key in parameters if key not in ("world", "return")},
         )
         return function

@@ -152,11 +152,14 @@ class MockTools:
             value = tool(self.world, arguments)
             if inspect.isawaitable(value):
                 value = await value
+            return ToolResult(_json(value))
         except ToolFailure as failure:
-            if before is not None:
-                self.world.restore(before)  # a refused call leaves no trace
-            return _error(failure.kind, str(failure), "deterministic")
-        return ToolResult(_json(value))
+            result = _error(failure.kind, str(failure), "deterministic")
+        except (ArithmeticError, ValueError) as error:  # numbers beyond what a float holds
+            result = _error("invalid", f"the arguments have no result: {error}", "deterministic")
+        if before is not None:
+            self.world.restore(before)  # a refused call leaves no trace
+        return result
 
     async def _play(self, function: Mapping[str, Any], arguments: Mapping[str, Any]) -> ToolResult:
         key = _json([function["name"], dict(arguments)])

@@ -99,8 +99,11 @@ def _bounded(value: Any) -> Any:
 
 def _tidy(value: float, digits: int = 10) -> float | int:
     """Rounded to what a reader wants to see; a whole number is an int."""
-    if isinstance(value, int):
-        return value if abs(value) < 2**63 else float(value)
+    if isinstance(value, int) and abs(value) < 2**63:
+        return value
+    if isinstance(value, int) and value.bit_length() > 1000:
+        raise ToolFailure("invalid", "the number is too large")
+    value = float(value)
     if not math.isfinite(value):
         raise ToolFailure("invalid", "the result is not a finite number")
     rounded = round(value, digits)

@@ -128,7 +128,7 @@ def resolve_ticket(world: World, ticket_id: str, note: str) -> dict[str, Any]:
     {},
     {"status": "open"},
     fails=[{"status": "lost"}],
-    aliases=["list_tickets", "get_tickets", "search_tickets"],
+    aliases=["list_tickets", "show_tickets", "search_tickets"],
 )
 def list_tickets(world: World, status: Literal["open", "resolved"] | None = None) -> dict[str, Any]:
     """The support tickets, all or those of one status."""

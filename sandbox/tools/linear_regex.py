@@ -1,0 +1,221 @@
+"""Regular expressions in time linear in the text, for patterns that a model wrote.
+
+Python's engine backtracks: a short hostile pattern holds the process for years. Here the parsed pattern becomes a
+program of a small machine that keeps all alternatives alive at once, in order of preference (Pike's simulation), so
+that the same match is found as by backtracking, in time proportional to pattern times text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from re import _constants as codes  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any
+
+MAX_PATTERN = 500
+MAX_PROGRAM = 2000
+MAX_STEPS = 300_000  # tests of a character; each start of a match may look to the end of the text
+
+Instruction = tuple[str, Any, Any]
+
+
+class PatternError(ValueError):
+    """The pattern cannot be read, or needs what a linear machine has not."""
+
+
+def find_all(pattern: str, text: str) -> list[str]:
+    """The matches of ``pattern`` in ``text`` from left to right, none overlapping. Raises ``PatternError``."""
+    program = _compiled(pattern)
+    found, at, steps = [], 0, [MAX_STEPS]
+    while at <= len(text):
+        end = _match(program, text, at, steps)
+        if end is None:
+            at += 1
+            continue
+        found.append(text[at:end])
+        at = end if end > at else at + 1
+    return found
+
+
+def _compiled(pattern: str) -> list[Instruction]:
+    if len(pattern) > MAX_PATTERN:
+        raise PatternError(f"the pattern is longer than {MAX_PATTERN} characters")
+    try:
+        tree = parser.parse(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PatternError(f"the pattern cannot be read: {error}") from None
+    program: list[Instruction] = []
+    _emit(tree, program, tree.state.flags)
+    program.append(("match", None, None))
+    return program
+
+
+def _emit(tree: Any, program: list[Instruction], flags: int) -> None:
+    """Write the instructions of a parsed pattern: ``test``, ``assert``, ``split`` (first choice first), ``jump``."""
+    for code, given in tree:
+        if len(program) > MAX_PROGRAM:
+            raise PatternError("the pattern is too large")
+        if code is codes.SUBPATTERN:
+            _emit(given[3], program, (flags | given[1]) & ~given[2])
+        elif code is codes.BRANCH:
+            _emit_branches(given[1], program, flags)
+        elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+            _emit_repeat(given, program, flags, greedy=code is codes.MAX_REPEAT)
+        elif code is codes.AT:
+            program.append(("assert", _position(given, flags), None))
+        else:
+            program.append(("test", _character(code, given, flags), None))
+
+
+def _emit_branches(branches: Sequence[Any], program: list[Instruction], flags: int) -> None:
+    ends = []
+    for branch in branches[:-1]:
+        split = len(program)
+        program.append(("split", None, None))
+        _emit(branch, program, flags)
+        ends.append(len(program))
+        program.append(("jump", None, None))
+        program[split] = ("split", split + 1, len(program))
+    _emit(branches[-1], program, flags)
+    for end in ends:
+        program[end] = ("jump", len(program), None)
+
+
+def _emit_repeat(given: Any, program: list[Instruction], flags: int, *, greedy: bool) -> None:
+    low, high, body = given
+    if low > 200 or (high is not codes.MAXREPEAT and high > 200):
+        raise PatternError("a repeat goes up to 200")
+    for _ in range(low):
+        _emit(body, program, flags)
+        if len(program) > MAX_PROGRAM:
+            raise PatternError("the pattern is too large")
+    if high is codes.MAXREPEAT:
+        split = len(program)
+        program.append(("split", None, None))
+        _emit(body, program, flags)
+        program.append(("jump", split, None))
+        program[split] = _choice(split + 1, len(program), greedy)
+        return
+    splits = []
+    for _ in range(high - low):
+        splits.append(len(program))
+        program.append(("split", None, None))
+        _emit(body, program, flags)
+    for split in splits:
+        program[split] = _choice(split + 1, len(program), greedy)
+
+
+def _choice(inside: int, after: int, greedy: bool) -> Instruction:
+    return ("split", inside, after) if greedy else ("split", after, inside)
+
+
+def _character(code: Any, given: Any, flags: int) -> Callable[[str], bool]:
+    """A test of one character."""
+    folded = bool(flags & re.IGNORECASE)
+    if code is codes.ANY:
+        return (lambda character: True) if flags & re.DOTALL else (lambda character: character != "\n")
+    if code is codes.LITERAL:
+        return lambda character: _same(character, chr(given), folded)
+    if code is codes.NOT_LITERAL:
+        return lambda character: not _same(character, chr(given), folded)
+    if code is codes.IN:
+        negated = bool(given) and given[0][0] is codes.NEGATE
+        members = [_member(*item, folded) for item in given[negated:]]
+        return lambda character: any(member(character) for member in members) is not negated
+    raise PatternError(f"{str(code).lower().replace('_', ' ')} is not known here")
+
+
+def _member(code: Any, given: Any, folded: bool) -> Callable[[str], bool]:
+    if code is codes.LITERAL:
+        return lambda character: _same(character, chr(given), folded)
+    if code is codes.RANGE:
+        low, high = given
+
+        def within(character: str) -> bool:
+            forms = {character, character.lower(), character.upper()} if folded else {character}
+            return any(low <= ord(form) <= high for form in forms if len(form) == 1)
+
+        return within
+    tests: dict[Any, Callable[[str], bool]] = {
+        codes.CATEGORY_DIGIT: str.isdecimal,
+        codes.CATEGORY_NOT_DIGIT: lambda character: not character.isdecimal(),
+        codes.CATEGORY_SPACE: str.isspace,
+        codes.CATEGORY_NOT_SPACE: lambda character: not character.isspace(),
+        codes.CATEGORY_WORD: _is_word,
+        codes.CATEGORY_NOT_WORD: lambda character: not _is_word(character),
+    }
+    return tests[given]
+
+
+def _position(code: Any, flags: int) -> Callable[[str, int], bool]:
+    """A test of a place in the text."""
+
+    def boundary(text: str, at: int) -> bool:
+        before, after = at > 0 and _is_word(text[at - 1]), at < len(text) and _is_word(text[at])
+        return before is not after
+
+    lines = bool(flags & re.MULTILINE)
+    tests: dict[Any, Callable[[str, int], bool]] = {
+        codes.AT_BEGINNING: lambda text, at: at == 0 or (lines and text[at - 1] == "\n"),
+        codes.AT_BEGINNING_STRING: lambda text, at: at == 0,
+        codes.AT_END: lambda text, at: at == len(text) or text[at:] == "\n" or (lines and text[at] == "\n"),
+        codes.AT_END_STRING: lambda text, at: at == len(text),
+        codes.AT_BOUNDARY: boundary,
+        codes.AT_NON_BOUNDARY: lambda text, at: not boundary(text, at),
+    }
+    return tests[code]
+
+
+def _match(program: Sequence[Instruction], text: str, start: int, steps: list[int]) -> int | None:
+    """Where the preferred match that begins at ``start`` ends; None when there is none. ``steps[0]`` are left."""
+    end = None
+    threads = _reached(program, [0], text, start)
+    for at in range(start, len(text) + 1):
+        following: list[int] = []
+        steps[0] -= len(threads) + 1
+        if steps[0] < 0:
+            raise PatternError("the pattern takes too long on this text")
+        for counter in threads:
+            kind, test, _ = program[counter]
+            if kind == "match":
+                end = at
+                break  # what comes after is less preferred
+            if at < len(text) and test(text[at]):
+                following.append(counter + 1)
+        if not following:
+            break
+        threads = _reached(program, following, text, at + 1)
+    return end
+
+
+def _reached(program: Sequence[Instruction], counters: Sequence[int], text: str, at: int) -> list[int]:
+    """The tests and matches that ``counters`` lead to without reading a character, in order of preference."""
+    reached: list[int] = []
+    seen: set[int] = set()
+    for counter in counters:
+        stack = [counter]
+        while stack:
+            here = stack.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            kind, first, second = program[here]
+            if kind == "jump":
+                stack.append(first)
+            elif kind == "split":
+                stack += [second, first]
+            elif kind == "assert":
+                if first(text, at):
+                    stack.append(here + 1)
+            else:
+                reached.append(here)
+    return reached
+
+
+def _same(one: str, other: str, folded: bool) -> bool:
+    return one == other or (folded and one.lower() == other.lower())
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
