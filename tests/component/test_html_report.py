@@ -1,0 +1,88 @@
+"""The report as a person meets it: in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from builders.html_report import page
+from tests.chromium import visit
+
+HOSTILE = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
+
+
+def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
+    made = []
+    for number in range(queries):
+        outcomes = ["pass" if (number + index) % 3 else "fail" for index in range(candidates)]
+        made.append(
+            {
+                "query_id": f"q{number}",
+                "split": "math" if number % 2 else "code",
+                "source": "test",
+                "messages": [{"role": "user", "content": f"Question {number}: what is {number} + 1? {HOSTILE}"}],
+                "tools": [],
+                "reference": {"answer": str(number + 1)},
+                "metadata": {},
+                "candidates": [
+                    {
+                        "index": index,
+                        "attempt": 0,
+                        "messages": [
+                            {"role": "assistant", "content": f"$x={index}$ gives \\boxed{{{number}}} {HOSTILE} " * 4}
+                        ],
+                        "model": "m",
+                        "stop_reason": "stop",
+                        "reasoning": "",
+                        "usage": {"prompt": 5, "completion": 7},
+                        "seconds": 0.1,
+                        "cost_usd": 0.001,
+                        "error": "",
+                    }
+                    for index in range(candidates)
+                ],
+                "verdicts": [
+                    {"outcome": outcome, "confidence": 0.9, "explanation": HOSTILE, "verifier": "math", "detail": {}}
+                    for outcome in outcomes
+                ],
+                "scores": [{"value": index / candidates, "parts": {HOSTILE: 1}} for index in range(candidates)],
+                "pairs": [{"chosen": 1, "rejected": 0, "margin": 0.5, "reason": "test"}] if number % 3 == 0 else [],
+            }
+        )
+    return made
+
+
+def test_filters_search_and_keys_work_and_nothing_is_injected(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page(rows(40, 4), {"queries": 40, "config": {"n": 4}}, "run <b>"), "utf-8")
+    values, errors, _ = visit(
+        file,
+        [
+            "document.title",
+            "document.querySelectorAll('#list li').length",
+            "document.querySelectorAll('.candidate').length",
+            "var s = document.getElementById('split'); s.value = 'code'; s.dispatchEvent(new Event('change'));"
+            "document.querySelectorAll('#list li').length",
+            "var q = document.getElementById('search'); q.value = 'Question 12:'; q.dispatchEvent(new Event('input'));"
+            "document.getElementById('count').textContent",
+            "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));"
+            "document.querySelectorAll('#list li').length",
+            "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}));"
+            "document.querySelector('#list li.on').dataset.place",
+            "var m = document.getElementById('mix'); m.value = 'pair'; m.dispatchEvent(new Event('change'));"
+            "document.querySelectorAll('#list li').length",
+            "document.querySelectorAll('article img, article script, nav img').length",
+            "document.querySelectorAll('article math').length > 0",
+        ],
+    )
+    assert errors == []
+    assert values == ["run <b> · bestofn", 40, 4, 20, "1 of 40 queries", 40, "1", 14, 0, True]
+
+
+def test_five_thousand_candidates_open_without_errors(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page(rows(625, 8), {"queries": 625, "config": {"n": 8}}, "big"), "utf-8")
+    values, errors, seconds = visit(file, ["document.querySelectorAll('#list li').length"])
+    assert errors == []
+    assert values == [625]
+    print(f"5,000 candidates: {file.stat().st_size / 1e6:.1f} MB, loaded in {seconds:.2f} s")
