@@ -20,7 +20,7 @@ CONFIDENT = 0.4
 _NO_CONTENT = (
     "a an the of for to in on by at and or with from is are be this that it its as get fetch retrieve return returns "
     "given provides provide gets using use based specific specified tool function api data info information v1 v2 "
-    "which all any one you your can will list lists search find such"
+    "which all any one do does you your can will list lists search find such"
 )
 _STOP = frozenset(_NO_CONTENT.split())
 
