@@ -32,6 +32,11 @@ def is_reference(text: str) -> bool:
     return letter(text) is not None and "(" in text
 
 
+def is_marked(text: str) -> bool:
+    """Whether an answer is, or begins with, a letter marked as a choice: ``c``, ``(B) 12 cm``."""
+    return letter(text) is not None or bool(re.match(r"^\s*\(\s*[A-J]\s*\)\s*\S", text))
+
+
 def chosen(text: str) -> str | None:
     """The letter that an answer chooses, with or without the text of the option."""
     whole = letter(text)

@@ -24,6 +24,7 @@ from verifiers.math_verifier.arithmetic import (
     small,
 )
 from verifiers.math_verifier.intervals import as_ranges, same_ranges
+from verifiers.math_verifier.matrices import rows
 from verifiers.math_verifier.nodes import COLLECTIONS, RELATIONS, Apply, Node, Number, Symbol, Text, head, symbols, walk
 from verifiers.math_verifier.rounding import Rounding, agree
 
@@ -192,7 +193,7 @@ def _equations(reference: Node, candidate: Node, terms: Terms) -> Match:
     if _is_name(ours[0]) and _is_name(theirs[0]) and not (symbols(ours[-1]) & symbols(ours[0])):
         same = _compare(ours[-1], theirs[-1], terms)
         if same.equal or not symbols(ours[-1]):
-            return Match(same.equal and (ours[0] == theirs[0] or not symbols(ours[-1])), same.method, same.confidence)
+            return Match(same.equal and _same_name(ours[0], theirs[0]), same.method, same.confidence)
     if len(theirs) > 2 and symbols(ours[0]) == symbols(theirs[0]) and not symbols(theirs[-1]):
         return _compare(ours[-1], theirs[-1], terms)
     left = _difference(ours[0], ours[-1])
@@ -200,6 +201,11 @@ def _equations(reference: Node, candidate: Node, terms: Terms) -> Match:
     if _is_zero(left) and _is_zero(right):
         return _compare(ours[-1], theirs[-1], terms)
     return Match(_proportional(left, right, signed=False), "equation up to scale", 0.98)
+
+
+def _same_name(ours: Node, theirs: Node) -> bool:
+    """``y = …`` and ``f(x) = …`` name the same value; ``x = 5`` and ``y = 5`` are different lines."""
+    return ours == theirs or not (isinstance(ours, Symbol) and isinstance(theirs, Symbol))
 
 
 def _is_zero(node: Node) -> bool:
@@ -239,7 +245,9 @@ def _inequalities(reference: Node, candidate: Node, terms: Terms) -> Match:
     if ours is not None and theirs is not None:
         return Match(same_ranges(ours, theirs, lambda a, b: _scalar(a, b, terms).equal), "ranges")
     if ours is not None or theirs is not None:
-        return Match(False, "a range against something else")
+        unread = candidate if theirs is None else reference
+        unsolved = head(unread) in RELATIONS or head(unread) == "chain"
+        return Match(None if unsolved else False, "a range against something else", 0.0 if unsolved else 1.0)
     left, right = _normalised_inequality(reference), _normalised_inequality(candidate)
     if left is None or right is None or left[0] != right[0]:
         return Match(False, "different relations")
@@ -372,24 +380,11 @@ def _unions(reference: Node, candidate: Node, terms: Terms) -> Match:
 def _matrix(reference: Node, candidate: Node, terms: Terms) -> Match | None:
     if "matrix" not in (head(reference), head(candidate)):
         return None
-    ours, theirs = _rows(reference), _rows(candidate)
+    ours, theirs = rows(reference), rows(candidate)
     if ours is None or theirs is None or [len(row) for row in ours] != [len(row) for row in theirs]:
         return Match(False, "different shapes")
     flat = [(a, b) for mine, other in zip(ours, theirs, strict=True) for a, b in zip(mine, other, strict=True)]
     return _ordered(tuple(a for a, _ in flat), tuple(b for _, b in flat), terms)
-
-
-def _rows(node: Node) -> list[tuple[Node, ...]] | None:
-    """The rows of a matrix; a tuple or list reads as a column, a list of lists as a matrix."""
-    if not isinstance(node, Apply):
-        return None
-    if node.head == "matrix":
-        return [row.args for row in node.args]  # type: ignore[union-attr]
-    if node.head in ("[]", "()", "{}") and all(head(item) in ("[]", "()", "{}") for item in node.args):
-        return [item.args for item in node.args]  # type: ignore[union-attr]
-    if node.head in ("[]", "()"):
-        return [(item,) for item in node.args]
-    return None
 
 
 def _based(reference: Node, candidate: Node, terms: Terms) -> Match | None:

@@ -39,6 +39,9 @@ _NEXT_PROBLEM = re.compile(
 )
 _JSON_KEY = re.compile(r'["\'](?:final[_ ]?answer|answer|Answer|ANSWER|final)["\']\s*:\s*')
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)(?![A-Za-z])\s*")
+_PARTS_COMPANY = re.compile(
+    r"\n|=|\.(?!\d)|\b(?:but|wait|so|then|which|hence|thus|therefore|is|not|instead)\b", re.IGNORECASE
+)
 _PHRASE = re.compile(
     r"(?:\bfinal\s+answer\b|\banswer\b|\bANSWER\b)(?:\s+(?:to|of|for)\s+(?:the|this|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
     r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should be)\s*(?:\*\*)?\s*(?::|that\b)?\s*",
@@ -187,7 +190,7 @@ def _boxed(text: str) -> Answer | None:
     group_of_boxes = [boxes[-1]]
     for box in reversed(boxes[:-1]):
         between = text[box[1] : group_of_boxes[0][0]]
-        if len(between) > 80 or "\n" in between.strip() or re.search(r"[=.]\s", between) or "=" in between:
+        if len(between) > 80 or _PARTS_COMPANY.search(between):
             break
         group_of_boxes.insert(0, box)
     revised = _announced(text[boxes[-1][1] :])
@@ -263,13 +266,21 @@ def _closing(text: str) -> Answer | None:
     text = text.strip()
     if not text:
         return None
-    last = text[-600:]
-    paragraph = re.split(r"\n\s*\n", last)[-1].strip()
+    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text[-3_000:]) if part.strip()]
+    paragraphs = [part for part in paragraphs if not _PLEASANTRY.match(part)] or paragraphs
+    paragraph = paragraphs[-1]
     bold = _BOLD.findall(paragraph)
     if bold and re.search(r"\d|^[A-Z]", bold[-1]):
         return Answer(bold[-1].strip().rstrip("."), "bold")
-    line = paragraph.splitlines()[-1].strip() if paragraph else ""
-    sentences = [part for part in _SENTENCE_END.split(line) if part.strip()]
+    line = paragraph.splitlines()[-1].strip()
+    sentences = [part for part in _SENTENCE_END.split(line) if part.strip() and not _PLEASANTRY.match(part)]
     if len(text) <= 200 and "\n" not in text and len(sentences) <= 1:
         return Answer(text, "whole text")
-    return Answer((sentences[-1] if sentences else line or last).strip(), "closing sentence")
+    return Answer((sentences[-1] if sentences else line).strip(), "closing sentence")
+
+
+_PLEASANTRY = re.compile(
+    r"\s*(?:let me know|(?:i )?hope (?:this|that|it)|feel free|please (?:let|feel)|if you (?:have|need|would|want)|happy to"
+    r"|is there anything|good luck|thank|you're welcome|would you like|do you (?:want|need|have))\b",
+    re.IGNORECASE,
+)

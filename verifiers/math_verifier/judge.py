@@ -6,21 +6,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
 from verifiers.math_verifier import choices, words
 from verifiers.math_verifier.equivalence import Match, MissingUnit, Terms, compare
 from verifiers.math_verifier.extraction import Answer, final_answer
-from verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Text, head, show
+from verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Number, Text, head, show
 from verifiers.math_verifier.normal import normal
 from verifiers.math_verifier.reading import read
 from verifiers.math_verifier.rounding import Rounding
-from verifiers.math_verifier.sentences import after_equals, stated
+from verifiers.math_verifier.sentences import after_equals, mentions, stated
 
+_INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 _PERCENT = re.compile(r"%|percent", re.IGNORECASE)
 _DEGREES = re.compile(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
+_CLOCK_OR_DATE = re.compile(
+    r"\d:\d\d|\d\s*(?:\\text\{\s*)?[ap]\.?\s*m\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\d{4}-\d", re.I
+)
 _ORDER = re.compile(
     r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest|greatest|largest)|ordered)\b",
     re.I,
@@ -51,6 +55,8 @@ class Finding:
 
 
 DEFAULTS = Settings()
+GUESSED = frozenset({"closing sentence", "bold"})  # places where an answer was found without a mark that says so
+DECISIVE = frozenset({"choice", "truth value", "time of day", "date"})
 
 
 def judge(
@@ -73,15 +79,39 @@ def judge_answer(
     """``judge`` for an answer that was extracted already."""
     if len(answer.text) > settings.max_length:
         return Finding("abstain", 0.0, "the answer is too long", answer.text[:200], extraction=answer.method)
-    if answer.text.strip() == reference.strip() and not answer.runs_on:
-        return Finding("pass", 1.0, "identical", answer.text, reference, answer.text, answer.method)
+    if not answer.runs_on:
+        if answer.text.strip() == reference.strip():
+            return Finding("pass", 1.0, "identical", answer.text, reference, answer.text, answer.method)
+        if _INTEGER.fullmatch(answer.text) and _INTEGER.fullmatch(reference):
+            same = int(answer.text) == int(reference)
+            return Finding(
+                "pass" if same else "fail", 1.0, "integers", answer.text, reference, answer.text, answer.method
+            )
     terms = _terms(problem, settings)
     match, ours, theirs = _decide(reference, answer, problem, options, terms)
+    if match.equal is False:
+        match = _doubted(match, reference, answer)
     if match.equal and answer.runs_on:
         match = Match(None, "right, but the text goes on to another problem and answers that", 0.0)
     outcome: Literal["pass", "fail", "abstain"] = {True: "pass", False: "fail", None: "abstain"}[match.equal]  # type: ignore[assignment]
     formal = match.equal is None and (_formal(reference) or _formal(answer.text))
     return Finding(outcome, match.confidence, match.method, answer.text, ours, theirs, answer.method, formal)
+
+
+def _doubted(match: Match, reference: str, answer: Answer) -> Match:
+    """A difference that may be our misreading is left undecided, so that it makes no right answer a rejected one.
+
+    Words that state no one value prove nothing when they hold the reference's number, or when no mark said that they
+    are the answer. A difference read from a closing sentence is believed less than one from a box.
+    """
+    if answer.method not in GUESSED and len(answer.text) <= 20:
+        return match
+    unread = isinstance(read(answer.text), Text)
+    if unread and "stated" not in match.method and (answer.method in GUESSED and match.method not in DECISIVE):
+        return Match(None, "no final answer is marked", 0.0)
+    if unread and match.method not in DECISIVE and mentions(reference_tree(reference), answer.text):
+        return Match(None, "the reference's value is named among others", 0.0)
+    return replace(match, confidence=min(match.confidence, 0.7)) if answer.method in GUESSED else match
 
 
 @lru_cache(maxsize=256)
@@ -113,7 +143,7 @@ def _decide(
         return match, show(gold), show(given)
     if isinstance(gold, Text) and _formal(gold.text) and not isinstance(given, Text):
         return Match(None, "a reference that the grammar does not read", 0.0), show(gold), show(given)
-    better = _second_reading(gold, given, text, match, terms)
+    better = _second_reading(reference, gold, given, text, terms)
     if better is not None:
         match, given = better
     return match, show(gold), show(given)
@@ -141,6 +171,8 @@ def _choice(reference: str, answer: str, problem: str, options: tuple[str, ...],
     wanted = choices.letter(reference)
     listed = options or choices.options(problem)
     if wanted is None or not (options or choices.is_reference(reference) or len(listed) > ord(wanted) - ord("A")):
+        if wanted is not None and reference.strip().isupper() and choices.is_marked(answer):
+            return Match(choices.chosen(answer) == wanted, "choice", 0.9)
         return _lettered_value(reference, answer, listed, terms)
     given = choices.chosen(answer)
     if given is not None:
@@ -180,6 +212,8 @@ def _truth(reference: str, answer: str, problem: str, options: tuple[str, ...], 
 
 
 def _time(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
+    if not _CLOCK_OR_DATE.search(reference) and ":00" not in answer:
+        return None
     ours, theirs = _unwrap(reference), _unwrap(answer)
     hour = re.fullmatch(r"\d{1,2}", ours)
     full = words.clock(theirs) if hour and ":00" in theirs else None
@@ -190,7 +224,8 @@ def _time(reference: str, answer: str, problem: str, options: tuple[str, ...], t
         given = words.clock(theirs)
         if given is None:
             return None
-        same = wanted == given or (not re.search("[ap]", theirs, re.I) and _hour_12(wanted) == _hour_12(given))
+        both_halves = all(re.search("[ap]", side, re.IGNORECASE) for side in (ours, theirs))
+        same = wanted == given or (not both_halves and _hour_12(wanted) == _hour_12(given))
         return Match(same, "time of day")
     day = words.date(ours)
     if day is not None:
@@ -213,17 +248,14 @@ def _unwrap(text: str) -> str:
 # second readings ----------------------------------------------------------------------------------------------------
 
 
-def _second_reading(gold: Node, given: Node, text: str, match: Match, terms: Terms) -> tuple[Match, Node] | None:
+def _second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> tuple[Match, Node] | None:
     """Other things that the text may mean, tried when the plain reading does not agree."""
     if isinstance(given, Text):
         return _words(gold, given, text, terms)
     if isinstance(gold, Text):
         value = words.numeral(gold.text)
-        if value is not None:
-            return compare(read(str(value)), given, terms), given
-        return None
-    comma = _decimal_comma(gold, given, text, terms)
-    return comma
+        return None if value is None else (compare(read(str(value)), given, terms), given)
+    return _decimal_comma(gold, given, reference, text, terms)
 
 
 def _words(gold: Node, given: Text, text: str, terms: Terms) -> tuple[Match, Node] | None:
@@ -237,7 +269,7 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> tuple[Match, Nod
     special = words.special(given.text)
     if special is not None:
         return Match(special == "none" and gold == Apply("{}", ()), f"the answer is {special!r}", 0.9), given
-    value = words.numeral(given.text)
+    value = words.leading_numeral(given.text)
     if value is not None:
         return compare(gold, read(str(value)), terms), given
     node = stated(text)
@@ -269,14 +301,23 @@ def _plain_words(text: str) -> str:
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
 
 
-def _decimal_comma(gold: Node, given: Node, text: str, terms: Terms) -> tuple[Match, Node] | None:
-    """``1000,99`` against a single number: a decimal comma, where the other reading cannot be right."""
-    if not re.fullmatch(r"-?\d+,\d+|-?\d{1,3}(?:\.\d{3})+,\d+", text.strip()):
+def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Terms) -> tuple[Match, Node] | None:
+    """``1000,99`` on one side and a single number on the other: a decimal comma, if the numbers then agree."""
+    if _COMMA.fullmatch(text.strip()) and not _COMMA.fullmatch(reference.strip()):
+        node = read(_with_point(text))
+        match = compare(gold, node, terms)
+    elif _COMMA.fullmatch(reference.strip()) and isinstance(given, Number):
+        node, match = given, compare(read(_with_point(reference)), given, terms)
+    else:
         return None
-    plain = text.strip().replace(".", "").replace(",", ".")
-    node = read(plain)
-    match = compare(gold, node, terms)
-    return (Match(match.equal, f"decimal comma; {match.method}", 0.9), node) if match.equal else None
+    return (Match(True, f"decimal comma; {match.method}", 0.9), node) if match.equal else None
+
+
+_COMMA = re.compile(r"-?\d+,\d+|-?\d{1,3}(?:\.\d{3})+,\d+")
+
+
+def _with_point(text: str) -> str:
+    return text.strip().replace(".", "").replace(",", ".")
 
 
 _COMMAND = re.compile(r"\\(?:int|sum|prod|lim|frac|dfrac|sqrt|begin|iint|oint|partial)(?![A-Za-z])")

@@ -34,6 +34,8 @@ _THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!\s*|\\!,?|\\,|\\;)(?=\d{3}(?!\d
 _SPACED = re.compile(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
 _FRACTIONS = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _CHAT = re.compile(r"<\|?/?(?:im_end|im_start|eot_id|end_of_text|endoftext|end|s|eos|assistant|user|pad|sep)\|?>")
+_HTML = re.compile(r"<(sub|sup)>([^<>]{1,40})</\1>")
+_TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _SYNONYMS = [
     (re.compile(r"\\(?:leq|leqslant|leqq)(?![A-Za-z])"), r"\\le "),
     (re.compile(r"\\(?:geq|geqslant|geqq)(?![A-Za-z])"), r"\\ge "),
@@ -57,10 +59,11 @@ def normal(text: str) -> str:
     text = text.strip()
     if text.isascii():
         if not any(mark in text for mark in "\\<$*`{"):
-            return _strip(_spaced(text))
+            return _strip(_spaced(_TIMES_TEN.sub("*", text) if "10" in text else text))
     else:
         text = _unicode(text)
     text = _CHAT.sub(" ", text)
+    text = _HTML.sub(lambda m: ("_" if m[1] == "sub" else "^") + "{" + m[2] + "}", text) if "<su" in text else text
     text = (
         re.sub(r"(?<=[A-Za-z0-9)}])\\\\(?=[A-Za-z])", r"\\", text) if "\\\\" in text and "begin" not in text else text
     )
@@ -68,7 +71,7 @@ def normal(text: str) -> str:
         text = re.sub(r"\\\\(?=[A-Za-z{}$%])", r"\\", text)
     text = _THOUSANDS.sub("", text)
     text = _FRACTIONS.sub(r"\\frac", text)
-    text = _money(text)
+    text = _TIMES_TEN.sub("*", _money(text))
     text = _LAYOUT.sub(" ", text)
     for pattern, plain in _SYNONYMS:
         text = pattern.sub(plain, text)

@@ -19,10 +19,13 @@ _REMARK = re.compile(
     re.IGNORECASE,
 )
 _NUMERAL = re.compile(r"^([0-9A-Fa-f]*[A-Fa-f][0-9A-Fa-f]*)_\{?(\d+)\}?$")
+_CODE = re.compile(
+    r"(?:str|int|float|print|eval|Rational|Fraction|simplify)\((.{1,2000})\)|\((.{1,2000})\)\.(?:toString|toFixed)\(\d*\)"
+)
 _WORD_NUMBER = re.compile(r"^(\d[\d,.]*)\s*(thousand|million|billion|trillion|hundred|k|mn|bn|m|b)\b", re.IGNORECASE)
 _SCALE = {"hundred": 2, "thousand": 3, "k": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
 _CURRENCY = re.compile(
-    r"^(?:US\$|C\$|A\$|HK\$|S\$|NZ\$|R\$|USD|EUR|GBP|CHF|CAD|AUD|INR|JPY|CNY|SGD|Rs\.?|RM|R(?=\d))\s*(?=[-\d(])",
+    r"^(-?)(?:(?:US|C|CA|A|AU|HK|S|NZ|R)\\?\$|USD|EUR|GBP|CHF|CAD|AUD|INR|JPY|CNY|SGD|Rs\.?|RM|R(?=\d))\s*(?=[-\d(])",
     re.IGNORECASE,
 )
 
@@ -44,14 +47,19 @@ def read_normal(text: str) -> Node:
     inside = _WHOLE_TEXT.match(text)
     if inside:
         return read_normal(normal(inside[1]))
+    called = _CODE.fullmatch(text)
+    if called:
+        return read_normal(next(part for part in called.groups() if part))
     numeral = _NUMERAL.match(text)
     if numeral:
         return Apply("base", (Text(numeral[1].upper()), Text(numeral[2])))
     measured = _MEASURED.fullmatch(text)
-    if measured and units.is_symbolic(measured[2]):
+    if measured and units.is_symbolic(units.clean(measured[2])):
         return units.unit_node(read_normal(measured[1]), measured[2])
-    if "€" in text or "£" in text or "¥" in text or "$" in text or text[:1].isalpha():
-        text = _SUFFIXED.sub(r"\\$\1", _CURRENCY.sub("\\$", text))
+    if text[:4].lower() in ("all ", "the ", "any ") and _REALS.match(text):
+        return Symbol("mathbb_R")
+    if "€" in text or "£" in text or "¥" in text or "$" in text or text[:1].isalpha() or text[:1] == "-":
+        text = _SUFFIXED.sub(r"\\$\1", _CURRENCY.sub(r"\1\\$", text))
     try:
         node, tail = parse(text)
     except Unsupported:
@@ -85,9 +93,10 @@ def _plain(text: str) -> Number:
     return number(text)
 
 
+_REALS = re.compile(r"^(?:all|any|the set of(?: all)?) real numbers?(?: [a-z])?$", re.IGNORECASE)
 _MEASURED = re.compile(
     r"([-+]?\s*(?:\d[\d,]*)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot|x|\*)\s*10\s*\^\s*\{?\s*[-+]?\d+\s*\}?)?)"
-    r"\s+([A-Za-zµΩÅ°][\w µΩÅ°/*^{}.()+-]*)"
+    r"\s+([A-Za-zµ°\\][\w µ°/*^{}.()\\+-]*)"
 )
 _SUFFIXED = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)\s?(?:€|£|¥|₤|₹|\\?\$)(?=\s|$|[.,;])")
 _OR = re.compile(r"\s+(?:or|i\.e\.,?|that is,?)\s+|\s+\((?=\d)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verifiers.math_verifier.nodes import Node, Text
+from verifiers.math_verifier.nodes import Node, Number, Text
 from verifiers.math_verifier.normal import normal
 from verifiers.math_verifier.reading import read_normal
 
@@ -99,6 +99,14 @@ def _only_number(text: str) -> Node | None:
     if len({re.sub(r"[\s,$\\]", "", each) for each in found}) != 1:
         return None
     return _value(found[0])
+
+
+def mentions(reference: Node, text: str) -> bool:
+    """Whether the number that the reference is stands somewhere in the text."""
+    if not isinstance(reference, Number):
+        return False
+    found = (read_normal(match[0].strip().lstrip("\\$£€¥₤₹ ").rstrip("% ")) for match in _FIND.finditer(normal(text)))
+    return any(isinstance(node, Number) and node.value == reference.value for node in found)
 
 
 def _value(text: str) -> Node | None:

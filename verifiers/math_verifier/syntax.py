@@ -255,10 +255,13 @@ class _Reader:
         left = self.power()
         while True:
             mark = self.at
+            state = self.depth, self.bars, len(self.closers)
             try:
                 longer = self._multiplied(left)
             except Unsupported:  # what follows is no factor: the value ends before it
                 self.at = mark
+                self.depth, self.bars, opened = state
+                del self.closers[opened:]
                 if self.closers:
                     raise
                 return left
@@ -551,7 +554,17 @@ class _Reader:
         node = Symbol(name)
         if isinstance(node, Symbol) and name in "fghFGHPpqQrTS" and self.peek().text == "(" and not self.peek().spaced:
             return self._applied(node)
+        if name == "C" and self.peek().text == "(":
+            return self._chosen()
         return node
+
+    def _chosen(self) -> Node:
+        """``C(10, 3)``: the binomial coefficient, where both are integers and it is none of a point named C."""
+        inside = self._bracket()
+        match inside:
+            case Apply("()", (Number(int() as n), Number(int() as k))) if n >= k > 0 and n > 4:
+                return Apply("binomial", inside.args)
+        return Apply("*", (Symbol("C"), inside))
 
     def _applied(self, function: Symbol) -> Node:
         """``f(x)``: an unknown function of what stands in the brackets; ``f(x+1)`` and ``p(2)`` too."""

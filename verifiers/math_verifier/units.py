@@ -21,7 +21,7 @@ _WORDS = {
     "ohms": "ohm", "volts": "volt", "watts": "watt", "newtons": "newton", "joules": "joule", "feet": "foot", "inches": "inch",
     "mm Hg": "mmHg", "C": "coulomb", "G": "gauss", "h": "hour", "d": "day", "l": "liter", "M": "mol/L",
 }  # fmt: skip
-_FILLER = frozenset("of the a an per in total each about approximately or so".split())
+_FILLER = frozenset("of the a an total each about approximately or so".split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,16 @@ def numeral(text: str) -> int | None:
     return total + current
 
 
+def leading_numeral(text: str) -> int | None:
+    """The numeral that the words begin with: ``five apples`` is 5."""
+    words = re.findall(r"[A-Za-z]+", text)[:12]
+    for count in range(len(words), 0, -1):
+        value = numeral(" ".join(words[:count]))
+        if value is not None:
+            return value if re.match(r"[A-Za-z]", text.strip()) and not re.search(r"\d", text) else None
+    return None
+
+
 def clock(text: str) -> str | None:
     """A time of day as ``16:30``: from ``4:30 p.m.``, ``4 PM``; ``16:30`` itself."""
     match = _CLOCK.match(text)

@@ -1,0 +1,72 @@
+"""Matrices: their rows, and the sums and products of small ones, member by member as trees."""
+
+from __future__ import annotations
+
+from verifiers.math_verifier.nodes import Apply, Node, head, walk
+
+MAX_SIDE = 12
+Rows = list[tuple[Node, ...]]
+
+
+def rows(node: Node) -> Rows | None:
+    """The rows of a matrix; a tuple or list reads as a column, a list of lists as a matrix; None for anything else."""
+    if not isinstance(node, Apply):
+        return None
+    if node.head == "matrix":
+        return [row.args for row in node.args if isinstance(row, Apply)]
+    if node.head in ("[]", "()", "{}") and all(head(item) in ("[]", "()", "{}") for item in node.args):
+        return [item.args for item in node.args if isinstance(item, Apply)]
+    if node.head in ("[]", "()"):
+        return [(item,) for item in node.args]
+    return worked_out(node)
+
+
+def worked_out(node: Node) -> Rows | None:
+    """The rows of a sum, difference, product or multiple of matrices; None when it is none, or they do not fit."""
+    if not isinstance(node, Apply) or not any(head(part) == "matrix" for part in walk(node)):
+        return None
+    if node.head == "matrix":
+        return rows(node)
+    if node.head == "neg":
+        return _each(worked_out(node.args[0]), lambda member: Apply("neg", (member,)))
+    if node.head not in ("+", "*"):
+        return None
+    total: Rows | None = None
+    scalars: list[Node] = []
+    for part in node.args:
+        matrix = worked_out(part)
+        if matrix is None:
+            scalars.append(part)
+        else:
+            total = matrix if total is None else (_sum if node.head == "+" else _product)(total, matrix)
+            if total is None:
+                return None
+    if scalars and node.head == "+":
+        return None
+    for scalar in scalars:
+        total = _each(total, lambda member, by=scalar: Apply("*", (by, member)))
+    return total
+
+
+def _each(matrix: Rows | None, change) -> Rows | None:
+    return None if matrix is None else [tuple(change(member) for member in row) for row in matrix]
+
+
+def _sum(left: Rows, right: Rows) -> Rows | None:
+    if [len(row) for row in left] != [len(row) for row in right]:
+        return None
+    return [tuple(Apply("+", pair) for pair in zip(*two, strict=True)) for two in zip(left, right, strict=True)]
+
+
+def _product(left: Rows, right: Rows) -> Rows | None:
+    inner, width = len(right), len(right[0]) if right else 0
+    if (
+        any(len(row) != inner for row in left)
+        or any(len(row) != width for row in right)
+        or max(inner, width) > MAX_SIDE
+    ):
+        return None
+    return [
+        tuple(Apply("+", tuple(Apply("*", (row[k], right[k][j])) for k in range(inner))) for j in range(width))
+        for row in left
+    ]
