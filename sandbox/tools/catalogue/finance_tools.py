@@ -46,7 +46,7 @@ _COINS = {
 _RATES = {"USD": 1.0, "EUR": 0.92, "GBP": 0.79, "NOK": 10.6, "SEK": 10.4, "DKK": 6.87, "CHF": 0.89, "JPY": 151.0,
           "CNY": 7.2, "INR": 83.2, "CAD": 1.36, "AUD": 1.52, "NZD": 1.64, "MXN": 17.1, "BRL": 5.1, "ARS": 870.0,
           "ZAR": 18.6, "KRW": 1340.0, "SGD": 1.34, "THB": 36.0, "PHP": 56.2, "AED": 3.6725, "EGP": 47.5, "KES": 131.0,
-          "TRY": 32.2, "PLN": 3.96, "CLP": 945.0}  # fmt: skip
+          "TRY": 32.2, "PLN": 3.96, "CZK": 23.3, "PEN": 3.7, "CLP": 945.0}  # fmt: skip
 _COMMODITIES = {
     "gold": (2300.0, "USD/troy ounce"),
     "silver": (27.5, "USD/troy ounce"),

@@ -51,7 +51,7 @@ def _users(chance: Seeded) -> Table:
 
 @table("home")
 def _home(chance: Seeded) -> Table:
-    rooms = ("living room", "kitchen", "bedroom", "bathroom", "office")
+    rooms = ("living room", "kitchen", "bedroom", "bathroom", "office", "hallway", "garage")
     lights: Table = {
         f"light:{room}": {"device": "light", "room": room, "state": "off", "brightness": 0} for room in rooms
     }
@@ -203,7 +203,7 @@ def list_devices(world: World) -> dict[str, Any]:
     "home.set_light",
     {"device": str, "room": str, "state": str, "brightness": int},
     {"room": "kitchen", "state": "on", "brightness": 60},
-    fails=[{"room": "garage", "state": "on"}, {"room": "kitchen", "state": "on", "brightness": 200}],
+    fails=[{"room": "attic", "state": "on"}, {"room": "kitchen", "state": "on", "brightness": 200}],
     aliases=["set_light", "turn_on_light", "control_light", "set_lights", "toggle_light", "smart_light"],
     changes=True,
 )
