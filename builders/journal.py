@@ -39,9 +39,10 @@ CREATE TABLE requests (
     id BLOB PRIMARY KEY, provider TEXT NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE calls (
-    id INTEGER PRIMARY KEY, request BLOB NOT NULL, attempt INTEGER NOT NULL, reply BLOB NOT NULL,
+    id INTEGER PRIMARY KEY, request BLOB NOT NULL, attempt INTEGER NOT NULL,
     request_id TEXT NOT NULL, seconds REAL NOT NULL, model TEXT NOT NULL, answers INTEGER NOT NULL, usd REAL,
-    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, mode TEXT NOT NULL, at REAL NOT NULL
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, mode TEXT NOT NULL, at REAL NOT NULL,
+    reply BLOB NOT NULL -- last: the columns before it are read without it
 );
 CREATE TABLE answers (
     request BLOB NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,
@@ -263,11 +264,11 @@ def _write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> list[boo
             )
             usage = entry.usage
             call = connection.execute(
-                "INSERT INTO calls (request, attempt, reply, request_id, seconds, model, answers, usd, prompt_tokens, "
-                "completion_tokens, mode, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO calls (request, attempt, request_id, seconds, model, answers, usd, prompt_tokens, "
+                "completion_tokens, mode, at, reply) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(entry.request, entry.attempt, reply, entry.request_id, entry.seconds, entry.model),
-                    *(len(entry.indices), entry.usd, usage.prompt, usage.completion, entry.mode, now),
+                    *(entry.request, entry.attempt, entry.request_id, entry.seconds, entry.model, len(entry.indices)),
+                    *(entry.usd, usage.prompt, usage.completion, entry.mode, now, reply),
                 ),
             ).lastrowid
             added = connection.executemany(

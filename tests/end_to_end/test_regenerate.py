@@ -1,0 +1,201 @@
+"""Drawing chosen candidates of a finished run anew, against a real HTTP server on loopback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import manifest, views
+from builders import regenerate as regenerating
+from builders.assemble import compose
+from scripts.build import build
+from scripts.regenerate import main, run
+from tests.loopback import OpenAIServer
+
+
+def words(data: Path, url: str, out: Path) -> list[str]:
+    given = {"dataset.path": data, "provider.base_url": url, "out": out, "provider.model": "mock", "n": 4}
+    return [
+        "dataset=jsonl",
+        "provider=openai_chat",
+        "sandbox=none",
+        "tools=none",
+        "shard_size=5",
+        *(f"{key}={value}" for key, value in given.items()),
+    ]
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch):
+    """A finished run of 12 sums in three shards, and its server."""
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    data = tmp_path / "sums.jsonl"
+    rows = [{"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)} for i in range(12)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with OpenAIServer() as server:
+        command = words(data, server.url, tmp_path / "run")
+        build(compose(command))
+        server.reset()
+        yield tmp_path / "run", server, command
+
+
+def rows_of(out: Path) -> dict[str, dict[str, Any]]:
+    return {row["query_id"]: row for row in views.nested(sorted((out / "shards").glob("*.parquet")))}
+
+
+def outcomes(row: dict[str, Any]) -> list[str]:
+    return [verdict["outcome"] for verdict in row["verdicts"]]
+
+
+def test_failed_candidates_are_drawn_anew_and_their_siblings_are_not(built) -> None:
+    out, server, command = built
+    before = rows_of(out)
+    failed = sum(outcomes(row).count("fail") for row in before.values())
+    assert "would be drawn anew" in run([f"run={out}", "where=failed", "--dry-run"])
+    assert server.requests == 0
+    told = run([f"run={out}", "where=failed"])
+    assert f"{failed:,} candidates" in told
+    assert server.completions == failed
+    after = rows_of(out)
+    assert list(after) == list(before)
+    for query, row in after.items():
+        for position, old in enumerate(before[query]["candidates"]):
+            new = row["candidates"][position]
+            if outcomes(before[query])[position] == "fail":
+                assert (new["index"], new["attempt"], new["detail"]["regen_count"]) == (old["index"], 1, 1)
+                assert new["detail"]["previous_status"] == "fail"
+                assert new["detail"]["history"][0]["messages"] == old["messages"]
+                assert new["messages"] != old["messages"]
+            else:
+                assert (new, row["verdicts"][position]) == (old, before[query]["verdicts"][position])
+    flat = sorted(out.glob("candidates/*.parquet"))
+    assert flat
+    assert manifest.read(out)["regenerations"][0]["chosen"] == failed
+    kept = sorted((out / "regenerations").glob("*/before/*.parquet"))
+    assert {row["query_id"]: row for row in views.nested(kept)} == before
+    server.reset()
+    build(compose(command))
+    assert server.requests == 0
+    assert rows_of(out) == after, "the same build leaves the regenerated candidates in place"
+
+
+def test_a_second_order_draws_a_further_attempt_and_keeps_all_that_was(built) -> None:
+    out, _, _ = built
+    run([f"run={out}", "where=query:q3+candidate:0"])
+    run([f"run={out}", "where=query:q3+candidate:0"])
+    candidate = rows_of(out)["q3"]["candidates"][0]
+    assert (candidate["attempt"], candidate["detail"]["regen_count"]) == (2, 2)
+    assert [past["attempt"] for past in candidate["detail"]["history"]] == [0, 1]
+
+
+def test_nothing_to_do_sends_nothing(built, capsys) -> None:
+    out, server, _ = built
+    assert "nothing to do" in run([f"run={out}", "where=truncated"])
+    assert "nothing to do" in run([f"run={out}", "where=split:nowhere"])
+    assert server.requests == 0
+
+
+def test_other_settings_are_used_and_noted(built) -> None:
+    out, server, _ = built
+    run(
+        [f"run={out}", "where=failed", "max=2", "sampling.temperature=0.3", "stages.generate.system_prompt='Be exact.'"]
+    )
+    assert {body["temperature"] for body in server.bodies} == {0.3}
+    assert server.bodies[0]["messages"][0] == {"role": "system", "content": "Be exact."}
+    redrawn = [one for row in rows_of(out).values() for one in row["candidates"] if one["attempt"]]
+    assert len(redrawn) == 2
+    assert redrawn[0]["detail"]["regenerated_with"][0] == "sampling.temperature=0.3"
+    assert manifest.read(out)["config"]["sampling"]["temperature"] == 1.0
+
+
+def test_keep_if_better_never_makes_worse(built) -> None:
+    out, _, _ = built
+    before = rows_of(out)
+    run([f"run={out}", "where=all", "keep_if_better=true"])
+    for query, row in rows_of(out).items():
+        for position, outcome in enumerate(outcomes(row)):
+            old = outcomes(before[query])[position]
+            assert not (old == "pass" and outcome != "pass")
+            history = row["candidates"][position]["detail"]["history"]
+            assert len(history) == 1
+            assert history[0]["stood"] == (outcome != old)
+
+
+def test_a_copy_leaves_the_run_alone(built, tmp_path) -> None:
+    out, server, _ = built
+    before = rows_of(out)
+    run([f"run={out}", "where=failed", f"output={tmp_path / 'copy'}"])
+    assert rows_of(out) == before
+    assert rows_of(tmp_path / "copy") != before
+    asked = server.requests
+    shutil.rmtree(tmp_path / "copy")
+    run([f"run={out}", "where=failed", f"output={tmp_path / 'copy'}"])
+    assert server.requests == asked, "the run's own journal holds what was drawn for the copy"
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("place", ["while drawing", "before the exchange", "within the exchange"])
+def test_interrupted_at_any_place_it_goes_on_and_asks_nothing_twice(built, monkeypatch, place) -> None:
+    out, server, _ = built
+    before = rows_of(out)
+    failed = sum(outcomes(row).count("fail") for row in before.values())
+    with monkeypatch.context() as broken:
+        if place == "while drawing":
+            write = views.write_parquet
+            calls = []
+
+            def once(rows, path, *rest):
+                if calls:
+                    raise Killed
+                calls.append(path)
+                return write(rows, path, *rest)
+
+            broken.setattr(regenerating.views, "write_parquet", once)
+        elif place == "before the exchange":
+            broken.setattr(regenerating, "_exchange", lambda *given: (_ for _ in ()).throw(Killed))
+        else:
+            rename, seen = Path.rename, []
+
+            def third(self, target):
+                seen.append(target)
+                if len(seen) == 3:
+                    raise Killed
+                return rename(self, target)
+
+            broken.setattr(Path, "rename", third)
+        with pytest.raises(Killed):
+            run([f"run={out}", "where=failed"])
+    run([f"run={out}", "where=failed"])
+    assert server.completions == failed
+    after = rows_of(out)
+    for query, row in after.items():
+        attempts = [one["attempt"] for one in row["candidates"]]
+        assert attempts == [int(outcome == "fail") for outcome in outcomes(before[query])]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["where=failed"], "run=… is missing"),
+        (["run=RUN"], "where=… is missing"),
+        (["run=nowhere", "where=failed"], "not a finished run"),
+        (["run=RUN", "where=faild"], "did you mean 'failed'"),
+        (["run=RUN", "where=failed", "verifier=math"], "are the run's own"),
+        (["run=RUN", "where=failed", "sampling.temprature=1"], "temprature"),
+        (["run=RUN", "where=failed", "nonsense"], "not understood"),
+    ],
+)
+def test_what_is_wrong_is_said(built, given, message, capsys) -> None:
+    out, server, _ = built
+    with pytest.raises(SystemExit) as ended:
+        main([word.replace("RUN", str(out)) for word in given])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+    assert server.requests == 0
