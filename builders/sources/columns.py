@@ -5,9 +5,10 @@ A column is a string or a mapping of steps, applied in this order:
     "problem"                              the column of that name
     "meta.answers[-1].text"                a path: keys, and list indices in brackets
     {path: meta, json: true}               JSON in a string, decoded before the path goes on with ``then``
+    {path: completions, each: text}        that path of every item of a list
     {path: solution, take: boxed}          the last \\boxed{…}; ``hashes`` the text after ####; ``text`` as it is
     {path: text, regex: "Answer: (.*)"}    the first group of the last match
-    {template: "{a}\\n\\n{b}"}               several columns in one text
+    {template: "{a}\\n\\n{b}"}               several columns in one text, the items of a list on lines of their own
     {constant: math}                       the same for every row
 """
 
@@ -35,6 +36,7 @@ class Column:
     path: str = ""
     json: bool = False
     then: str = ""
+    each: str = ""
     regex: str = ""
     take: str = ""
     template: str = ""
@@ -72,6 +74,8 @@ class Column:
             value = _decoded(value)
         if self.then and value is not None:
             value = walk(value, self.then, self.name, strict=False)
+        if self.each and isinstance(value, Sequence) and not isinstance(value, str):
+            value = [walk(item, self.each, self.name, strict=False) for item in value]
         if self.regex:
             matches = list(re.finditer(self.regex, str(value or ""), re.DOTALL))
             value = (matches[-1].group(1) if matches[-1].groups() else matches[-1].group()) if matches else None
@@ -100,7 +104,11 @@ def missing(name: str, path: str, found: Sequence[str]) -> str:
 
 
 def _filled(template: str, row: Mapping[str, Any], name: str) -> str:
-    return re.sub(r"\{([^{}]+)\}", lambda match: str(walk(row, match.group(1), name) or ""), template)
+    def found(match: re.Match[str]) -> str:
+        value = walk(row, match.group(1), name)
+        return "\n".join(map(str, value)) if isinstance(value, list) else str(value if value is not None else "")
+
+    return re.sub(r"\{([^{}]+)\}", found, template)
 
 
 def _decoded(text: str) -> Any:

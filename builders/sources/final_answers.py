@@ -35,4 +35,6 @@ def after_hashes(text: str) -> str | None:
     if not found:
         return None
     answer = found[-1].strip()
+    if not answer:
+        return None
     return answer.replace(",", "") if re.fullmatch(r"-?\$?[\d,]+(?:\.\d+)?", answer) else answer

@@ -7,12 +7,15 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from builders.errors import SourceError
-from builders.records import CodeTests, Message, Query, Reference, content_text
+from builders.records import Message, Query, Reference, ReferenceSource, content_text
+from builders.sources.code_forms import FORMS, code_tests
 from builders.sources.columns import Column, missing
 from builders.sources.rows import rows
+from builders.tool_formats import to_chat
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +40,10 @@ class Mapped:
     calls, tests, candidate(s), label) to where it stands in a row (``builders.sources.columns``); what it leaves out
     is looked for under its usual names, and the log says what was chosen. ``splits`` are the dataset's own; a query's
     split is its domain: a column, ``domain``, or what its reference shows (answer → math, tests → code, tools →
-    tool_calling). ``offset`` and ``max_queries`` count within each split. ``group_by`` names a column: rows that share
-    it are one query, and their ``candidate`` columns its recorded answers, held in memory (a few kB a row).
+    tool_calling). ``offset`` counts source rows and ``max_queries`` queries within each split. ``turns``: a
+    conversation is asked up to its ``first`` or ``last`` user turn. ``tests`` says how the tests are encoded: ``form``
+    (``builders.sources.code_forms``), ``language``, and columns for ``entry_point`` and ``setup``. ``group_by`` names a
+    column: rows that share it are one query, and their ``candidate`` columns its recorded answers, held in memory.
     """
 
     def __init__(
@@ -54,7 +59,8 @@ class Mapped:
         columns: Mapping[str, Any] | None = None,
         group_by: str | None = None,
         tests: Mapping[str, Any] | None = None,
-        reference_source: str = "gold",
+        turns: Literal["first", "last"] = "last",
+        reference_source: ReferenceSource = "gold",
         streaming: bool = True,
         offset: int = 0,
         max_queries: int | None = None,
@@ -67,7 +73,8 @@ class Mapped:
         self.split, self.domain = split, domain
         self.columns = {key: Column.of(key, value) for key, value in (columns or {}).items() if value is not None}
         self.group_by = Column.of("group_by", group_by) if group_by else None
-        self.tests = dict(tests or {})
+        self.turns = turns
+        self.tests = CodeColumns.of(tests or {})
         self.reference_source = reference_source
         self.offset, self.max_queries, self.min_query_chars = offset, max_queries, min_query_chars
         self.skipped: Counter[str] = Counter()
@@ -150,7 +157,7 @@ class Mapped:
         if not messages:
             self.skipped[reason] += 1
             return None
-        tools = _list(self._value(row, "tools"))
+        tools = [to_chat(tool) for tool in _list(self._value(row, "tools")) if isinstance(tool, Mapping)]
         reference = self._reference(row)
         name = self._value(row, "split") if "split" in self.columns else self.domain
         name = str(name or _split_of(reference, bool(tools)))
@@ -167,7 +174,7 @@ class Mapped:
     def _messages(self, row: Mapping[str, Any]) -> tuple[list[Message], str]:
         """The prompt, or the reason why there is none."""
         if "messages" in self.columns:
-            prompt = _prompt_of(self._value(row, "messages"))
+            prompt = prompt_of(self._value(row, "messages"), self.turns)
         else:
             question = self._value(row, "question")
             if not isinstance(question, str):
@@ -196,22 +203,15 @@ class Mapped:
         elif isinstance(answer, str) and "####" in answer:
             answer = Column("answer", path="text", take="hashes").value({"text": answer})
         calls = self._value(row, "calls")
-        tests = self._value(row, "tests")
+        found = self._value(row, "tests")
+        tests = self.tests.read(found, row) if found else None
         return Reference(
             answer=None if answer is None else str(answer),
             answers=tuple(str(one) for one in _list(self._value(row, "answers"))),
             choices=tuple(str(one) for one in _list(self._value(row, "choices"))),
             calls=tuple(_list(calls)) if calls is not None else None,
-            tests=self._tests(tests) if tests else None,
-            source="none" if answer is None and calls is None and not tests else self.reference_source,  # type: ignore[arg-type]
-        )
-
-    def _tests(self, found: Any) -> CodeTests:
-        if isinstance(found, Mapping) and "cases" in found:
-            return CodeTests(**{**found, "cases": tuple(found["cases"])})
-        settings = {"kind": "asserts", "language": "python", **self.tests}
-        return CodeTests(
-            cases=tuple(case if isinstance(case, Mapping) else {"source": case} for case in _list(found)), **settings
+            tests=tests,
+            source="none" if answer is None and calls is None and tests is None else self.reference_source,
         )
 
     def _value(self, row: Mapping[str, Any], part: str) -> Any:
@@ -233,19 +233,58 @@ def content_id(split: str, messages: Sequence[Message], tools: Sequence[Any]) ->
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _prompt_of(found: Any) -> list[Message]:
-    """The messages up to the last user turn, roles by their usual names."""
+def prompt_of(found: Any, turns: Literal["first", "last"]) -> list[Message]:
+    """The messages up to the first or last user turn, roles by their usual names.
+
+    Messages are mappings or objects with ``role`` and ``content``; ShareGPT's ``from`` and ``value`` are understood.
+    """
     messages: list[Message] = []
-    for message in _list(found):
+    for given in _list(found):
+        message = given if isinstance(given, Mapping) else getattr(given, "__dict__", None)
         if not isinstance(message, Mapping):
             continue
         role = str(message.get("role") or message.get("from") or "user")
-        content = message.get("content", message.get("value"))
         kept = {key: value for key, value in message.items() if key not in ("from", "value") and value is not None}
+        content = message.get("content", message.get("value"))
         messages.append({**kept, "role": ROLES.get(role, role), "content": content})
-    while messages and messages[-1]["role"] != "user":
-        messages.pop()
-    return messages
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    if not users:
+        return []
+    kept = messages[: (users[0] if turns == "first" else users[-1]) + 1]
+    return [message for message in kept if message["role"] != "system" or content_text(message["content"]).strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeColumns:
+    """How a dataset encodes its tests, and where their settings stand."""
+
+    form: str = "asserts"
+    language: str = "python"
+    entry_point: Column | None = None
+    setup: Column | None = None
+    timeout_s: float | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> CodeColumns:
+        """Raises ``SourceError`` for a setting or a form that does not exist."""
+        known = ("form", "language", "entry_point", "setup", "timeout_s")
+        for key in settings:
+            if key not in known:
+                raise SourceError(f"dataset.tests.{key}: unknown setting. Settings are {', '.join(known)}.")
+        values = dict(settings)
+        for key in ("entry_point", "setup"):
+            if values.get(key) is not None:
+                values[key] = Column.of(f"tests.{key}", values[key])
+        if values.get("form", "asserts") not in FORMS:
+            raise SourceError(f"dataset.tests.form is {values['form']!r}; expected {', '.join(FORMS)}")
+        return cls(**values)
+
+    def read(self, found: Any, row: Mapping[str, Any]) -> Any:
+        """The ``CodeTests`` of a row, or None when its encoding holds none."""
+        entry = str((self.entry_point.value(row) if self.entry_point else "") or "")
+        setup = (self.setup.value(row) if self.setup else "") or ""
+        text = "\n".join(map(str, setup)) if isinstance(setup, list) else str(setup)
+        return code_tests(found, self.form, self.language, entry, text, self.timeout_s)
 
 
 def _list(value: Any) -> list[Any]:
