@@ -11,12 +11,13 @@ from functools import lru_cache
 from typing import Literal
 
 from verifiers.math_verifier import choices, words
-from verifiers.math_verifier.equivalence import Match, MissingUnit, Terms, compare
+from verifiers.math_verifier.equivalence import compare
 from verifiers.math_verifier.extraction import Answer, final_answer
 from verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Number, Text, head, show
 from verifiers.math_verifier.normal import normal
 from verifiers.math_verifier.reading import read
 from verifiers.math_verifier.rounding import Rounding
+from verifiers.math_verifier.rules.terms import Match, MissingUnit, Terms
 from verifiers.math_verifier.sentences import after_equals, mentions, stated
 
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)

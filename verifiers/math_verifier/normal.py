@@ -13,7 +13,7 @@ _CHARACTERS = {
     "√": "\\sqrt ", "∛": "\\sqrt[3] ", "∜": "\\sqrt[4] ", "°": "^\\circ ", "º": "^\\circ ", "′": "'", "…": "\\ldots ",
     "π": "\\pi ", "θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "δ": "\\delta ", "λ": "\\lambda ",
     "φ": "\\phi ", "ϕ": "\\phi ", "ω": "\\omega ", "σ": "\\sigma ", "ρ": "\\rho ", "τ": "\\tau ", "ε": "\\epsilon ",
-    "µ": "\\mu ", "μ": "\\mu ", "Ω": "\\Omega ", "Ω": "\\Omega ", "Δ": "\\Delta ", "ℝ": "\\mathbb{R}", "Å": "\\AA ",
+    "µ": "\\mu ", "μ": "\\mu ", "Ω": "\\Omega ", "\u2126": "\\Omega ", "Δ": "\\Delta ", "ℝ": "\\mathbb{R}", "Å": "\\AA ",
     "“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u2061": "", "\u200b": "",
     "→": "\\to ", "∑": "\\sum ", "∫": "\\int ", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
     "⟨": "\\langle ", "⟩": "\\rangle ", "∣": "|", "￥": "¥", "％": "%", "，": ",", "：": ":", "（": "(", "）": ")",
@@ -123,4 +123,4 @@ def _strip(text: str) -> str:
 
 
 def _final_mark_counts(text: str) -> bool:
-    return text[-1] == "!" and len(text) > 1 and (text[-2].isdigit() or text[-2] in ")!n}") or text.endswith("...")
+    return (text[-1] == "!" and len(text) > 1 and (text[-2].isdigit() or text[-2] in ")!n}")) or text.endswith("...")

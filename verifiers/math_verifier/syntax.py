@@ -148,10 +148,11 @@ class _Reader:
             self.take()
             taken = True
         word = self.peek()
-        if (
-            word.kind in ("word", "text")
-            and word.text.strip().lower() in ("and", "or", "and/or")
-            or word.text in ("&", "\\lor", "\\vee", "\\land")
+        if (word.kind in ("word", "text") and word.text.strip().lower() in ("and", "or", "and/or")) or word.text in (
+            "&",
+            "\\lor",
+            "\\vee",
+            "\\land",
         ):
             self.take()
             taken = True
@@ -710,7 +711,7 @@ class _Reader:
         while True:
             token = self.peek()
             name = token.text.lstrip("\\")
-            if name in FUNCTIONS and name != "sqrt" or token.text == "(" or token.kind == "text":
+            if (name in FUNCTIONS and name != "sqrt") or token.text == "(" or token.kind == "text":
                 return node
             if (
                 token.text == "/"

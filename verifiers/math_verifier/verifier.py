@@ -8,10 +8,10 @@ from dataclasses import replace
 from builders.protocols import Workers
 from builders.records import Candidate, Query, Reference, Verdict
 from verifiers.math_verifier import symbolic
-from verifiers.math_verifier.equivalence import MissingUnit
 from verifiers.math_verifier.extraction import Answer, final_answer
 from verifiers.math_verifier.judge import Finding, Settings, judge_answer
 from verifiers.math_verifier.rounding import Rounding
+from verifiers.math_verifier.rules.terms import MissingUnit
 
 ROUNDINGS = ("strict", "reference_precision", "lenient")
 MISSING_UNITS = ("pass", "abstain", "fail")

@@ -1,0 +1,129 @@
+"""Values with a mark: money, percent, degrees, scales such as million, and units."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.math_verifier import units
+from verifiers.math_verifier.nodes import Apply, Node, Number, head, symbols
+from verifiers.math_verifier.rules.scalars import scalar, value_of
+from verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
+
+_MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
+
+
+def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    left, right = head(reference), head(candidate)
+    if left not in _MARKS and right not in _MARKS:
+        return None
+    if left == "money" or right == "money":
+        return same(_without(reference, "money"), _without(candidate, "money"), terms)
+    if left == "scale" or right == "scale":
+        return _scales(reference, candidate, terms, same)
+    if left == "unit" or right == "unit":
+        return _units(reference, candidate, terms, same)
+    if left == "percent" or right == "percent":
+        return _percentages(reference, candidate, terms, same)
+    return _degrees(reference, candidate, terms, same)
+
+
+def _without(node: Node, mark: str) -> Node:
+    return node.args[0] if head(node) == mark else node  # type: ignore[union-attr]
+
+
+def _scales(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    """``2.3 million``: in full; or 2.3, when the other side leaves the scale to the problem ("in millions")."""
+    full = same(_full_scale(reference), _full_scale(candidate), terms)
+    if full.equal or (head(reference) == head(candidate) and reference.args[1] == candidate.args[1]):  # type: ignore[union-attr]
+        return full
+    if head(candidate) == "scale" and head(reference) != "scale":
+        return same(reference, candidate.args[0], terms)  # type: ignore[union-attr]
+    if head(reference) == "scale" and head(candidate) != "scale":
+        return same(reference.args[0], candidate, terms)  # type: ignore[union-attr]
+    return full
+
+
+def _full_scale(node: Node) -> Node:
+    """The number written out: the scale is a power of ten."""
+    if head(node) != "scale":
+        return node
+    value, power = node.args  # type: ignore[union-attr]
+    exponent = int(power.value)  # type: ignore[union-attr]
+    if isinstance(value, Number):
+        grown = Fraction(value.value) * 10**exponent
+        place = None if value.place is None else value.place + exponent
+        return Number(grown.numerator if grown.denominator == 1 else grown, place)
+    return Apply("*", (value, Number(10**exponent)))
+
+
+def _percentages(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    ours, theirs = _without(reference, "percent"), _without(candidate, "percent")
+    if head(reference) == head(candidate):
+        return same(ours, theirs, terms)
+    plain = same(ours, theirs, terms)
+    if head(reference) == "percent":
+        return plain if plain.equal else first_true([same(_hundredth(ours), theirs, terms), plain])
+    as_number = same(ours, _hundredth(theirs), terms)
+    if as_number.equal:
+        return as_number
+    value = value_of(ours)
+    if plain.equal and (terms.percent or value is None or abs(value) >= 1 or value == 0):
+        return plain
+    return Match(False, "percent")
+
+
+def _hundredth(node: Node) -> Node:
+    if isinstance(node, Number):
+        place = None if node.place is None else node.place - 2
+        return Number(Fraction(node.value) / 100, place if place is not None else None)
+    return Apply("/", (node, Number(100)))
+
+
+def _degrees(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    ours, theirs = _without(reference, "deg"), _without(candidate, "deg")
+    plain = same(ours, theirs, terms)
+    if plain.equal or head(reference) == head(candidate):
+        return plain
+    bare = theirs if head(candidate) != "deg" else ours
+    if "pi" in symbols(bare) and not (terms.degrees and head(candidate) != "deg"):
+        return scalar(reference, candidate, terms)
+    return plain
+
+
+def _units(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    asked, given = units.split(reference), units.split(candidate)
+    if not asked.unit and given.unit:
+        asked = units.from_symbols(reference) or asked
+    plain = same(asked.value, given.value, terms)
+    if not asked.unit:
+        if plain.equal and len(candidate.args) > 2:  # type: ignore[union-attr]
+            return Match(None, "hours and minutes against a number without a unit", 0.0)
+        if plain.equal and head(reference) not in ("percent", "deg"):
+            return Match(True, f"{plain.method}; the unit is not asked for", min(plain.confidence, 0.95))
+        return plain
+    if not given.unit:
+        given = units.from_symbols(candidate) or given
+    verdict = units.relate(asked.unit, given.unit)
+    if verdict == "missing":
+        if not plain.equal or terms.missing_unit == "pass":
+            return Match(plain.equal, f"{plain.method}; the unit is missing", min(plain.confidence, 0.6))
+        return Match(None if terms.missing_unit == "abstain" else False, "the unit is missing", 0.5)
+    if verdict == "same":
+        return plain
+    if verdict == "unknown":
+        return Match(plain.equal, f"{plain.method}; unit not known", min(plain.confidence, 0.8))
+    if verdict == "incompatible":
+        return Match(False, "another dimension")
+    return _converted(asked, given, terms)
+
+
+def _converted(asked: units.Quantity, given: units.Quantity, terms: Terms) -> Match:
+    ours, theirs = value_of(asked.value), value_of(given.value)
+    if ours is None or theirs is None or isinstance(ours, complex) or isinstance(theirs, complex):
+        return Match(None, "units of what has no value")
+    there = units.convert(theirs, given.unit, asked.unit)
+    if there is None:
+        return Match(None, "a conversion that cannot be done")
+    tolerance = 1e-4 if terms.rounding != "strict" else 1e-6
+    close = abs(there - ours) <= tolerance * max(abs(there), abs(ours)) or (there == ours)
+    return Match(bool(close), "units converted", 0.98)

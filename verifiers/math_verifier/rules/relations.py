@@ -1,0 +1,147 @@
+"""Equations, named values and inequalities."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.math_verifier.arithmetic import CONSTANTS, Undefined, evaluate
+from verifiers.math_verifier.intervals import as_ranges, same_ranges
+from verifiers.math_verifier.nodes import COLLECTIONS, RELATIONS, Apply, Node, Number, Symbol, Text, head, symbols
+from verifiers.math_verifier.rules.scalars import close, sample, scalar, tiny
+from verifiers.math_verifier.rules.terms import Match, Same, Terms
+
+
+def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    left, right = head(reference), head(candidate)
+    if left not in RELATIONS and right not in RELATIONS and "chain" not in (left, right):
+        return None
+    if left == "in":
+        return same(reference.args[-1], candidate, terms)  # type: ignore[union-attr]
+    if right == "in":
+        return same(reference, candidate.args[-1], terms)  # type: ignore[union-attr]
+    if left in ("=",) and right in ("=",):
+        return _equations(reference, candidate, terms, same)
+    if left == "=" and right not in RELATIONS | {"chain"}:
+        return _named_value(reference, candidate, terms, same)
+    if right == "=" and left not in RELATIONS | {"chain"}:
+        return _answered_equation(reference, candidate, terms, same)
+    return _inequalities(reference, candidate, terms, same)
+
+
+def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    """The reference ``x = 5`` asks for 5; the reference ``2x + z = 1`` asks for an equation."""
+    sides = reference.args  # type: ignore[union-attr]
+    if _is_name(sides[0]):
+        return same(sides[-1], candidate, terms)
+    if _is_name(sides[-1]):
+        return same(sides[0], candidate, terms)
+    return Match(False, "an equation is asked for")
+
+
+def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    """``6!/2 = 360``, ``x = 5``, ``a + b = 7``: the last side is the answer; ``x - 3z = 0`` is no answer 0."""
+    sides = candidate.args  # type: ignore[union-attr]
+    last = sides[-1]
+    if last == Number(0) and symbols(sides[0]) and not _is_name(sides[0]):
+        return Match(False, "an equation is no value")
+    match = same(reference, last, terms)
+    if not match.equal and _is_name(last) and not _is_name(sides[0]):
+        return same(reference, sides[0], terms)
+    return match
+
+
+def _is_name(node: Node) -> bool:
+    """A symbol, ``f(x)``, ``\\angle ABC``, or a tuple of names: what stands before the value in ``x = 5``."""
+    if isinstance(node, Symbol):
+        return node.name not in CONSTANTS or node.name in ("e", "i")
+    if isinstance(node, Apply):
+        if node.head == "call":
+            return True
+        if node.head in COLLECTIONS:
+            return all(_is_name(part) for part in node.args)
+        if node.head == "*":
+            return all(isinstance(part, Symbol) for part in node.args) and len(node.args) <= 4
+        if node.head in ("/", "ratio"):
+            return all(_is_name(part) for part in node.args)
+        return node.head in ("abs", "conjugate") and _is_name(node.args[0])
+    return isinstance(node, Text)
+
+
+def _equations(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    ours, theirs = _sides(reference), _sides(candidate)
+    if _is_name(ours[0]) and _is_name(theirs[0]) and not (symbols(ours[-1]) & symbols(ours[0])):
+        values = same(ours[-1], theirs[-1], terms)
+        if values.equal or not symbols(ours[-1]):
+            return Match(values.equal and _same_name(ours[0], theirs[0]), values.method, values.confidence)
+    if len(theirs) > 2 and symbols(ours[0]) == symbols(theirs[0]) and not symbols(theirs[-1]):
+        return same(ours[-1], theirs[-1], terms)
+    left = _difference(ours[0], ours[-1])
+    right = _difference(theirs[0], theirs[-1])
+    if _is_zero(left) and _is_zero(right):
+        return same(ours[-1], theirs[-1], terms)
+    return Match(_proportional(left, right, signed=False), "equation up to scale", 0.98)
+
+
+def _sides(equation: Node) -> tuple[Node, ...]:
+    return equation.args if isinstance(equation, Apply) else (equation, equation)
+
+
+def _same_name(ours: Node, theirs: Node) -> bool:
+    """``y = …`` and ``f(x) = …`` name the same value; ``x = 5`` and ``y = 5`` are different lines."""
+    return ours == theirs or not (isinstance(ours, Symbol) and isinstance(theirs, Symbol))
+
+
+def _is_zero(node: Node) -> bool:
+    return not symbols(node)
+
+
+def _difference(left: Node, right: Node) -> Node:
+    return left if right == Number(0) else Apply("+", (left, Apply("neg", (right,))))
+
+
+def _proportional(left: Node, right: Node, signed: bool) -> bool | None:
+    """Whether left = c·right for a constant c ≠ 0 (c > 0 with ``signed``), by values at fixed points."""
+    names = symbols(left) | symbols(right)
+    ratios = []
+    for trial in range(1, 9):
+        point = sample(names, trial)
+        try:
+            above, below = evaluate(left, point), evaluate(right, point)
+        except Undefined:
+            continue
+        if tiny(below) or tiny(above):
+            if tiny(below) != tiny(above):
+                return False
+            continue
+        ratios.append(above / below if isinstance(below, float | complex) else Fraction(1) / below * above)
+        if len(ratios) == 4:
+            break
+    if len(ratios) < 2:
+        return None
+    if any(not close(ratio, ratios[0]) for ratio in ratios[1:]):
+        return False
+    return not signed or (not isinstance(ratios[0], complex) and ratios[0] > 0)
+
+
+def _inequalities(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    ours, theirs = as_ranges(reference), as_ranges(candidate)
+    if ours is not None and theirs is not None:
+        return Match(same_ranges(ours, theirs, lambda a, b: scalar(a, b, terms).equal), "ranges")
+    if ours is not None or theirs is not None:
+        unread = candidate if theirs is None else reference
+        unsolved = head(unread) in RELATIONS or head(unread) == "chain"
+        return Match(None if unsolved else False, "a range against something else", 0.0 if unsolved else 1.0)
+    left, right = _normalised_inequality(reference), _normalised_inequality(candidate)
+    if left is None or right is None or left[0] != right[0]:
+        return Match(False, "different relations")
+    return Match(_proportional(left[1], right[1], signed=left[0] != "!="), "inequality up to scale", 0.98)
+
+
+def _normalised_inequality(node: Node) -> tuple[str, Node] | None:
+    """The relation as ``expression < 0`` or ``<= 0`` (or ``!= 0``)."""
+    if not isinstance(node, Apply) or node.head not in ("<", "<=", ">", ">=", "!="):
+        return None
+    left, right = node.args[0], node.args[-1]
+    if node.head in (">", ">="):
+        left, right = right, left
+    return node.head.replace(">", "<"), _difference(left, right)

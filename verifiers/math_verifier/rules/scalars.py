@@ -1,0 +1,152 @@
+"""Numbers and expressions: exact values, many digits, or values at fixed points."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from fractions import Fraction
+from typing import Any
+
+from verifiers.math_verifier import units
+from verifiers.math_verifier.arithmetic import CONSTANTS, DOUBLES, Undefined, digits, evaluate, is_constant
+from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, symbols, walk
+from verifiers.math_verifier.rounding import agree
+from verifiers.math_verifier.rules.terms import Match, Terms
+
+
+def scalar(reference: Node, candidate: Node, terms: Terms) -> Match:
+    if is_constant(reference) and is_constant(candidate):
+        return _constants(reference, candidate, terms)
+    if isinstance(candidate, Symbol) and reference != candidate:
+        return Match(False, "a symbol")
+    if is_constant(reference):
+        measured = units.from_symbols(candidate)
+        if measured is not None:  # "48g": the number with a unit that was not asked for
+            return _constants(reference, measured.value, terms)
+    return _functions(reference, candidate)
+
+
+def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
+    try:
+        ours = evaluate(reference)
+        theirs = evaluate(candidate)
+    except Undefined:
+        return Match(None, "no value", 0.0)
+    exact = isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction)
+    if exact and ours == theirs:
+        return Match(True, "exact value")
+    if exact:
+        equal = agree(ours, _place(reference), theirs, _place(candidate), terms.rounding)
+        return Match(equal, "rounded value" if equal else "exact value", 1.0 if equal is False else 0.95)
+    if not near(ours, theirs):
+        if isinstance(ours, complex) or isinstance(theirs, complex):
+            return Match(False, "numeric value")
+        if math.isinf(ours) or math.isinf(theirs):
+            return Match(ours == theirs, "infinite value")
+        equal = agree(ours, _place(reference), theirs, _place(candidate), terms.rounding)
+        return Match(equal, "rounded value" if equal else "numeric value", 0.95)
+    if _place(reference) is not None or _place(candidate) is not None:
+        return Match(True, "numeric value")
+    return _to_many_digits(reference, candidate)
+
+
+def _to_many_digits(reference: Node, candidate: Node) -> Match:
+    """Doubles that agree to nine digits are asked for forty more."""
+    field = digits()
+    try:
+        ours, theirs = (field.enter(evaluate(node, None, field)) for node in (reference, candidate))
+    except ArithmeticError:
+        return Match(None, "no value", 0.0)
+    scale = max(abs(ours), abs(theirs), 1)
+    equal = bool(abs(ours - theirs) <= scale * field.enter(Fraction(1, 10**38)))
+    if not equal and _float_artefact(candidate):
+        equal = True
+    return Match(equal, "numeric value", 0.99)
+
+
+def _float_artefact(node: Node) -> bool:
+    """A fraction whose parts have many digits was once a double: 183803159792058355/562949953421312."""
+    return any(isinstance(part, Number) and abs(part.value) >= 10**11 for part in walk(node))
+
+
+def _place(node: Node) -> int | None:
+    """The last written place of a decimal, through signs and marks; None for what is exact."""
+    while isinstance(node, Apply) and node.head in ("neg", "money", "percent"):
+        node = node.args[0]
+    return node.place if isinstance(node, Number) else None
+
+
+def value_of(node: Node) -> Any:
+    try:
+        return evaluate(node)
+    except ArithmeticError:
+        return None
+
+
+def near(ours: Any, theirs: Any) -> bool:
+    try:
+        gap, scale = abs(ours - theirs), max(abs(ours), abs(theirs))
+        if not math.isfinite(scale):
+            return ours == theirs
+    except (OverflowError, TypeError, ValueError):
+        return False
+    return gap <= 1e-9 * scale or gap < 1e-12
+
+
+def close(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction):
+        return ours == theirs
+    return near(DOUBLES.enter(ours), DOUBLES.enter(theirs))
+
+
+def tiny(value: Any) -> bool:
+    return value == 0 if isinstance(value, int | Fraction) else abs(value) < 1e-12
+
+
+def _functions(reference: Node, candidate: Node) -> Match:
+    """Expressions with symbols: equal when they agree at points whose coordinates no short identity hits.
+
+    Rational functions are evaluated exactly, so agreement at four such points is as good as proof (Schwartz 1980,
+    Zippel 1979). With roots and logarithms only points where both sides are real count, if there are any.
+    """
+    names = symbols(reference) | symbols(candidate)
+    agreed = undefined = complex_points = 0
+    for trial in range(1, 13):
+        point = sample(names, trial)
+        try:
+            ours, theirs = evaluate(reference, point), evaluate(candidate, point)
+        except Undefined:
+            undefined += 1
+            continue
+        if isinstance(ours, complex) or isinstance(theirs, complex):
+            if not close(ours, theirs):
+                if (abs(ours.imag) < 1e-9 and abs(theirs.imag) < 1e-9) or not _negative(trial):
+                    return Match(False, "values at points")
+                complex_points += 1
+                continue
+        elif not close(ours, theirs):
+            return Match(False, "values at points")
+        agreed += 1
+        if agreed == 5:
+            break
+    if agreed >= 3:
+        return Match(True, "values at points", 0.99)
+    return Match(None, "no points to compare at", 0.0)
+
+
+def _negative(trial: int) -> bool:
+    return trial % 3 == 0
+
+
+def sample(names: frozenset[str], trial: int) -> dict[str, Fraction]:
+    """Fixed rational coordinates for each name; every third point has negative ones."""
+    point = {}
+    for name in names:
+        if name in CONSTANTS and name != "e":
+            continue
+        if name == "e":
+            continue
+        hashed = zlib.crc32(f"{name}/{trial}".encode())
+        value = Fraction(1009 + hashed % 2000, 997)
+        point[name] = -value if _negative(trial) else value
+    return point

@@ -1,0 +1,47 @@
+"""Approximations and plus-minus: one text that stands for two values."""
+
+from __future__ import annotations
+
+from verifiers.math_verifier.nodes import RELATIONS, Apply, Node, head, walk
+from verifiers.math_verifier.rules.listings import unordered
+from verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
+
+
+def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    """``sqrt(2) ≈ 1.414``: the exact side counts; the rounded one only against a reference that is rounded too."""
+    if head(reference) == "~":
+        return first_true([same(side, candidate, terms) for side in reference.args])  # type: ignore[union-attr]
+    if head(candidate) == "~":
+        sides = candidate.args  # type: ignore[union-attr]
+        return first_true([same(reference, side, terms) for side in sides])
+    return None
+
+
+def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    if not any(head(part) in ("pm", "mp") for node in (reference, candidate) for part in walk(node)):
+        return None
+    left, right = both_signs(reference), both_signs(candidate)
+    if len(left) == len(right) == 1:
+        return None
+    return unordered(left, right, terms, same)
+
+
+def both_signs(node: Node) -> list[Node]:
+    """The two values of an expression with ±, in the order +, −; a list's values one after another."""
+    if head(node) in (",", "{}"):
+        return [value for item in node.args for value in both_signs(item)]  # type: ignore[union-attr]
+    if head(node) in RELATIONS and head(node.args[-1]) != "":  # type: ignore[union-attr]
+        return both_signs(node.args[-1])  # type: ignore[union-attr]
+    if not any(head(part) in ("pm", "mp") for part in walk(node)):
+        return [node]
+    return [_with_sign(node, 1), _with_sign(node, -1)]
+
+
+def _with_sign(node: Node, sign: int) -> Node:
+    if not isinstance(node, Apply):
+        return node
+    args = tuple(_with_sign(part, sign) for part in node.args)
+    if node.head in ("pm", "mp"):
+        positive = (sign > 0) == (node.head == "pm")
+        return Apply("+", (args[0], args[1] if positive else Apply("neg", (args[1],))))
+    return Apply(node.head, args)
