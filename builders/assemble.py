@@ -289,6 +289,7 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
     A ``BestofnError`` ends with its message and exit code; anything else is a bug and shows its traceback.
     """
     import hydra
+    from hydra.errors import HydraException
 
     from builders.errors import BestofnError
 
@@ -309,7 +310,7 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
     except BestofnError as error:
         print(f"bestofn: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
-    except hydra.errors.HydraException as error:
+    except HydraException as error:
         print(f"bestofn: {error}", file=sys.stderr)
         raise SystemExit(2) from None
 

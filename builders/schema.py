@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -116,7 +116,8 @@ def verdict_to_row(verdict: Verdict) -> dict[str, Any]:
 
 
 def verdict_from_row(row: Mapping[str, Any]) -> Verdict:
-    return Verdict(**(dict(row) | {"detail": row.get("detail") or {}}))
+    values: dict[str, Any] = {**row, "detail": row.get("detail") or {}}
+    return Verdict(**values)
 
 
 def score_to_row(score: Score) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def clean(value: Any) -> Any:
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):
         return {clean(str(key)): clean(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+    if isinstance(value, list | tuple):
         return [clean(item) for item in value]
     if isinstance(value, bool) or value is None:
         return value
@@ -146,8 +147,9 @@ def clean(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, set | frozenset):
         return [clean(item) for item in sorted(value, key=repr)]
-    if hasattr(value, "item"):  # a NumPy or torch scalar
-        return clean(value.item())
+    scalar = getattr(value, "item", None)
+    if callable(scalar):  # a NumPy or torch scalar
+        return clean(scalar())
     return clean(str(value))
 
 
@@ -171,6 +173,6 @@ def _reference_from_row(row: Mapping[str, Any]) -> Reference:
     if values.get("calls") is not None:
         values["calls"] = tuple(values["calls"])
     if values.get("tests"):
-        tests = dict(values["tests"])
-        values["tests"] = CodeTests(**(tests | {"cases": tuple(tests["cases"])}))
+        tests: dict[str, Any] = {**values["tests"], "cases": tuple(values["tests"]["cases"])}
+        values["tests"] = CodeTests(**tests)
     return Reference(**values)

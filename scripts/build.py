@@ -60,7 +60,7 @@ def dry_run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
 
     with Loop() as loop:
         made = pipeline.assemble(config, out, loop)
-        generate = made.stages[0][0]
+        generate: Any = made.stages[0][0]
         first, count, characters = None, 0, 0
         for query in made.source:
             request = generate.request_for(query)

@@ -73,9 +73,9 @@ class Mapped:
         self.split, self.domain = split, domain
         self.columns = {key: Column.of(key, value) for key, value in (columns or {}).items() if value is not None}
         self.group_by = Column.of("group_by", group_by) if group_by else None
-        self.turns = turns
+        self.turns: Literal["first", "last"] = turns
         self.tests = CodeColumns.of(tests or {})
-        self.reference_source = reference_source
+        self.reference_source: ReferenceSource = reference_source
         self.offset, self.max_queries, self.min_query_chars = offset, max_queries, min_query_chars
         self.skipped: Counter[str] = Counter()
         for key in self.columns:
@@ -180,7 +180,7 @@ class Mapped:
             if not isinstance(question, str):
                 return [], "question is not a text"
             system = self._value(row, "system")
-            prompt = [{"role": "system", "content": str(system)}] if system else []
+            prompt: list[Message] = [{"role": "system", "content": str(system)}] if system else []
             prompt.append({"role": "user", "content": question})
         users = [message for message in prompt if message.get("role") == "user"]
         if not users:
