@@ -258,8 +258,10 @@ class Limits:
 class Program:
     """Something to execute in a sandbox: untrusted source and its inputs, never the expected results.
 
-    With ``calls``, each call ``{"name", "args", "kwargs"}`` is made on the loaded program in one execution, and the
-    results come back as plain data in ``Execution.returns``. ``stdins`` runs the program once for each input.
+    At most one of these says what is done with it; without any, it runs once with ``stdin``:
+    ``stdins`` runs it once for each input (``Execution.runs``); ``calls`` makes each call ``{"name", "args",
+    "kwargs"}`` on the loaded program in one execution (for SQL: ``args`` is ``[setup]``, a fresh database a call);
+    ``tests`` are sources that a driver process of its own executes after ``setup``, calling the program by proxy.
     """
 
     language: Language
@@ -267,6 +269,10 @@ class Program:
     stdin: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
     calls: tuple[Mapping[str, Any], ...] = ()
+    stdins: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    setup: str = ""  # what the driver executes before the tests
+    entry_point: str = ""  # the function that a test's ``check(candidate)`` is given
     limits: Limits = field(default_factory=Limits)
 
 
@@ -275,14 +281,19 @@ ExecutionStatus = Literal["ok", "error", "timeout", "memory", "output", "infra"]
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What was observed of one run. ``infra`` means that the sandbox failed, never the program."""
+    """What was observed of one run. ``infra`` means that the sandbox failed, never the program.
+
+    ``returns`` has one entry a call, ``{"value": plain data}`` or ``{"error": text}``, or one a test, ``{"passed":
+    bool, "error": text}``; fewer when the program ended before. ``runs`` has one execution for each of ``stdins``.
+    """
 
     status: ExecutionStatus
     exit_code: int | None
     stdout: str
     stderr: str
     seconds: float
-    returns: tuple[Any, ...] = ()  # one entry a call, see Program.calls
+    returns: tuple[Any, ...] = ()
+    runs: tuple[Execution, ...] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
