@@ -8,7 +8,7 @@ from builders.records import Candidate, Query, Score, Verdict
 
 
 class VerificationReward:
-    """``pass`` scores from 0.5 to 1 by confidence, ``fail`` from 0.5 down to 0, ``abstain`` 0.5; ``error`` has no score."""
+    """``pass``: 0.5 to 1 by confidence; ``fail``: 0.5 down to 0; ``abstain``: 0.5; ``error`` has no score."""
 
     name = "verification"
 

@@ -1,0 +1,65 @@
+"""Several judges of the same thing, on one scale, with a price on their disagreement."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import statistics as numbers
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from builders.protocols import Reward
+from builders.records import Candidate, Query, Score, Verdict
+
+
+class EnsembleReward:
+    """z-scores of the members, then ``mean``, ``min``, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023).
+
+    A member's z-scores are among the siblings of one query, or by its (mean, standard deviation) in ``scales``, which
+    keep absolute quality comparable between queries. ``parts`` holds the raw value and the z-score of each member and
+    ``disagreement``, the variance of the z-scores. A candidate that one member could not score has no value.
+    """
+
+    name = "ensemble"
+
+    def __init__(
+        self,
+        rewards: Mapping[str, Reward],
+        combine: Literal["mean", "min", "uwo"] = "uwo",
+        penalty: float = 0.5,
+        scales: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        if not rewards:
+            raise ValueError("rewards is empty; expected at least one")
+        self.rewards, self.combine, self.penalty = dict(rewards), combine, penalty
+        self.scales = dict(scales or {})
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        columns = await asyncio.gather(*(reward.score(query, candidates, verdicts) for reward in self.rewards.values()))
+        raw = [[score.value for score in column] for column in columns]
+        standard = [z_scores(values, self.scales.get(name)) for name, values in zip(self.rewards, raw, strict=True)]
+        return [
+            self._one([column[place] for column in raw], [column[place] for column in standard])
+            for place in range(len(candidates))
+        ]
+
+    def _one(self, raw: Sequence[float | None], standard: Sequence[float | None]) -> Score:
+        parts: dict[str, float | None] = dict(zip(self.rewards, raw, strict=True))
+        known = [value for value in standard if value is not None]
+        if len(known) < len(standard):
+            return Score(None, parts)
+        variance = numbers.pvariance(known)
+        parts |= {f"z_{name}": value for name, value in zip(self.rewards, known, strict=True)}
+        parts["disagreement"] = variance
+        mean = math.fsum(known) / len(known)
+        value = {"mean": mean, "min": min(known), "uwo": mean - self.penalty * variance}[self.combine]
+        return Score(value, parts)
+
+
+def z_scores(values: Sequence[float | None], scale: tuple[float, float] | None = None) -> list[float | None]:
+    """(value − mean) / standard deviation, by ``scale`` or among the values; 0 where nothing varies."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return list(values)
+    mean, deviation = scale or (math.fsum(known) / len(known), numbers.pstdev(known))
+    return [None if value is None else (value - mean) / deviation if deviation > 1e-12 else 0.0 for value in values]

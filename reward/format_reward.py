@@ -1,0 +1,73 @@
+"""Did the answer keep to its form?"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from builders.records import Candidate, Query, Score, Verdict
+
+
+class FormatReward:
+    """1.0 when the answer has the form asked for, else 0.0.
+
+    ``pattern`` is a regular expression that the whole text must match (``.`` matches line ends); the default asks for
+    ``<think>…</think><answer>…</answer>``, each once. With ``tool_calls`` every tool call of the trace must name a
+    declared tool and carry a JSON object; with ``sections`` each must appear, in order.
+    """
+
+    name = "format"
+
+    def __init__(
+        self,
+        pattern: str | None = r"\s*<think>.+?</think>\s*<answer>.+?</answer>\s*",
+        sections: Sequence[str] = (),
+        tool_calls: bool = False,
+    ) -> None:
+        self.sections, self.tool_calls = tuple(sections), tool_calls
+        try:
+            self.pattern = re.compile(pattern, re.DOTALL) if pattern else None
+        except re.error as error:
+            raise ValueError(f"pattern is {pattern!r}, which is no regular expression: {error}") from error
+        self._once = re.findall(r"</?\w+>", pattern or "")
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        return [self._one(query, candidate) for candidate in candidates]
+
+    def _one(self, query: Query, candidate: Candidate) -> Score:
+        if candidate.error:
+            return Score(None)
+        problem = self._problem(query, candidate)
+        return Score(0.0, {"problem": problem}) if problem else Score(1.0)
+
+    def _problem(self, query: Query, candidate: Candidate) -> str:
+        text = candidate.text
+        if self.pattern and not self.pattern.fullmatch(text):
+            return "the text does not match the pattern"
+        if any(text.count(tag) != 1 for tag in self._once):
+            return "a tag appears more than once"
+        place = 0
+        for section in self.sections:
+            place = text.find(section, place)
+            if place < 0:
+                return f"section {section!r} is missing or out of order"
+            place += len(section)
+        if self.tool_calls:
+            declared = {str((tool.get("function") or {}).get("name")) for tool in query.tools}
+            return next(filter(None, (_call_problem(call, declared) for call in candidate.tool_calls)), "")
+        return ""
+
+
+def _call_problem(call: Mapping[str, Any], declared: set[str]) -> str:
+    function = call.get("function") or {}
+    if function.get("name") not in declared:
+        return f"tool {function.get('name')!r} was not declared"
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except json.JSONDecodeError:
+            return f"the arguments of {function.get('name')!r} are not JSON"
+    return "" if isinstance(arguments, Mapping) else f"the arguments of {function.get('name')!r} are no object"

@@ -1,0 +1,42 @@
+"""A reward by surface alone: a documented baseline to compare others with, never a judge of truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builders.records import Candidate, Query, Score, Verdict
+
+REASONING = ("because", "therefore", "first", "then", "finally", "step")
+CONCLUSIONS = ("the answer is", "answer:", "=")
+DOUBTS = ("i'm not sure", "i don't know", "might be")
+
+
+class HeuristicReward:
+    """From 0.5: length, words of reasoning, a stated answer; minus repetition and doubt; kept within 0 to 1.
+
+    Substrings of the lower-cased text count, so "then" is found in "strengthen": the rules are kept as they are known.
+    """
+
+    name = "heuristic"
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        return [Score(heuristic(candidate.text)) if not candidate.error else Score(None) for candidate in candidates]
+
+
+def heuristic(text: str) -> float:
+    """The reward of ``text``, from 0 to 1."""
+    low = text.lower()
+    words = low.split()
+    value = 0.5
+    if 50 < len(text) < 500:
+        value += 0.1
+    elif len(text) < 20:
+        value -= 0.2
+    value += 0.05 * sum(word in low for word in REASONING)
+    if any(mark in low for mark in CONCLUSIONS):
+        value += 0.1
+    if len(set(words)) / max(len(words), 1) < 0.5:
+        value -= 0.2
+    if any(doubt in low for doubt in DOUBTS):
+        value -= 0.1
+    return max(0.0, min(1.0, round(value, 10)))

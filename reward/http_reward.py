@@ -1,0 +1,144 @@
+"""A reward model that stands elsewhere: vLLM's ``/classify`` and ``/score``, or the same shapes of our own server."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from builders.errors import AuthenticationError, ConfigError, ProviderError, RequestError, ServiceError
+from builders.records import Candidate, Query, Score, Verdict
+from reward.judging import candidate_text, conversation_text
+
+RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
+
+
+class HttpReward:
+    """Asks ``urls`` in turn for the value of each answer.
+
+    ``style`` says how: ``score`` posts ``{"model", "text_1": prompt, "text_2": [answers]}`` to ``/score`` and takes
+    ``data[i].score``; ``classify`` posts ``{"model", "messages", "use_activation": false}`` for each answer to
+    ``/classify`` and takes the one entry of ``data[0].probs``; ``messages`` posts ``{"model", "conversations"}`` to
+    ``/score``. A server that fails is left for the next one, up to ``retries`` times with growing pauses; what stays
+    unanswered has no value. The key is read from the environment variable ``key_env``.
+    """
+
+    name = "http"
+    operational = ("urls", "retries", "timeout_s", "concurrency", "key_env")
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        model: str,
+        style: Literal["score", "classify", "messages"] = "classify",
+        retries: int = 4,
+        pause_s: float = 0.5,
+        timeout_s: float = 120.0,
+        concurrency: int = 32,
+        key_env: str = "",
+    ) -> None:
+        if not urls:
+            raise ConfigError("urls is empty; expected at least one, such as http://localhost:8000/v1")
+        self.urls = [url.rstrip("/") for url in urls]
+        self.model, self.style = model, style
+        self.retries, self.pause_s, self.timeout_s, self.concurrency = retries, pause_s, timeout_s, concurrency
+        self.key_env = key_env
+        self._next = itertools.count()
+        self._session: Any = None
+        self._gate: asyncio.Semaphore | None = None
+
+    async def __aenter__(self) -> HttpReward:
+        import aiohttp
+
+        key = os.environ.get(self.key_env, "") if self.key_env else ""
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._session = aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=self.timeout_s))
+        self._gate = asyncio.Semaphore(self.concurrency)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._session.close()
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        alive = [place for place, one in enumerate(candidates) if not one.error]
+        scores = [Score(None)] * len(candidates)
+        if not alive:
+            return scores
+        try:
+            values = await self._values(query, [candidates[place] for place in alive])
+        except AuthenticationError:
+            raise
+        except ProviderError as error:
+            values = [Score(None, {"error": str(error)})] * len(alive)
+        for place, score in zip(alive, values, strict=True):
+            scores[place] = score
+        return scores
+
+    async def _values(self, query: Query, candidates: Sequence[Candidate]) -> list[Score]:
+        if self.style == "classify":
+            bodies = [
+                {"model": self.model, "messages": [*query.messages, *one.messages], "use_activation": False}
+                for one in candidates
+            ]
+            replies = await asyncio.gather(*(self._post("/classify", body) for body in bodies))
+            return [Score(_entry(reply, 0, "probs")) for reply in replies]
+        if self.style == "messages":
+            body = {
+                "model": self.model,
+                "conversations": [[*query.messages, *one.messages] for one in candidates],
+                "tools": list(query.tools),
+            }
+        else:
+            body = {
+                "model": self.model,
+                "text_1": conversation_text(query),
+                "text_2": [candidate_text(one) for one in candidates],
+            }
+        reply = await self._post("/score", body)
+        return [Score(_entry(reply, place, "score")) for place in range(len(candidates))]
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        trouble: ProviderError = ServiceError("nothing was asked")
+        for attempt in range(self.retries + 1):
+            if attempt:
+                await asyncio.sleep(self.pause_s * 2 ** (attempt - 1))
+            url = self.urls[next(self._next) % len(self.urls)] + path
+            try:
+                return await self._ask(url, body)
+            except RequestError:
+                raise
+            except ServiceError as error:
+                trouble = error
+        raise trouble
+
+    async def _ask(self, url: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        import aiohttp
+
+        assert self._gate is not None
+        try:
+            async with self._gate, self._session.post(url, json=body) as response:
+                if response.status in (401, 403):
+                    raise AuthenticationError(
+                        f"{url} refused the key (status {response.status}); set {self.key_env or 'key_env'}"
+                    )
+                if response.status != 200:
+                    text = (await response.text())[:300]
+                    kind = ServiceError if response.status in RETRIED else RequestError
+                    raise kind(f"{url} answered {response.status}: {text}", status=response.status)
+                return await response.json(content_type=None)
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise ServiceError(f"{url}: {type(error).__name__}: {error}") from error
+
+
+def _entry(reply: Mapping[str, Any], place: int, key: str) -> float:
+    """The value of answer ``place``. Raises ``ServiceError`` for a reply of another shape."""
+    data = reply.get("data")
+    rows = {row.get("index", at): row for at, row in enumerate(data)} if isinstance(data, list) else {}
+    value = (rows.get(place) or {}).get(key)
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ServiceError(f"the reward service's data[{place}].{key} is {value!r}; expected one number")
+    return float(value)

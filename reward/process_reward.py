@@ -1,0 +1,77 @@
+"""A reward of the way, not of the end: each step is graded, and the grades become one value."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from builders.protocols import Sampler
+from builders.records import Candidate, Query, Score, Verdict
+from reward import judging
+
+Aggregate = Literal["min", "prod", "last", "mean"]
+STEP = re.compile(r"(?m)^(?=(?:#+\s*)?(?:\*\*)?step\s*\d+)", re.IGNORECASE)
+SCHEMA = judging.object_schema(
+    reasoning={"type": "string"},
+    steps={"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}},
+)
+
+
+class ProcessReward:
+    """Asks a judge for the chance that each step is right, and folds the chances by ``aggregate``.
+
+    Steps are parted at "Step 1" headings, else at blank lines. ``parts["steps"]`` holds text and chance of each: the
+    ``prm`` view is made of it. A reply with another number of steps does not count.
+    """
+
+    name = "process"
+
+    def __init__(self, judge: Sampler, aggregate: Aggregate = "min", max_tokens: int = 2048) -> None:
+        self.judge, self.max_tokens = judge, max_tokens
+        self.aggregate: Aggregate = aggregate
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        return list(await asyncio.gather(*(self._one(query, candidate) for candidate in candidates)))
+
+    async def _one(self, query: Query, candidate: Candidate) -> Score:
+        steps = steps_of(candidate.text)
+        if candidate.error or not steps:
+            return Score(None, {} if candidate.error else {"error": "the answer has no text to part into steps"})
+        quoted = {f"step_{place}": text for place, text in enumerate(steps, start=1)}
+        material = judging.fenced(question=judging.conversation_text(query), **quoted)
+        instruction = (
+            f"For each of the {len(steps)} steps give the chance from 0 to 1 that it is right, given the steps before "
+            'it. First reason briefly. Reply: {"reasoning": "…", "steps": [one number a step]}'
+        )
+        request = judging.request_for(instruction, material, SCHEMA, 0.0, self.max_tokens)
+        (reply,) = await judging.replies(self.judge, request, 1)
+        if not isinstance(reply, dict):
+            return Score(None, {"error": str(reply)})
+        values = [judging.number(value, 0, 1) for value in reply.get("steps") or ()]
+        chances = [value for value in values if value is not None]
+        if len(values) != len(steps) or len(chances) != len(steps):
+            return Score(None, {"error": f"the judge gave {len(chances)} chances for {len(steps)} steps"})
+        graded = [{"text": text, "score": value} for text, value in zip(steps, chances, strict=True)]
+        return Score(fold(chances, self.aggregate), {"steps": graded})
+
+
+def steps_of(text: str) -> list[str]:
+    """The steps of a text: at "Step 1" headings when there are two or more, else at blank lines."""
+    by_heading = [part.strip() for part in STEP.split(text) if part.strip()]
+    if len(STEP.findall(text)) >= 2:
+        return by_heading
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+def fold(chances: Sequence[float], aggregate: Aggregate) -> float:
+    """``chances`` of the steps as one value; raises ``ValueError`` when there is none."""
+    if not chances:
+        raise ValueError("there are no steps to fold; expected at least one")
+    if aggregate == "min":
+        return min(chances)
+    if aggregate == "prod":
+        return math.prod(chances)
+    return chances[-1] if aggregate == "last" else math.fsum(chances) / len(chances)

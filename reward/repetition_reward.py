@@ -1,0 +1,28 @@
+"""Saying the same thing again costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builders.records import Candidate, Query, Score, Verdict
+
+
+class RepetitionReward:
+    """Minus the share of n-grams of words that were said before, from 0 (none) down to −1 (all but the first)."""
+
+    name = "repetition"
+
+    def __init__(self, n: int = 3) -> None:
+        if n < 1:
+            raise ValueError(f"n is {n}; expected at least 1")
+        self.n = n
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        return [Score(None) if one.error else Score(0.0 - repeated_share(one.text, self.n)) for one in candidates]
+
+
+def repeated_share(text: str, n: int) -> float:
+    """1 − distinct/all of the n-grams of words; 0.0 for a text shorter than ``n`` words."""
+    words = text.lower().split()
+    grams = [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
+    return 1.0 - len(set(grams)) / len(grams) if grams else 0.0

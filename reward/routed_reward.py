@@ -1,0 +1,24 @@
+"""The reward of a query's split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from builders.protocols import Reward
+from builders.records import Candidate, Query, Score, Verdict
+
+
+class RoutedReward:
+    """``routes[query.split]``, else ``default``; without one the candidates have no score, and ``parts`` says so."""
+
+    name = "routed"
+
+    def __init__(self, routes: Mapping[str, Reward], default: Reward | None = None) -> None:
+        self.routes, self.default = dict(routes), default
+
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        reward = self.routes.get(query.split, self.default)
+        if reward is None:
+            known = ", ".join(sorted(self.routes)) or "none"
+            return [Score(None, {"error": f"no reward for split {query.split!r}; routes: {known}"})] * len(candidates)
+        return await reward.score(query, candidates, verdicts)

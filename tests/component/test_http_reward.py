@@ -1,0 +1,104 @@
+"""A reward service over real HTTP on loopback: shapes, failures, fail-over."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from builders.errors import AuthenticationError
+from builders.records import Candidate, Query, Score, Verdict
+from reward.http_reward import HttpReward
+
+QUERY = Query("q", "s", ({"role": "user", "content": "Hi"},))
+CANDIDATES = [Candidate(i, ({"role": "assistant", "content": "x" * (i + 1)},)) for i in range(3)]
+
+
+async def classify(request: web.Request) -> web.Response:
+    body = await request.json()
+    size = len(body["messages"][-1]["content"])
+    return web.json_response({"data": [{"index": 0, "label": None, "probs": [float(size)], "num_classes": 1}]})
+
+
+async def score(request: web.Request) -> web.Response:
+    body = await request.json()
+    texts = body.get("text_2") or [chat[-1]["content"] for chat in body["conversations"]]
+    rows = [{"index": i, "score": float(len(text))} for i, text in enumerate(texts)]
+    return web.json_response({"data": rows[::-1]})
+
+
+class Faulty:
+    """Answers ``statuses`` first, then as it should."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses, self.calls = list(statuses), 0
+
+    async def __call__(self, request: web.Request) -> web.Response:
+        self.calls += 1
+        if self.statuses:
+            return web.Response(status=self.statuses.pop(0), text="trouble")
+        return await score(request)
+
+
+async def serve(handler: Any) -> tuple[web.AppRunner, str]:
+    app = web.Application()
+    app.add_routes([web.post("/v1/classify", classify), web.post("/v1/score", handler)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    return runner, f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+
+
+def ask(*handlers: Any, **settings: Any) -> list[Score]:
+    async def run() -> list[Score]:
+        served = [await serve(handler) for handler in handlers]
+        try:
+            async with HttpReward([url for _, url in served], "rm", pause_s=0.01, **settings) as reward:
+                return await reward.score(QUERY, CANDIDATES, [Verdict("pass", 1.0, "", "t")] * 3)
+        finally:
+            for runner, _ in served:
+                await runner.cleanup()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("style", ["classify", "score", "messages"])
+def test_every_style_keeps_the_order(style: Any) -> None:
+    assert [one.value for one in ask(score, style=style)] == [1.0, 2.0, 3.0]
+
+
+def test_retries_and_the_next_server() -> None:
+    bad, good = Faulty(*[500] * 9), Faulty()
+    assert [one.value for one in ask(bad, good, style="score")] == [1.0, 2.0, 3.0]
+    assert bad.calls == 1
+    slow = Faulty(429, 503)
+    assert [one.value for one in ask(slow, style="score")] == [1.0, 2.0, 3.0]
+    assert slow.calls == 3
+
+
+def test_what_stays_unanswered_has_no_value() -> None:
+    refused = Faulty(400)
+    found = ask(refused, style="score")
+    assert refused.calls == 1
+    assert [one.value for one in found] == [None] * 3
+    assert "400" in found[0].parts["error"]
+    down = Faulty(*[500] * 9)
+    assert [one.value for one in ask(down, style="score", retries=2)] == [None] * 3
+    assert down.calls == 3
+
+
+def test_a_refused_key_stops_the_run() -> None:
+    with pytest.raises(AuthenticationError, match="401"):
+        ask(Faulty(401), style="score")
+
+
+def test_another_shape_is_no_value() -> None:
+    async def odd(request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"index": 0, "score": "high"}]})
+
+    found = ask(odd, style="score", retries=0)
+    assert [one.value for one in found] == [None] * 3
+    assert "expected one number" in found[0].parts["error"]

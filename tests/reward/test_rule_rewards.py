@@ -1,0 +1,244 @@
+"""Rewards by rule, composed rewards, and what orders them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+from builders.errors import ConfigError
+from builders.records import Candidate, Persona, Query, Reference, Score, Verdict
+from reward import get_reward, reward_names
+from reward.best_of_n import best_of_n
+from reward.bradley_terry import strengths, win_chances
+from reward.conflicts import conflicts
+from reward.ensemble_reward import EnsembleReward, z_scores
+from reward.format_reward import FormatReward
+from reward.heuristic_reward import heuristic
+from reward.length_reward import LengthReward
+from reward.memory_plan import MemoryPlan, weights_gb
+from reward.overlap_reward import OverlapReward, f1, number_share, rouge_l
+from reward.persona_reward import PersonaReward
+from reward.privacy_reward import PrivacyReward
+from reward.process_reward import fold, steps_of
+from reward.repetition_reward import RepetitionReward, repeated_share
+from reward.routed_reward import RoutedReward
+from reward.verification_reward import VerificationReward
+from reward.weighted_reward import WeightedReward
+
+
+class Given:
+    """Gives the values it was made with."""
+
+    name = "given"
+
+    def __init__(self, *values: float | None) -> None:
+        self.values = values
+
+    async def score(self, query: Query, candidates: Any, verdicts: Any) -> list[Score]:
+        return [Score(value) for value in self.values]
+
+
+def answers(*texts: str) -> list[Candidate]:
+    return [Candidate(place, ({"role": "assistant", "content": text},)) for place, text in enumerate(texts)]
+
+
+def run(reward: Any, candidates: list[Candidate], query: Query | None = None, outcomes: Any = None) -> list[Score]:
+    query = query or Query("q", "math", ({"role": "user", "content": "What is 6 times 7?"},))
+    verdicts = [Verdict(*given, "", "t") for given in outcomes or [("pass", 1.0)] * len(candidates)]
+    return asyncio.run(reward.score(query, candidates, verdicts))
+
+
+def values(scores: list[Score]) -> list[float | None]:
+    return [score.value for score in scores]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("42", 0.3),
+        ("The answer is 42 because we need to calculate the sum first, then multiply.", 0.85),
+        ("I'm not sure but it might be around 42 or so.", 0.4),
+        ("First, let's break this down step by step. The answer is 42.", 0.8),
+        ("", 0.1),
+        ("go " * 30, 0.4),
+        ("because therefore first then finally step x=1 " + "word" * 12 + " and more", 1.0),
+    ],
+)
+def test_heuristic_by_its_documented_rules(text: str, expected: float) -> None:
+    assert heuristic(text) == pytest.approx(expected, abs=1e-9)
+
+
+def test_verification_orders_the_outcomes() -> None:
+    given = [("pass", 1.0), ("pass", 0.4), ("abstain", 0.9), ("fail", 0.4), ("fail", 1.0), ("error", 0.0)]
+    assert values(run(VerificationReward(), answers(*"abcdef"), outcomes=given)) == pytest.approx(
+        [1.0, 0.7, 0.5, 0.3, 0.0, None]
+    )
+
+
+def test_length_is_free_and_then_costs() -> None:
+    reward = LengthReward(free=3, per_word=0.25, least=-0.6)
+    assert values(run(reward, answers("a b", "a b c", "a b c d", "a b c d e f g h"))) == [0.0, 0.0, -0.25, -0.6]
+
+
+def test_repetition() -> None:
+    assert repeated_share("a b c d", 2) == 0.0
+    assert repeated_share("a b a b a b", 2) == pytest.approx(1 - 2 / 5)
+    assert values(run(RepetitionReward(1), answers("x x x x", "", "a b"))) == [-0.75, 0.0, 0.0]
+
+
+def test_format_wants_each_tag_once() -> None:
+    good = "<think>so</think>\n<answer>42</answer>"
+    given = answers(good, "42", good + good, "<think></think><answer>1</answer>")
+    assert values(run(FormatReward(), given)) == [1.0, 0.0, 0.0, 0.0]
+    assert values(run(FormatReward(None, sections=["A:", "B:"]), answers("A: x B: y", "B: y A: x"))) == [1.0, 0.0]
+
+
+def test_format_of_tool_calls() -> None:
+    def calling(name: str, arguments: Any) -> Candidate:
+        call = {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}
+        return Candidate(0, ({"role": "assistant", "content": "", "tool_calls": [call]},))
+
+    query = Query("q", "t", (), tools=({"type": "function", "function": {"name": "add"}},))
+    given = [
+        calling("add", '{"a": 1}'),
+        calling("add", {"a": 1}),
+        calling("sub", "{}"),
+        calling("add", "{"),
+        calling("add", "[1]"),
+    ]
+    assert values(run(FormatReward(None, tool_calls=True), given, query)) == [1.0, 1.0, 0.0, 0.0, 0.0]
+
+
+def test_persona_counts_markers_outside_code() -> None:
+    voice = Persona("p", "…", markers=("fascinating", r"indeed"))
+    given = answers("Fascinating. Indeed, indeed.", "plain", "fascinating\n```\nfascinating\n```")
+    assert values(run(PersonaReward(voice), given)) == pytest.approx([1.0, 0.0, 1 / 3 - 0.5])
+    assert values(run(PersonaReward(None), answers("x"))) == [None]
+
+
+def test_overlap_measures() -> None:
+    assert f1("the cat sat", "the cat sat") == 1.0
+    assert f1("the cat", "the dog") == pytest.approx(0.5)
+    assert rouge_l("a b c d", "a c d e") == pytest.approx(0.75)
+    assert number_share("it is 1,000 and 2.5", "2.5 of 1000 or 3") == pytest.approx(2 / 3)
+    query = Query("q", "s", (), reference=Reference(answer="dog", answers=("cat",)))
+    assert values(run(OverlapReward(), answers("cat", "cow"), query)) == [1.0, 0.0]
+    assert values(run(OverlapReward(), answers("cat"))) == [None]
+
+
+def test_privacy_counts_what_the_question_did_not_hold() -> None:
+    query = Query("q", "s", ({"role": "user", "content": "Write to ann@example.org"},))
+    given = answers("To ann@example.org", "To bob@example.org, 555 123 4567", "key sk-abcdefghijklmnopqrstuv")
+    assert values(run(PrivacyReward(), given, query)) == [0.0, -0.5, -0.25]
+
+
+def test_weights_and_missing_parts() -> None:
+    parts = {"a": Given(1.0, 2.0), "b": Given(3.0, None)}
+    first, second = run(WeightedReward(parts, {"b": 2.0}), answers("x", "y"))
+    assert first.value == 7.0
+    assert (first.parts["a"], first.parts["b"]) == (1.0, 3.0)
+    assert second.value is None
+    assert run(WeightedReward(parts, skip_missing=True), answers("x", "y"))[1].value == 2.0
+    with pytest.raises(ConfigError, match="weights name"):
+        WeightedReward(parts, {"c": 1.0})
+
+
+def test_routes_by_split() -> None:
+    reward = RoutedReward({"math": Given(1.0)}, None)
+    assert values(run(reward, answers("x"))) == [1.0]
+    (score,) = run(reward, answers("x"), Query("q", "chat", ()))
+    assert score.value is None
+    assert "chat" in score.parts["error"]
+
+
+def test_ensemble_of_z_scores_prices_disagreement() -> None:
+    parts = {"a": Given(1.0, 2.0, 3.0), "b": Given(10.0, 30.0, 20.0)}
+    found = run(EnsembleReward(parts, "uwo", penalty=0.5), answers("x", "y", "z"))
+    root = math.sqrt(1.5)
+    assert values(found) == pytest.approx([-root, root / 2 - 0.5 * 0.375, root / 2 - 0.5 * 0.375])
+    assert [score.parts["disagreement"] for score in found] == pytest.approx([0.0, 0.375, 0.375])
+    assert values(run(EnsembleReward(parts, "min"), answers("x", "y", "z"))) == pytest.approx([-root, 0.0, 0.0])
+    fixed = EnsembleReward({"a": Given(1.0, 2.0, 3.0)}, "mean", scales={"a": (1.0, 2.0)})
+    assert values(run(fixed, answers("x", "y", "z"))) == [0.0, 0.5, 1.0]
+    assert z_scores([5.0, 5.0, None]) == [0.0, 0.0, None]
+    gap = {"a": Given(1.0, None), "b": Given(1.0, 2.0)}
+    assert values(run(EnsembleReward(gap), answers("x", "y")))[1] is None
+
+
+def test_best_first_ties_stable_missing_last() -> None:
+    items = ["a", "b", "c", "d", "e"]
+    scores = [Score(1.0), Score(3.0), Score(None), Score(float("nan")), Score(3.0)]
+    assert [place for place, _, _ in best_of_n(items, scores, 5)] == [1, 4, 0, 2, 3]
+    assert [place for place, _, _ in best_of_n([0, 1, 2], [Score(1), Score(3), Score(2)], 2)] == [1, 2]
+    assert len(best_of_n(["a"], [Score(0.0)], 4)) == 1
+    with pytest.raises(ValueError, match="one score an item"):
+        best_of_n(["a"], [], 1)
+
+
+def test_every_tournament_of_four() -> None:
+    """A tournament on four has 0, 1 or 2 cyclic triples: 24, 16 and 24 of the 64."""
+    pairs = list(itertools.combinations(range(4), 2))
+    counts = {0: 0, 1: 0, 2: 0}
+    for won in itertools.product((0, 1), repeat=6):
+        table = dict(zip(pairs, won, strict=True))
+        beats = {(a, b) if first else (b, a) for (a, b), first in table.items()}
+        brute = sum(
+            len({w for w, _ in beats & set(itertools.permutations(three, 2))}) == 3
+            for three in itertools.combinations(range(4), 3)
+        )
+        found = conflicts(4, {pair: float(first) for pair, first in table.items()})
+        assert len(found.cycles) == brute
+        assert found.transitive == (brute == 0)
+        counts[brute] += 1
+    assert counts == {0: 24, 1: 16, 2: 24}
+
+
+def test_order_effects_are_counted_and_decide_nothing() -> None:
+    found = conflicts(3, {(0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 0, (0, 2): 0.5, (2, 0): 0.5})
+    assert (found.pairs, found.asymmetric, found.triples) == (3, 1, 0)
+
+
+def test_bradley_terry_against_known_odds() -> None:
+    fitted = strengths([[0, 75], [25, 0]], prior=0.0)
+    assert fitted[0] - fitted[1] == pytest.approx(math.log(3), abs=1e-6)
+    assert win_chances([[0.0]]) == [0.5]
+    swept = win_chances([[0, 2, 2], [0, 0, 2], [0, 0, 0]])
+    assert swept == sorted(swept, reverse=True)
+    assert all(0 < chance < 1 for chance in swept)
+
+
+def test_steps_and_their_folding() -> None:
+    assert steps_of("Step 1: a\nStep 2: b\nmore") == ["Step 1: a", "Step 2: b\nmore"]
+    assert steps_of("first\n\nsecond\n \nthird") == ["first", "second", "third"]
+    assert [fold([0.5, 0.2, 0.8], how) for how in ("min", "prod", "last", "mean")] == pytest.approx(
+        [0.2, 0.08, 0.8, 0.5]
+    )
+    with pytest.raises(ValueError, match="no steps"):
+        fold([], "min")
+
+
+def test_memory_plans() -> None:
+    assert weights_gb(8e9) == 16.0
+    assert MemoryPlan({"llm": 45.0, "rm": 16.0}, 128.0).fits
+    tight = MemoryPlan({"llm": 45.0, "rm": 45.0}, 80.0)
+    assert not tight.fits
+    assert "90.0 GB does not fit in 80.0" in str(tight)
+
+
+def test_rewards_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in reward_names():
+        assert get_reward(name).name == name
+    with pytest.raises(ConfigError, match="did you mean 'length'"):
+        get_reward("lenght")
+    plugin = metadata.EntryPoint("mine", "reward.length_reward:LengthReward", "bestofn.rewards")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [plugin])
+    assert get_reward("mine") is LengthReward
+    clash = metadata.EntryPoint("length", "other:Thing", "bestofn.rewards")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [clash])
+    with pytest.raises(ConfigError, match="two packages"):
+        reward_names()

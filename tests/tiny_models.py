@@ -1,0 +1,78 @@
+"""Tiny models made on the spot: a byte tokenizer with a chat template, and Llamas with random weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+TEMPLATE = (
+    "{{ bos_token }}{% if tools %}<|im_start|>tools\n{{ tools | tojson }}<|im_end|>\n{% endif %}"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}"
+    "{% for call in message.tool_calls or [] %}<call>{{ call.function | tojson }}</call>{% endfor %}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def tokenizer(*, distinct_pad: bool = True) -> Any:
+    """Bytes as tokens, behind the special tokens of ChatML."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    specials = ["<pad>", "<s>", "</s>", "<unk>", "<|im_start|>", "<|im_end|>"]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    core = Tokenizer(models.BPE({token: place for place, token in enumerate([*specials, *alphabet])}, []))
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    made = PreTrainedTokenizerFast(
+        tokenizer_object=core,
+        bos_token="<s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        pad_token="<pad>" if distinct_pad else "</s>",
+        additional_special_tokens=["<|im_start|>", "<|im_end|>"],
+    )
+    made.chat_template = TEMPLATE
+    return made
+
+
+def llama_config(tok: Any, **changes: Any) -> Any:
+    from transformers import LlamaConfig
+
+    shape = {
+        "vocab_size": len(tok),
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 4096,
+        "bos_token_id": tok.bos_token_id,
+        "eos_token_id": tok.eos_token_id,
+        "pad_token_id": tok.pad_token_id,
+    }
+    return LlamaConfig(**(shape | changes))
+
+
+def save_reward_model(folder: Path, *, seed: int = 0, distinct_pad: bool = True, **changes: Any) -> Path:
+    """A Llama with a one-value head, its weights large enough that scores differ well."""
+    import torch
+    from transformers import LlamaForSequenceClassification
+
+    torch.manual_seed(seed)
+    tok = tokenizer(distinct_pad=distinct_pad)
+    model = LlamaForSequenceClassification(llama_config(tok, num_labels=1, initializer_range=0.2, **changes))
+    model.save_pretrained(folder)
+    tok.save_pretrained(folder)
+    return folder
+
+
+def save_language_model(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
+    """A causal Llama."""
+    import torch
+    from transformers import LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    tok = tokenizer()
+    LlamaForCausalLM(llama_config(tok, **changes)).save_pretrained(folder)
+    tok.save_pretrained(folder)
+    return folder
