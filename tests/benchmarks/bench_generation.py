@@ -1,0 +1,162 @@
+"""The generation engine beside a bare aiohttp client, against the same mock server, interleaved in one run.
+
+    python tests/benchmarks/bench_generation.py [--prompts 2000] [--rounds 2] [--only native,single,tail,build]
+
+The server is ours (``completion_server.py``); the bare client is ``../shared/bench/bare_client.py`` beside the project
+if it is there, else the same loop written here. Prints completions/s, CPU seconds and peak memory of each, and the
+share of the bare client's rate. Times on a shared machine are noisy: only the shares say something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "bench" / "bare_client.py"
+N = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prompts", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only", default="native,single,tail")
+    parser.add_argument("--engine", nargs=5, metavar=("PORT", "PROMPTS", "CONCURRENCY", "MAX_N", "WAITING"))
+    parser.add_argument("--bare", nargs=4, metavar=("PORT", "PROMPTS", "N", "CONCURRENCY"))
+    given = parser.parse_args()
+    if given.engine:
+        print(json.dumps(asyncio.run(engine(*map(int, given.engine)))))
+    elif given.bare:
+        print(json.dumps(asyncio.run(bare(*map(int, given.bare)))))
+    else:
+        compare(given.prompts, given.rounds, given.only.split(","))
+
+
+def compare(prompts: int, rounds: int, kinds: list[str]) -> None:
+    where = "../shared/bench/bare_client.py" if SHARED.exists() else "this file (../shared is not there)"
+    print(f"{prompts:,} prompts × {N}, {rounds} interleaved rounds; bare client: {where}")
+    for kind in kinds:
+        for concurrency in (64,) if kind == "tail" else (64, 256):
+            measured: dict[str, list[dict[str, Any]]] = {"bare": [], "engine": []}
+            with server(tail=kind == "tail") as port:
+                for _ in range(rounds):
+                    for who in measured:
+                        measured[who].append(one(who, port, prompts, concurrency, native=kind != "single"))
+            report(kind, concurrency, measured)
+
+
+def one(who: str, port: int, prompts: int, concurrency: int, native: bool) -> dict[str, Any]:
+    """One client in a process of its own: its JSON."""
+    asked, n = (prompts, N) if native else (prompts * N, 1)
+    if who == "engine":
+        words = [__file__, "--engine", port, prompts, concurrency, N if native else 1, 1024]
+    elif SHARED.exists():
+        words = [SHARED, "aiohttp", port, asked, n, concurrency]
+    else:
+        words = [__file__, "--bare", port, asked, n, concurrency]
+    done = subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, cwd=ROOT, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def report(kind: str, concurrency: int, measured: dict[str, list[dict[str, Any]]]) -> None:
+    """Means over the rounds, and the engine's share."""
+
+    def mean(who: str, what: str) -> float:
+        return sum(run[what] for run in measured[who]) / len(measured[who])
+
+    share = mean("engine", "compl_s") / mean("bare", "compl_s")
+    for who in measured:
+        print(
+            f"{kind:7} {concurrency:4} {who:7} {mean(who, 'compl_s'):8,.0f} completions/s  "
+            f"{mean(who, 'cpu'):5.2f} s CPU  {mean(who, 'rss_mb'):4.0f} MB"
+            + (f"  {share:6.1%} of bare" if who == "engine" else "")
+        )
+
+
+async def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
+    """``prompts`` × N through journal, limits and ledger, ``waiting`` queries at a time; CPU without the imports."""
+    sys.path.insert(0, str(ROOT))
+    from builders.cost import Ledger
+    from builders.journal import Journal
+    from builders.limits import RateLimits
+    from builders.providers.openai_chat import OpenAIChat
+    from builders.providers.sampling import sampler
+    from builders.records import Request, Sampling
+
+    with tempfile.TemporaryDirectory() as folder:
+        journal, ledger = Journal(Path(folder) / "journal.sqlite"), Ledger()
+        url = f"http://127.0.0.1:{port}/v1"
+        limits = RateLimits(concurrency=concurrency)
+        provider = OpenAIChat(model="mock-model", base_url=url, limits=limits, max_n=max_n)
+        draws = sampler(provider, journal, ledger)
+        numbers = iter(range(prompts))
+        sampling = Sampling(temperature=0.7)
+
+        async def work() -> None:
+            for number in numbers:
+                text = f"Question {number}: what is {number}+1?"
+                await draws.draw(Request(({"role": "user", "content": text},), sampling=sampling), range(N))
+
+        async with journal, provider, draws:
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            started = time.perf_counter()
+            await asyncio.gather(*(work() for _ in range(waiting)))
+            wall = time.perf_counter() - started
+    return facts(prompts * N, wall, before)
+
+
+async def bare(port: int, prompts: int, n: int, concurrency: int) -> dict[str, Any]:
+    """The limit: one session, ``concurrency`` workers, answers read and dropped."""
+    import aiohttp
+
+    numbers = iter(range(prompts))
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=concurrency)) as session:
+
+        async def work() -> None:
+            for number in numbers:
+                messages = [{"role": "user", "content": f"Question {number}: what is {number}+1?"}]
+                body = {"model": "mock-model", "messages": messages, "n": n, "temperature": 0.7}
+                async with session.post(f"http://127.0.0.1:{port}/v1/chat/completions", json=body) as response:
+                    await response.json()
+
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        started = time.perf_counter()
+        await asyncio.gather(*(work() for _ in range(concurrency)))
+        return facts(prompts * n, time.perf_counter() - started, before)
+
+
+def facts(completions: int, wall: float, before: resource.struct_rusage) -> dict[str, Any]:
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    rss = after.ru_maxrss / 1024
+    return {"compl_s": round(completions / wall, 1), "wall": round(wall, 2), "cpu": round(cpu, 2), "rss_mb": round(rss)}
+
+
+@contextlib.contextmanager
+def server(tail: bool) -> Iterator[int]:
+    """The port of a mock server in a process of its own."""
+    script = Path(__file__).with_name("completion_server.py")
+    words = [sys.executable, str(script), "0.2", *(["tail"] if tail else [])]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    main()

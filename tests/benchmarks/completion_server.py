@@ -1,0 +1,85 @@
+"""A mock Chat Completions server for measurements: python completion_server.py LATENCY_S [tail]; prints its port.
+
+``tail``: one request in a hundred waits 2 s longer, five in a hundred wait five times as long, chosen by the prompt's
+hash, so that every client meets the same. ``GET /stats`` counts, ``POST /reset`` forgets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sys
+from collections import Counter
+
+from aiohttp import web
+
+TEXT = "We look at the question, take the number in it, and count on by one. " * 8
+
+
+class Server:
+    def __init__(self, latency_s: float, tail: bool) -> None:
+        self.latency_s, self.tail = latency_s, tail
+        self.forget()
+
+    def forget(self) -> None:
+        self.requests = self.completions = self.in_flight = self.peak = 0
+        self.asked: Counter[bytes] = Counter()
+
+    async def chat(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        count = int(body.get("n") or 1)
+        key = hashlib.md5(json.dumps(body["messages"]).encode()).digest()
+        self.requests += 1
+        self.completions += count
+        self.asked[key] += count
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
+        try:
+            await asyncio.sleep(self.seconds(key))
+        finally:
+            self.in_flight -= 1
+        choices = [
+            {"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": TEXT + str(index)}}
+            for index in range(count)
+        ]
+        usage = {"prompt_tokens": 20, "completion_tokens": 150 * count, "total_tokens": 20 + 150 * count}
+        return web.json_response({"id": "c", "model": body["model"], "choices": choices, "usage": usage})
+
+    def seconds(self, key: bytes) -> float:
+        place = int.from_bytes(key[:4], "big") / 2**32 if self.tail else 1.0
+        return self.latency_s + 2.0 if place < 0.01 else self.latency_s * (5.0 if place < 0.06 else 1.0)
+
+    async def stats(self, request: web.Request) -> web.Response:
+        told = {name: getattr(self, name) for name in ("requests", "completions", "peak")}
+        return web.json_response(told | {"prompts": len(self.asked), "most": max(self.asked.values(), default=0)})
+
+    async def reset(self, request: web.Request) -> web.Response:
+        self.forget()
+        return web.json_response({})
+
+
+async def serve(server: Server) -> None:
+    app = web.Application(client_max_size=64 << 20)
+    app.add_routes(
+        [
+            web.post("/v1/chat/completions", server.chat),
+            web.get("/stats", server.stats),
+            web.post("/reset", server.reset),
+        ]
+    )
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, backlog=4096).start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    served = Server(float(sys.argv[1]), "tail" in sys.argv[2:])
+    try:
+        import uvloop
+
+        uvloop.run(serve(served))
+    except ImportError:
+        asyncio.run(serve(served))
