@@ -409,7 +409,8 @@ TEMPLATE = (
     "{% if tools %}[tools]{{ tools | tojson }}{% endif %}"
     "{% for message in messages %}[{{ message.role }}]{{ message.content or '' }}"
     "{% for call in message.tool_calls or [] %}<call>{{ call.function.name }} "
-    "{{ call.function.arguments | tojson }}</call>{% endfor %}{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}"
+    "{{ call.function.arguments | tojson }}</call>{% endfor %}{% endfor %}"
+    "{% if add_generation_prompt %}[assistant]{% endif %}"
 )
 
 

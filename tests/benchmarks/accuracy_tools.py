@@ -1,0 +1,82 @@
+"""The tool verifier beside the official verdicts of BFCL, row by row, with every disagreement listed by kind.
+
+    python -m tests.benchmarks.accuracy_tools [--list]
+
+Reads ``../shared/data/tool_bfcl`` beside the project (real outputs of 18 models; not part of the project). A row is
+contested where the official checker rejects an integer inside an array of numbers although the values are equal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from builders.records import Candidate, Query, Reference, Verdict
+from builders.tool_formats import call, expected_from_bfcl, from_bfcl
+from verifiers.tool_verifier import ToolVerifier
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "tool_bfcl" / "data.jsonl"
+CONTESTED = "type_error:nested"
+
+
+def query_of(row: Mapping[str, Any]) -> Query:
+    tools = tuple(from_bfcl(function) for function in row["functions"])
+    reference = Reference(calls=expected_from_bfcl(row["possible_answer"]))
+    return Query(row["id"], "tool_calling", ({"role": "user", "content": row["question"]},), tools, reference)
+
+
+def candidate_of(row: Mapping[str, Any]) -> Candidate:
+    """The raw output as the model gave it: native calls, or text that may hold calls."""
+    raw = row["raw_output"]
+    if isinstance(raw, str):
+        return Candidate(0, ({"role": "assistant", "content": raw},))
+    made = [(name, arguments) for item in raw for name, arguments in item.items()]
+    calls = [call(name, arguments, f"call_{at}") for at, (name, arguments) in enumerate(made)]
+    return Candidate(0, ({"role": "assistant", "content": None, "tool_calls": calls},))
+
+
+async def judged(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], Verdict]]:
+    verifier = ToolVerifier()
+    return iter([(row, await verifier.verify(query_of(row), candidate_of(row))) for row in rows])
+
+
+def is_contested(row: Mapping[str, Any], verdict: Verdict) -> bool:
+    return row["error_type"] == CONTESTED and not row["label"] and verdict.outcome == "pass"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="print every disagreement")
+    parser.add_argument("--data", type=Path, default=DATA)
+    options = parser.parse_args()
+    if not options.data.exists():
+        raise SystemExit(f"{options.data} is not there: the labelled rows are not part of the project. Set --data.")
+    rows = [json.loads(line) for line in options.data.read_text("utf-8").splitlines()]
+    results = list(asyncio.run(judged(rows)))
+    outcomes = Counter(verdict.outcome for _, verdict in results)
+    differing = [(row, verdict) for row, verdict in results if (verdict.outcome == "pass") is not row["label"]]
+    contested = [row for row, verdict in differing if is_contested(row, verdict)]
+    uncontested, disagreed = len(rows) - len(contested), len(differing) - len(contested)
+    print(f"rows {len(rows)}, outcomes {dict(outcomes)}")
+    print(f"agreement, all rows            {1 - len(differing) / len(rows):.4f}")
+    print(f"agreement, uncontested rows    {1 - disagreed / uncontested:.4f}  ({disagreed} of {uncontested} differ)")
+    print(f"contested, equal as numbers    {len(contested)}")
+    plain = sum(row["schema_valid"] is row["label"] for row in rows)
+    print(f"plain JSON Schema, all rows    {plain / len(rows):.4f}")
+    kinds = Counter((row["error_type"] or "accepted", verdict.outcome) for row, verdict in differing)
+    for (kind, outcome), count in kinds.most_common():
+        print(f"  {count:4d}  official: {kind:55s} ours: {outcome}")
+    if options.list:
+        for row, verdict in differing:
+            print(
+                json.dumps({"id": row["id"], "ours": verdict.explanation, "official": row["error"]}, default=str)[:600]
+            )
+
+
+if __name__ == "__main__":
+    main()

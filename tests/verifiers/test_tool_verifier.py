@@ -1,0 +1,230 @@
+"""The tool verifier against labelled pairs, and its policies one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.records import Candidate, Query, Reference, Verdict
+from builders.tool_formats import call, declaration
+from verifiers.tool_state import state_differences
+from verifiers.tool_values import contains_fact
+from verifiers.tool_verifier import ToolVerifier
+
+TABLES = Path(__file__).parent / "tables"
+
+
+def _object(required: Sequence[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+TEXT, LIST = {"type": "string"}, {"type": "array", "items": {"type": "number"}}
+TOOLS = (
+    declaration("w", "Weather.", _object(["city"], city=TEXT, units={"type": "string", "default": "metric"})),
+    declaration("t", "Time.", _object(["zone"], zone=TEXT)),
+    declaration("l", "A list.", _object([], xs=LIST)),
+    declaration("o", "An object.", _object([], d={})),
+    declaration("a.b", "A dotted name.", _object([])),
+)
+
+
+def rows(name: str) -> list[list[str]]:
+    lines = (TABLES / name).read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines if line.strip()]
+
+
+def answer(made: Sequence[Any] | str, text: str = "Done.", **detail: Any) -> Candidate:
+    if isinstance(made, str):
+        return Candidate(0, ({"role": "assistant", "content": made},), detail=detail)
+    calls = [call(name, arguments, f"c{at}") for at, (name, arguments) in enumerate(made)]
+    message = {"role": "assistant", "content": None if calls else text}
+    messages: tuple[Mapping[str, Any], ...] = ({**message, "tool_calls": calls} if calls else message,)
+    if calls and text:
+        messages += tuple({"role": "tool", "tool_call_id": made["id"], "content": "{}"} for made in calls)
+        messages += ({"role": "assistant", "content": text},)
+    return Candidate(0, messages, detail=detail)
+
+
+def verdict(reference: Reference, candidate: Candidate, tools: Sequence[Any] = TOOLS, **settings: Any) -> Verdict:
+    query = Query("q", "tool", ({"role": "user", "content": "?"},), tools=tuple(tools), reference=reference)
+    return asyncio.run(ToolVerifier(**settings).verify(query, candidate))
+
+
+def expecting(*calls: Mapping[str, Any], **more: Any) -> Reference:
+    return Reference(calls=calls, **more)
+
+
+@pytest.mark.parametrize(("expected", "found", "label"), rows("tool_values.tsv"))
+def test_values(expected: str, found: str, label: str) -> None:
+    want = {"name": "f", "arguments": {"x": json.loads(expected), "anchor": 1}}
+    made = [["f", {"x": json.loads(found), "anchor": 1}]]
+    assert verdict(expecting(want), answer(made), tools=()).outcome == label
+
+
+@pytest.mark.parametrize(("expected", "made", "label", "note"), rows("tool_answers.tsv"))
+def test_answers(expected: str, made: str, label: str, note: str) -> None:
+    is_native = made.startswith("[[") or made == "[]"
+    said = json.loads(made) if is_native else made.replace("\\n", "\n").replace('\\\\"', '\\"')
+    found = verdict(expecting(*json.loads(expected)), answer(said))
+    assert found.outcome == label, found.explanation
+
+
+def test_the_labelled_set_has_200_pairs() -> None:
+    assert len(rows("tool_values.tsv")) + len(rows("tool_answers.tsv")) >= 200
+
+
+WEATHER = {"name": "w", "arguments": {"city": "Oslo"}}
+TIME = {"name": "t", "arguments": {"zone": "UTC"}}
+OSLO, UTC = ("w", {"city": "Oslo"}), ("t", {"zone": "UTC"})
+
+
+def test_precision_and_recall_are_told() -> None:
+    found = verdict(expecting(WEATHER, TIME), answer([OSLO, ("l", {"xs": [1]}), ("l", {"xs": [2]})]))
+    assert found.outcome == "fail"
+    assert (found.detail["precision"], found.detail["recall"]) == (1 / 3, 1 / 2)
+
+
+@pytest.mark.parametrize(
+    ("order", "made", "outcome"),
+    [
+        ("any", [UTC, OSLO], "pass"),
+        ("sequence", [UTC, OSLO], "fail"),
+        ("sequence", [OSLO, UTC], "pass"),
+        ("subsequence", [OSLO, UTC], "pass"),
+        ("subsequence", [UTC, OSLO], "fail"),
+    ],
+)
+def test_order(order: str, made: Any, outcome: str) -> None:
+    assert verdict(expecting(WEATHER, TIME), answer(made), order=order).outcome == outcome
+
+
+def test_extra_calls_can_be_allowed() -> None:
+    made = answer([("l", {"xs": [1]}), OSLO, ("l", {"xs": [2]}), UTC])
+    assert verdict(expecting(WEATHER, TIME), made).outcome == "fail"
+    assert verdict(expecting(WEATHER, TIME), made, extra_calls="allow").outcome == "pass"
+    assert verdict(expecting(WEATHER, TIME), made, extra_calls="allow", order="subsequence").outcome == "pass"
+
+
+def test_lenient_types() -> None:
+    made = answer([("l", {"xs": ["1", 2]})])
+    want = {"name": "l", "arguments": {"xs": [1, 2]}}
+    assert verdict(expecting(want), made).outcome == "fail"
+    assert verdict(expecting(want), made, types="lenient").outcome == "pass"
+
+
+def test_a_maximum_matching_is_found() -> None:
+    loose = {"name": "w", "possible": {"city": ["Oslo", "Rome"]}}
+    strict = {"name": "w", "possible": {"city": ["Oslo"]}}
+    made = answer([("w", {"city": "Oslo"}), ("w", {"city": "Rome"})])
+    assert verdict(expecting(loose, strict), made).outcome == "pass"
+
+
+def test_calls_that_were_refused_and_made_anew_do_not_count() -> None:
+    made = answer([("w", {"place": "Oslo"}), OSLO], tool_results=[{"tool_call_id": "c0", "refused": True}])
+    assert verdict(expecting(WEATHER), made).outcome == "pass"
+    assert verdict(expecting(WEATHER), answer([("w", {"place": "Oslo"}), OSLO])).outcome == "fail"
+
+
+# --- without a reference ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("made", "outcome"),
+    [
+        ([OSLO], "abstain"),
+        ([], "abstain"),
+        ([("nothing", {})], "fail"),
+        ([("w", {})], "fail"),
+        ([("w", {"city": 5})], "fail"),
+        ([("w", {"city": "Oslo", "moon": True})], "fail"),
+        ([("w", "{broken")], "fail"),
+    ],
+)
+def test_without_a_reference(made: Any, outcome: str) -> None:
+    found = verdict(Reference(), answer(made))
+    assert found.outcome == outcome
+    if outcome == "fail":
+        assert verdict(Reference(), answer(made), invalid="abstain").outcome == "abstain"
+
+
+def test_a_recovered_mistake_is_no_fault() -> None:
+    made = answer([("w", {"place": "Oslo"}), OSLO], tool_results=[{"tool_call_id": "c0", "refused": True}])
+    assert verdict(Reference(), made).outcome == "abstain"
+
+
+def test_a_model_made_reference_is_not_trusted_unless_asked() -> None:
+    reference = Reference(calls=(WEATHER,), source="model")
+    assert verdict(reference, answer([UTC])).outcome == "abstain"
+    assert verdict(reference, answer([UTC]), references=("gold", "model")).outcome == "fail"
+    assert verdict(reference, answer([OSLO]), references=("gold", "model")).outcome == "pass"
+
+
+def test_broken_schemas_refuse_nothing() -> None:
+    tools = [declaration("w", "", {"type": "object", "properties": {"city": {"type": "town"}}})]
+    assert verdict(Reference(), answer([OSLO]), tools=tools).outcome == "abstain"
+    tools = [declaration("w", "", {"type": "object", "properties": {"city": {"$ref": "#/nowhere"}}})]
+    assert verdict(Reference(), answer([OSLO]), tools=tools).outcome == "abstain"
+
+
+def test_tools_that_cannot_be_read_are_an_error_not_a_fail() -> None:
+    assert verdict(expecting(WEATHER), answer([OSLO]), tools=[{"parameters": {}}]).outcome == "error"
+
+
+# --- facts and state --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "holds"),
+    [
+        ("It is 30 degrees.", "30", True),
+        ("It is 300 degrees.", "30", False),
+        ("It is 30.5 degrees.", "30", False),
+        ("It costs 1,200 dollars", "1200", True),
+        ("It costs **1200** dollars", "1200", True),
+        ("Order ORD-1005 is placed", "ord-1005", True),
+        ("Order ORD-10051 is placed", "ORD-1005", False),
+        ("The  final\nscore", "final score", True),
+        ("It’s done", "it's done", True),
+        ("nothing", "", False),
+    ],
+)
+def test_facts(text: str, fact: str, holds: bool) -> None:
+    assert contains_fact(text, fact) is holds
+
+
+def test_calls_and_facts_must_both_hold() -> None:
+    reference = Reference(calls=(WEATHER,), facts=("7 degrees",))
+    assert verdict(reference, answer([OSLO], "It is 7 degrees.")).outcome == "pass"
+    assert verdict(reference, answer([OSLO], "It is cold.")).outcome == "fail"
+    assert verdict(reference, answer([UTC], "It is 7 degrees.")).outcome == "fail"
+    assert verdict(Reference(facts=("7 degrees",)), answer([], "It is 7 degrees.")).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "differences"),
+    [
+        ({}, {}, 0),
+        ({"todo": {"T-1": {"text": "x"}}}, {"todo": {"T-1": {"text": "x", "done": False}}}, 0),
+        ({"todo": {"T-1": {"text": "x"}}}, {"todo": {"T-1": {"text": "y"}}}, 1),
+        ({"todo": {"T-1": None}}, {"todo": {"T-1": None}}, 0),
+        ({"todo": {"T-1": None}}, {}, 1),
+        ({}, {"todo": {"T-1": {"text": "x"}}}, 1),
+        ({"todo": [{"text": "x"}, {"text": "y"}]}, {"todo": {"T-8": {"text": "y"}, "T-9": {"text": "x"}}}, 0),
+        ({"todo": [{"text": "x"}]}, {"todo": {"T-8": {"text": "y"}}}, 2),
+        ({"todo": [{"text": "x"}]}, {"todo": {"T-8": {"text": "x"}, "T-9": {"text": "x"}}}, 1),
+        ({"a": {"1": {"sum": 5}}}, {"a": {"1": {"sum": 5.0}}}, 0),
+    ],
+)
+def test_states(expected: Any, found: Any, differences: int) -> None:
+    assert len(state_differences(expected, found)) == differences
+
+
+def test_the_final_state_decides() -> None:
+    reference = Reference(state={"todo": [{"text": "Buy tea"}]})
+    assert verdict(reference, answer([], state={"todo": {"T-5": {"text": "Buy tea"}}})).outcome == "pass"
+    assert verdict(reference, answer([], state={})).outcome == "fail"
