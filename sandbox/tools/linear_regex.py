@@ -15,7 +15,7 @@ from typing import Any
 
 MAX_PATTERN = 500
 MAX_PROGRAM = 2000
-MAX_STEPS = 300_000  # tests of a character; each start of a match may look to the end of the text
+MAX_STEPS = 100_000  # tests of a character; each start of a match may look to the end of the text
 
 Instruction = tuple[str, Any, Any]
 
@@ -25,7 +25,10 @@ class PatternError(ValueError):
 
 
 def find_all(pattern: str, text: str) -> list[str]:
-    """The matches of ``pattern`` in ``text`` from left to right, none overlapping. Raises ``PatternError``."""
+    """The matches of ``pattern`` in ``text`` from left to right, none overlapping.
+
+    After an empty match the search goes on at the next character. Raises ``PatternError``.
+    """
     program = _compiled(pattern)
     found, at, steps = [], 0, [MAX_STEPS]
     while at <= len(text):

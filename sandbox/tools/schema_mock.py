@@ -89,9 +89,9 @@ def _text(schema: Mapping[str, Any], key: str, chance: Seeded) -> str:
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema itself behind a local ``$ref`` or the first of several alternatives."""
     for _ in range(8):
-        if isinstance(schema.get("$ref"), str) and schema["$ref"].startswith("#/"):
+        if isinstance(schema.get("$ref"), str) and schema["$ref"].startswith("#"):
             target: Any = root
-            for part in schema["$ref"][2:].split("/"):
+            for part in schema["$ref"].lstrip("#/").split("/") if schema["$ref"] != "#" else ():
                 target = target.get(part, {}) if isinstance(target, Mapping) else {}
             schema = target if isinstance(target, Mapping) else {}
             continue
