@@ -12,14 +12,12 @@ from builders.sources.pocket_tasks.task import Task
 WORDS = ("red", "sun", "tea", "oak", "sky", "fox", "sea", "ice", "owl", "bus", "map", "jam")
 
 
-def _lines() -> tuple[str, ...]:
-    """Inputs in which each word stands more often than is cut off, alone and beside others, in capitals too."""
-    plain = [f"{word} {beside}" for beside in range(12) for word in WORDS]
-    capitals = [word.upper() if number % 2 else word for number, word in enumerate((*WORDS, *WORDS, *WORDS[::-1]))]
-    return "".join(f"{row}\n" for row in plain), "".join(f"a {row} by the door\n" for row in capitals), "one line\n"
-
-
-LINES = _lines()
+def inputs(word: str) -> tuple[str, ...]:
+    """Standard inputs that begin and end with a line that holds ``word``, and hold it more often than is cut off."""
+    others = [other for other in WORDS if other != word]
+    plain = [row for number in range(11) for row in (f"{word} {number}", f"{others[number]} by the door", "no more")]
+    capitals = [row.upper() if number % 2 else row for number, row in enumerate(plain)]
+    return "".join(f"{row}\n" for row in [*plain, f"old {word}"]), "".join(f"{row}\n" for row in capitals), "one line\n"
 
 
 def printed(rng: Random) -> Task:
@@ -69,7 +67,7 @@ def filtered(rng: Random) -> Task:
     slips = [source(kind=wrong_kind), source(word=other)]
     if cut:
         slips += [source(cut="tail" if cut == "head" else "head"), source(cut="")]
-    tests = partial(_tests, "stdin", [(lines, _expected(kind, lines, word, cut, k)) for lines in LINES])
+    tests = partial(_tests, "stdin", [(lines, _expected(kind, lines, word, cut, k)) for lines in inputs(word)])
     facts = (kind, word, cut, k if cut else 0)
     return Task("code.bash_filtered", facts, question, fenced(source()), tuple(map(fenced, slips)), tests, 0.45)
 
