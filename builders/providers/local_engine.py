@@ -33,6 +33,7 @@ class Ask:
     stop: tuple[str, ...] = ()
     warp: Warp = Warp()
     token_logprobs: bool = False
+    keep_special: bool = False  # leave special tokens in the text, for who parses them (Harmony)
 
     @property
     def kind(self) -> tuple[Any, ...]:
@@ -49,6 +50,7 @@ class Drawn:
     stop_reason: StopReason
     logprob: float
     token_logprobs: tuple[float, ...] = ()
+    token_texts: tuple[str, ...] = ()  # with the log-probabilities
 
 
 @dataclass
@@ -65,12 +67,20 @@ class LocalEngine:
     """``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. ``max_rows``: answers drawn at once."""
 
     def __init__(
-        self, model: str, *, device: str = "auto", dtype: str = "auto", threads: int | None = None, max_rows: int = 128
+        self,
+        model: str,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        threads: int | None = None,
+        max_rows: int = 128,
+        shared: bool = False,
     ) -> None:
         self.model = model
         self.path = str(POCKET) if model == "pocket" else model
         self.max_rows = max_rows
         self._device, self._dtype, self._threads = device, dtype, threads
+        self._turn: Any = _device_lock(device) if shared else contextlib.nullcontext()
 
     def load(self) -> None:
         """Raises ``ConfigError`` when there is no such model."""
@@ -160,7 +170,7 @@ class LocalEngine:
         import torch
 
         try:
-            with torch.inference_mode():
+            with self._turn, torch.inference_mode():
                 return self._batch(batch, asks)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
@@ -216,7 +226,7 @@ class LocalEngine:
     def _drawn(self, row: Row, ask: Ask, made: list[int], logprob: float) -> Drawn:
         end = next((place for place, token in enumerate(made) if token in self.ends), None)
         tokens = made[: len(made) if end is None else end + 1]
-        text = self.tokenizer.decode(made[:end], skip_special_tokens=True)
+        text = self.tokenizer.decode(made[:end], skip_special_tokens=not ask.keep_special)
         cut = min((text.index(stop) for stop in ask.stop if stop in text), default=None)
         stop_reason: StopReason = "length" if end is None and cut is None else "stop"
         if cut is not None:
@@ -227,7 +237,10 @@ class LocalEngine:
             each = tuple(round(value, 4) for value in self._token_logprobs(row.prompt, tokens))
             logprob = sum(each)
         logprob = in_units(logprob, lambda: sum(self._token_logprobs(row.prompt, tokens)))
-        return Drawn(text, len(tokens), stop_reason, logprob, each if ask.token_logprobs else ())
+        if not ask.token_logprobs:
+            return Drawn(text, len(tokens), stop_reason, logprob)
+        texts = tuple(self.tokenizer.decode([token]) for token in tokens)
+        return Drawn(text, len(tokens), stop_reason, logprob, each, texts)
 
     def _tokens_up_to(self, tokens: Sequence[int], characters: int) -> int:
         """How many tokens it takes to write the first ``characters``, and the stop that follows."""
@@ -249,6 +262,16 @@ class LocalEngine:
     def _logits(self, ids: Any) -> Any:
         """(tokens, vocabulary) of one sequence alone."""
         return self.network(input_ids=ids[None].to(self.network.device), use_cache=False).logits[0].float().cpu()
+
+
+def _device_lock(device: str) -> Any:
+    """A lock that processes of this user share, so that one of them generates at a time on a device."""
+    import os
+    import tempfile
+
+    from filelock import FileLock
+
+    return FileLock(Path(tempfile.gettempdir()) / f"bestofn-{os.getuid()}-{device.replace(':', '-')}.lock")
 
 
 class StopStrings:

@@ -31,12 +31,12 @@ class LocalTransformers:
     Requests that wait at the same time share batches of up to ``max_rows`` answers, halved when memory runs out. An
     answer depends on prompt, seed and weights alone, never on its batch (``builders.providers.seeded_sampling``).
     ``max_answer_tokens`` bounds an answer whatever the request allows; ``template`` holds further variables of the chat
-    template. Of ``sampling.extra``, ``top_k`` is taken. A JSON schema is not enforced.
+    template. ``shared_device``: processes of this machine that set it generate one at a time. Of ``sampling.extra``, ``top_k`` is taken. A JSON schema is not enforced.
     """
 
     name = "transformers"
     free = True
-    operational = ("device", "threads", "max_rows", "limits")
+    operational = ("device", "threads", "max_rows", "shared_device", "limits")
 
     def __init__(
         self,
@@ -48,6 +48,7 @@ class LocalTransformers:
         max_rows: int = 128,
         max_answer_tokens: int | None = None,
         template: Mapping[str, Any] | None = None,
+        shared_device: bool = False,
         limits: RateLimits = RateLimits(concurrency=256, retries=0),
     ) -> None:
         if max_rows < 1:
@@ -55,7 +56,7 @@ class LocalTransformers:
         self.model = model
         self.limits = limits
         self.max_n = 1 << 10
-        self.engine = LocalEngine(model, device=device, dtype=dtype, threads=threads, max_rows=max_rows)
+        self.engine = LocalEngine(model, device=device, dtype=dtype, threads=threads, max_rows=max_rows, shared=shared_device)
         self._dtype = dtype
         self._max_answer_tokens = max_answer_tokens
         self._template = dict(template or {})
@@ -106,13 +107,19 @@ class LocalTransformers:
             warp=Warp(temperature, sampling.top_p, sampling.extra.get("top_k")),
             token_logprobs=sampling.logprobs,
         )
-        job = _Job(ask, asyncio.get_running_loop().create_future())
-        self._waiting.append(job)
-        self._arrived.set()
-        drawn = await job.answers
+        drawn = await self.draw(ask)
         seconds = time.perf_counter() - started
         shares = shared_usage(Usage(prompt=len(prompt)), n)
         return [self._completion(request, one, ask, i, shares[i].prompt, seconds) for i, one in enumerate(drawn)]
+
+    async def draw(self, ask: Ask) -> list[Drawn]:
+        """The answers of ``ask``, in a batch with whatever else waits. Raises ``ServiceError`` out of memory."""
+        if self._worker is None:
+            raise ServiceError(f"{self.model} is not loaded; open the provider first (async with provider)")
+        job = _Job(ask, asyncio.get_running_loop().create_future())
+        self._waiting.append(job)
+        self._arrived.set()
+        return await job.answers
 
     async def _work(self) -> None:
         """Draw for whoever waits, one batch after the other; what arrives meanwhile shares the next."""
@@ -177,7 +184,9 @@ class LocalTransformers:
             usage=Usage(prompt=prompt_tokens, completion=drawn.tokens),
             seconds=seconds,
             logprob=drawn.logprob,
-            detail={"token_logprobs": list(drawn.token_logprobs)} if drawn.token_logprobs else {},
+            detail={"token_logprobs": list(drawn.token_logprobs), "token_texts": list(drawn.token_texts)}
+            if drawn.token_logprobs
+            else {},
         )
 
 
