@@ -1,0 +1,196 @@
+"""Whatever the candidates, a pairing keeps its promises."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import pairs
+from builders.pair_rules import PairRules, said, sides, similarity
+from builders.records import Candidate, Judged, Pair, Score, Verdict
+
+PAIRINGS: dict[str, Callable[..., object]] = {
+    name: getattr(pairs, name)
+    for name in (
+        "best_vs_worst",
+        "hard_negative",
+        "verified_vs_refuted",
+        "best_vs_random",
+        "shortest_pass",
+        "all_pairs",
+        "ladder",
+        "length_balanced",
+    )
+}
+WORDS = st.sampled_from(
+    ["", "one", "two two", "a longer text of several words in a row", "a longer text of several", "x y"]
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[Judged]:
+    count = draw(st.integers(0, 8))
+    return [judged(draw, index) for index in range(count)]
+
+
+def judged(draw: st.DrawFn, index: int) -> Judged:
+    call = {"id": "c", "type": "function", "function": {"name": draw(st.sampled_from("fg")), "arguments": {"a": 1}}}
+    message: dict[str, object] = {"role": "assistant", "content": draw(WORDS)}
+    if draw(st.booleans()) and draw(st.booleans()):
+        message["tool_calls"] = [call]
+    error = "timeout" if draw(st.integers(0, 9)) == 0 else ""
+    candidate = Candidate(
+        index,
+        () if error else (message,),
+        stop_reason=draw(st.sampled_from(["stop", "stop", "stop", "length"])),
+        arm=draw(st.sampled_from(["sample", "sample", "sample", "greedy"])),
+        error=error,
+    )
+    outcome = "error" if error else draw(st.sampled_from(["pass", "fail", "pass", "fail", "abstain", "error"]))
+    detail = {"refusal": {"is_refusal": draw(st.integers(0, 9)) == 0}}
+    value = draw(st.sampled_from([None, 0.0, 0.25, 0.5, 1.0]))
+    return Judged(candidate, Verdict(outcome, 1.0, "", "t", detail), Score(value))
+
+
+@pytest.mark.parametrize("name", PAIRINGS)
+@settings(max_examples=100, deadline=None)
+@given(table=tables(), order=st.randoms(use_true_random=False))
+def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order: random.Random) -> None:
+    pairing = PAIRINGS[name]
+    found: list[Pair] = list(pairing(table))  # type: ignore[call-overload]
+    by_index = {one.candidate.index: one for one in table}
+    for pair in found:
+        chosen, rejected = by_index[pair.chosen], by_index[pair.rejected]
+        assert chosen.verdict.outcome == "pass"
+        assert rejected.verdict.outcome == "fail"
+        assert said(chosen) != said(rejected)
+        for side in (chosen, rejected):
+            assert not side.candidate.error
+            assert side.candidate.stop_reason != "length"
+            assert side.candidate.arm == "sample"
+            assert not side.verdict.detail["refusal"]["is_refusal"]
+    assert len({(pair.chosen, pair.rejected) for pair in found}) == len(found)
+    shuffled = list(table)
+    order.shuffle(shuffled)
+    assert list(pairing(shuffled)) == found  # type: ignore[call-overload]
+    assert list(pairing(table)) == found  # type: ignore[call-overload]
+    assert len(found) <= expected_count(name, table)
+    if name in ("verified_vs_refuted", "best_vs_random", "shortest_pass", "length_balanced"):
+        assert len(found) == expected_count(name, table)
+
+
+def expected_count(name: str, table: list[Judged]) -> int:
+    """Pairs by formula: c · (n − c) over distinct usable texts, less what the texts forbid, capped by the strategy."""
+    chosen, rejected = sides(table, PairRules())
+    chosen = [min(chosen, key=lambda one: (len(said(one)), 0))] if name == "shortest_pass" and chosen else chosen
+    if name in ("best_vs_random", "ladder"):
+        chosen = chosen[:1]
+    free = sum(
+        similarity(said(good), said(bad)) <= 0.9 and said(good) != said(bad) for good in chosen for bad in rejected
+    )
+    return min(free, {"all_pairs": 64, "ladder": 3}.get(name, 1))
+
+
+@settings(max_examples=100, deadline=None)
+@given(table=tables(), seed=st.integers(0, 5))
+def test_rules_narrow_and_never_add(table: list[Judged], seed: int) -> None:
+    wide = {(p.chosen, p.rejected) for p in pairs.all_pairs(table)}
+    for rules in (PairRules(margin=0.3), PairRules(length_ratio=1.5), PairRules(margin_most=0.5)):
+        assert {(p.chosen, p.rejected) for p in pairs.all_pairs(table, rules=rules)} <= wide
+    drawn = functools.partial(pairs.verified_vs_refuted, pairs_per_query=3, seed=seed)
+    assert list(drawn(table)) == list(drawn(list(reversed(table))))
+
+
+def table_of(*rows: tuple[str, str, float | None]) -> list[Judged]:
+    return [
+        Judged(
+            Candidate(index, ({"role": "assistant", "content": text},), model="m"),
+            Verdict(outcome, 1.0, "", "t"),  # type: ignore[arg-type]
+            Score(value),
+        )
+        for index, (text, outcome, value) in enumerate(rows)
+    ]
+
+
+LADDER = table_of(
+    ("right", "pass", 0.9), ("also right", "pass", 0.7), *((f"wrong {i}", "fail", i / 10) for i in range(5))
+)
+
+
+def made(found: object) -> list[tuple[int, int, float]]:
+    return [(p.chosen, p.rejected, round(p.margin, 6)) for p in found]  # type: ignore[attr-defined]
+
+
+def test_each_strategy_by_hand() -> None:
+    assert made(pairs.best_vs_worst(LADDER)) == [(0, 2, 0.9)]
+    assert made(pairs.hard_negative(LADDER)) == [(0, 6, 0.5)]
+    assert [p[1] for p in made(pairs.ladder(LADDER))] == [2, 4, 6]
+    assert len(made(pairs.all_pairs(LADDER))) == 10
+    assert made(pairs.all_pairs(LADDER, pairs_per_query=2)) == [(0, 2, 0.9), (0, 3, 0.8)]
+    assert {p[0] for p in made(pairs.shortest_pass(LADDER, pairs_per_query=5))} == {0}
+    assert {p[0] for p in made(pairs.best_vs_random(LADDER, pairs_per_query=5))} == {0}
+    even = made(pairs.verified_vs_refuted(LADDER, pairs_per_query=4))
+    assert [sum(p[0] == side for p in even) for side in (0, 1)] == [2, 2]
+    assert len({p[1] for p in even}) == 4
+
+
+def test_a_tie_is_no_preference_by_reward() -> None:
+    tied = table_of(("a", "pass", 0.5), ("b", "fail", 0.5), ("c", "fail", None))
+    assert made(pairs.best_vs_worst(tied)) == []
+    assert made(pairs.all_pairs(tied)) == []
+    assert len(made(pairs.verified_vs_refuted(tied, pairs_per_query=9))) == 2
+
+
+def test_windows_of_margin_and_pass_rate() -> None:
+    assert made(pairs.best_vs_worst(LADDER, rules=PairRules(margin_most=0.65))) == [(0, 5, 0.6)]
+    assert made(pairs.best_vs_worst(LADDER, rules=PairRules(margin=0.95))) == []
+    assert made(pairs.best_vs_worst(LADDER, rules=PairRules(pass_rate_least=0.5))) == []
+    assert made(pairs.best_vs_worst(LADDER, rules=PairRules(models=("other",)))) == []
+    with pytest.raises(ValueError, match="pass rate window"):
+        PairRules(pass_rate_least=0.9, pass_rate_most=0.1)
+
+
+def test_near_repeats_and_equal_answers_are_not_paired() -> None:
+    text = " ".join(f"word{i}" for i in range(80))
+    near = table_of((text, "pass", 1.0), (text + " slip", "fail", 0.0))
+    assert made(pairs.best_vs_worst(near)) == []
+    assert len(made(pairs.best_vs_worst(near, rules=PairRules(similarity=None)))) == 1
+    same = [
+        replace(one, verdict=replace(one.verdict, detail={"answer_form": "1/2"}))
+        for one in table_of(("it is 1/2", "pass", 1.0), ("0.5 is it", "fail", 0.0))
+    ]
+    assert made(pairs.best_vs_worst(same)) == []
+
+
+def test_length_balance_over_many_queries() -> None:
+    longer = 0
+    for query in range(400):
+        texts = [" ".join(f"{query}w{size}x{i}" for i in range(size)) for size in (3, 30, 10, 20)]
+        table = table_of((texts[0], "pass", 1), (texts[1], "pass", 1), (texts[2], "fail", 0), (texts[3], "fail", 0))
+        (pair,) = pairs.length_balanced(table)
+        longer += pair.chosen == 1
+    assert 0.45 < longer / 400 < 0.55
+
+
+def test_debiased_ranking_sees_through_length() -> None:
+    """A reward that pays 0.1 a word picks the longest pass; less its slope, the better one."""
+    rows = [
+        ("w " * words, outcome, 0.1 * words + bonus)
+        for words, outcome, bonus in [
+            (10, "pass", 0.0),
+            (2, "pass", 0.4),
+            (6, "fail", 0.0),
+            (8, "fail", 0.0),
+            (4, "fail", 0.0),
+        ]
+    ]
+    table = table_of(*rows)
+    assert made(pairs.best_vs_worst(table))[0][0] == 0
+    assert made(pairs.best_vs_worst(table, rules=PairRules(), debias_length=True)) == [(1, 4, 0.2)]
+    assert pairs.residuals(table)(table[1]) > pairs.residuals(table)(table[0])
