@@ -171,8 +171,8 @@ def _answer(dialogue: _Dialogue, drawn: Completion | ProviderError, *, words_onl
     message = {key: value for key, value in drawn.message.items() if value is not None or key == "content"}
     if words_only:
         message.pop("tool_calls", None)  # nothing will answer them
-    elif message.get("tool_calls"):
-        message["tool_calls"] = _with_ids(message["tool_calls"], len(dialogue.completions))
+    elif calls := message.get("tool_calls"):
+        message["tool_calls"] = _with_ids(calls, len(dialogue.completions))
         drawn = replace(drawn, message=message)
     dialogue.completions.append(drawn)
     dialogue.messages.append(message)

@@ -124,7 +124,7 @@ def _character(code: Any, given: Any, flags: int) -> Callable[[str], bool]:
         return lambda character: not _same(character, chr(given), folded)
     if code is codes.IN:
         negated = bool(given) and given[0][0] is codes.NEGATE
-        members = [_member(*item, folded) for item in given[negated:]]
+        members = [_member(kind, value, folded) for kind, value in given[negated:]]
         return lambda character: any(member(character) for member in members) is not negated
     raise PatternError(f"{str(code).lower().replace('_', ' ')} is not known here")
 

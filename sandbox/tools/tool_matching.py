@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -51,7 +51,7 @@ def nearest(name: str, description: str = "", parameters: Sequence[str] = ()) ->
     found = exact(name)
     if found:
         return Match(found, 1.0)
-    sought = Counter(dict.fromkeys(_content(words(name)), 3.0))
+    sought: defaultdict[str, float] = defaultdict(float, dict.fromkeys(_content(words(name)), 3.0))
     said = _content(words(description))
     for word in said:
         sought[word] += 1.0 if word in sought else 0.5 * min(1.0, 8 / max(len(said), 1))
