@@ -112,7 +112,7 @@ class _Worker:
     """One process and the pipe to it."""
 
     def __init__(self, method: str, memory_mb: int, preload: tuple[str, ...]) -> None:
-        context = multiprocessing.get_context(method)
+        context: Any = multiprocessing.get_context(method)
         self.calls = 0
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = "" if not words or words[0].startswith("-") else f"benchmark: there is no {words[0]!r}. "
         print(f"{found}{__doc__}\nKinds here: {', '.join(kinds()) or 'none'}")
         raise SystemExit(2 if found else 0)
-    options = dict(word.split("=", 1) if "=" in word else (word, "true") for word in words[1:])
+    options: dict[str, str] = {key: value or "true" for key, _, value in (word.partition("=") for word in words[1:])}
     wanted = options.pop("kinds", ",".join(kinds())).split(",")
     missing = [kind for kind in wanted if kind not in kinds()]
     if missing or not wanted[0]:

@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT))
 from verifiers.math_verifier import judge  # noqa: E402
 
 TABLE = ROOT / "tests" / "verifiers" / "tables" / "math_pairs.txt"
-SIGNS = list("\\{}()[]$^_|!%&,;:=<>+-*/.0123456789xie √½∞€'\"\n\t#~") + [
-    "\\frac", "\\boxed{", "\\sqrt", "\\text{", "answer is ", "\\begin{pmatrix}", "9^9", "10^{10}", "\\binom", "</think>", '"answer": ',
+SIGNS = [*"\\{}()[]$^_|!%&,;:=<>+-*/.0123456789xie √½∞€'\"\n\t#~", "\\frac", "\\boxed{", "\\sqrt", "\\text{",
+    "answer is ", "\\begin{pmatrix}", "9^9", "10^{10}", "\\binom", "</think>", '"answer": ',
 ]  # fmt: skip
 LIMIT_S = 2.0
 

@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905, a list of words reads best as words
 """What holds for every answer: no text raises, sameness is symmetric, printing and reading lose nothing, and neither a
 thread nor a process changes a verdict."""
 

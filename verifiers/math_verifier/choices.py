@@ -9,7 +9,8 @@ _LETTER = re.compile(
     r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*[\[(]?\s*([A-Ja-j])\s*[\])]?\s*\}*\s*[.):]?\s*$"
 )
 _LEADING = re.compile(
-    r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*(?:option|choice|answer|alternative)?\s*(?:is\s+)?"
+    r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*(?:option|choice|answer"
+    r"|alternative)?\s*(?:is\s+)?"
     r"(?:\(\s*([A-Ja-j])\s*\)|([A-Ja-j])\s*[).:](?!\d)|([A-J])(?=\s*(?:$|\\|\}|[-–]\s)))",
     re.IGNORECASE,
 )
@@ -57,7 +58,7 @@ def chosen(text: str) -> str | None:
 @lru_cache(maxsize=1024)
 def options(problem: str) -> tuple[str, ...]:
     """The options that a problem lists as (A) … (B) … in order; empty when it lists none."""
-    marks = [match for match in _OPTION.finditer(problem)]
+    marks = list(_OPTION.finditer(problem))
     wanted, found = "A", []
     for match in marks:
         if match[1].upper() == wanted:

@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905, a list of words reads best as words
 """Finds what a model meant as its final answer.
 
 The ways are tried from the most explicit to the least: a structured answer, a box, "the answer is", a final line. A
@@ -34,7 +35,8 @@ _TURN = re.compile(
     r"<\|im_end\|>|<\|eot_id\|>|<\|endoftext\|>|<\|end\|>|<\|im_start\|>|</s>|<\|end_of_text\|>|\[/INST\]"
 )
 _NEXT_PROBLEM = re.compile(
-    r"\n\s*(?:#+\s*)?(?:\*\*)?(?:New |Next |Follow-?up |Another )?(?:Question|Problem|Exercise|Instruction|Q|Input|User|Human)(?:\s*\d+)?(?:\*\*)?\s*:",
+    r"\n\s*(?:#+\s*)?(?:\*\*)?(?:New |Next |Follow-?up |Another )?(?:Question|Problem|Exercise|Instruction|Q"
+    r"|Input|User|Human)(?:\s*\d+)?(?:\*\*)?\s*:",
     re.IGNORECASE,
 )
 _JSON_KEY = re.compile(r'["\'](?:final[_ ]?answer|answer|Answer|ANSWER|final)["\']\s*:\s*')
@@ -43,12 +45,15 @@ _PARTS_COMPANY = re.compile(
     r"\n|=|\.(?!\d)|\b(?:but|wait|so|then|which|hence|thus|therefore|is|not|instead)\b", re.IGNORECASE
 )
 _PHRASE = re.compile(
-    r"(?:\bfinal\s+answer\b|\banswer\b|\bANSWER\b)(?:\s+(?:to|of|for)\s+(?:the|this|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
-    r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should be)\s*(?:\*\*)?\s*(?::|that\b)?\s*",
+    r"(?:\bfinal\s+answer\b|\banswer\b|\bANSWER\b)(?:\s+(?:to|of|for)\s+(?:the|this"
+    r"|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
+    r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should "
+    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*",
     re.IGNORECASE,
 )
 _COMMENT = re.compile(
-    r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in the form|not (?:correct|among|one of))\b",
+    r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
+    r"the form|not (?:correct|among|one of))\b",
     re.IGNORECASE,
 )
 _HASHES = re.compile(r"^\s*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # GSM8K's mark, not a heading
@@ -169,7 +174,8 @@ def _json_escape(text: str, at: int, out: list[str]) -> int:
 
 
 _LATEX = frozenset(
-    "frac text times tan theta tau to top nu neq ne not beta binom begin bar boxed big bmod rho right rangle rm rfloor rceil tfrac triangle "
+    "frac text times tan theta tau to top nu neq ne not beta binom begin bar boxed big bmod rho right rangle rm "
+    "rfloor rceil tfrac triangle "
     "textbf textrm forall floor nabla natural".split()
 )
 
@@ -280,7 +286,8 @@ def _closing(text: str) -> Answer | None:
 
 
 _PLEASANTRY = re.compile(
-    r"\s*(?:let me know|(?:i )?hope (?:this|that|it)|feel free|please (?:let|feel)|if you (?:have|need|would|want)|happy to"
+    r"\s*(?:let me know|(?:i )?hope (?:this|that|it)|feel free|please (?:let|feel)|if you (?:have|need|would"
+    r"|want)|happy to"
     r"|is there anything|good luck|thank|you're welcome|would you like|do you (?:want|need|have))\b",
     re.IGNORECASE,
 )

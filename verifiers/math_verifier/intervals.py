@@ -140,25 +140,23 @@ def _position(node: Node) -> float | None:
 
 def _joined(ranges: list[Range]) -> list[Range] | None:
     """In order, with ranges that touch or overlap made one."""
-    placed = [(_position(item.low), _position(item.high), item) for item in ranges]
-    if any(low is None or high is None for low, high, _ in placed):
-        return None
+    placed: list[tuple[float, float, Range]] = []
+    for item in ranges:
+        low, high = _position(item.low), _position(item.high)
+        if low is None or high is None:
+            return None
+        placed.append((low, high, item))
     placed.sort(key=lambda entry: (entry[0], not entry[2].closed_low))
     joined: list[Range] = []
-    end: float | None = None
+    end = 0.0
     for low, high, item in placed:
         last = joined[-1] if joined else None
-        if (
-            last is not None
-            and end is not None
-            and (low < end or (low == end and (last.closed_high or item.closed_low)))
-        ):  # type: ignore[operator]
-            if high > end:  # type: ignore[operator]
-                joined[-1] = Range(last.low, item.high, last.closed_low, item.closed_high)
-                end = high
-            elif high == end and item.closed_high:
-                joined[-1] = Range(last.low, last.high, last.closed_low, True)
-            continue
-        joined.append(item)
-        end = high
+        if last is None or low > end or (low == end and not (last.closed_high or item.closed_low)):
+            joined.append(item)
+            end = high
+        elif high > end:
+            joined[-1] = Range(last.low, item.high, last.closed_low, item.closed_high)
+            end = high
+        elif high == end and item.closed_high:
+            joined[-1] = Range(last.low, last.high, last.closed_low, True)
     return joined

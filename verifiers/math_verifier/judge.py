@@ -27,7 +27,8 @@ _CLOCK_OR_DATE = re.compile(
     r"\d:\d\d|\d\s*(?:\\text\{\s*)?[ap]\.?\s*m\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\d{4}-\d", re.I
 )
 _ORDER = re.compile(
-    r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest|greatest|largest)|ordered)\b",
+    r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest"
+    r"|greatest|largest)|ordered)\b",
     re.I,
 )
 
@@ -67,7 +68,7 @@ def judge(
     options: tuple[str, ...] = (),
     settings: Settings = DEFAULTS,
 ) -> Finding:
-    """Whether the final answer in ``text`` meets ``reference``. ``options`` are the choices of a multiple-choice problem."""
+    """Whether the final answer in ``text`` meets ``reference``; ``options`` are the choices of the problem, if any."""
     answer = final_answer(text)
     if not answer.text.strip():
         return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)

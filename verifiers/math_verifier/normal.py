@@ -13,7 +13,8 @@ _CHARACTERS = {
     "√": "\\sqrt ", "∛": "\\sqrt[3] ", "∜": "\\sqrt[4] ", "°": "^\\circ ", "º": "^\\circ ", "′": "'", "…": "\\ldots ",
     "π": "\\pi ", "θ": "\\theta ", "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "δ": "\\delta ", "λ": "\\lambda ",
     "φ": "\\phi ", "ϕ": "\\phi ", "ω": "\\omega ", "σ": "\\sigma ", "ρ": "\\rho ", "τ": "\\tau ", "ε": "\\epsilon ",
-    "µ": "\\mu ", "μ": "\\mu ", "Ω": "\\Omega ", "\u2126": "\\Omega ", "Δ": "\\Delta ", "ℝ": "\\mathbb{R}", "Å": "\\AA ",
+    "µ": "\\mu ", "μ": "\\mu ", "Ω": "\\Omega ", "\u2126": "\\Omega ",
+    "Δ": "\\Delta ", "ℝ": "\\mathbb{R}", "Å": "\\AA ",
     "“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u2061": "", "\u200b": "",
     "→": "\\to ", "∑": "\\sum ", "∫": "\\int ", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
     "⟨": "\\langle ", "⟩": "\\rangle ", "∣": "|", "￥": "¥", "％": "%", "，": ",", "：": ":", "（": "(", "）": ")",
@@ -26,7 +27,8 @@ _LOWERED = re.compile(f"[{''.join(_SUBSCRIPTS)}]+")
 _VULGAR = re.compile(r"(\d?)\s*([¼½¾⅐-⅞])")
 
 _LAYOUT = re.compile(
-    r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|boldsymbol)(?![A-Za-z])"
+    r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf"
+    r"|boldsymbol)(?![A-Za-z])"
     r"|(?<!\\)\\[!,:;>]|\\(?:quad|qquad|hfill|hspace\{[^{}]*\}|phantom\{[^{}]*\}|nonumber|notag|thinspace)(?![A-Za-z])"
     r"|\\(?:label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\ |(?<!\\)\\$"
 )
@@ -44,7 +46,7 @@ _SYNONYMS = [
     (re.compile(r"\\gt(?![A-Za-z])"), ">"),
     (re.compile(r"\\(?:ast|cdotp|bullet)(?![A-Za-z])"), r"\\cdot "),
     (re.compile(r"\\div(?![A-Za-z])"), "/"),
-    (re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\(?:circ|degree)(?![A-Za-z])|\\degree(?![A-Za-z])"), r"^\\circ "),
+    (re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\circ(?![A-Za-z])|\^?\s*\\degree(?![A-Za-z])"), r"^\\circ "),
     (re.compile(r"\\(?:lbrace|lbracket)(?![A-Za-z])"), r"\\{"),
     (re.compile(r"\\(?:rbrace|rbracket)(?![A-Za-z])"), r"\\}"),
     (re.compile(r"\\(?:varnothing|empty)(?![A-Za-z])"), r"\\emptyset "),

@@ -6,9 +6,10 @@ import re
 from functools import lru_cache
 
 from verifiers.math_verifier import units
+from verifiers.math_verifier.literals import Unsupported, number
 from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head, walk
 from verifiers.math_verifier.normal import normal
-from verifiers.math_verifier.syntax import Unsupported, number, parse
+from verifiers.math_verifier.syntax import parse
 from verifiers.math_verifier.tokens import TEXT_COMMANDS
 
 MAX_LENGTH = 10_000
@@ -20,7 +21,8 @@ _REMARK = re.compile(
 )
 _NUMERAL = re.compile(r"^([0-9A-Fa-f]*[A-Fa-f][0-9A-Fa-f]*)_\{?(\d+)\}?$")
 _CODE = re.compile(
-    r"(?:str|int|float|print|eval|Rational|Fraction|simplify)\((.{1,2000})\)|\((.{1,2000})\)\.(?:toString|toFixed)\(\d*\)"
+    r"(?:str|int|float|print|eval|Rational|Fraction|simplify)\((.{1,2000})\)|\((.{1,2000})\)\.(?:toString"
+    r"|toFixed)\(\d*\)"
 )
 _WORD_NUMBER = re.compile(r"^(\d[\d,.]*)\s*(thousand|million|billion|trillion|hundred|k|mn|bn|m|b)\b", re.IGNORECASE)
 _SCALE = {"hundred": 2, "thousand": 3, "k": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
@@ -95,7 +97,8 @@ def _plain(text: str) -> Number:
 
 _REALS = re.compile(r"^(?:all|any|the set of(?: all)?) real numbers?(?: [a-z])?$", re.IGNORECASE)
 _MEASURED = re.compile(
-    r"([-+]?\s*(?:\d[\d,]*)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot|x|\*)\s*10\s*\^\s*\{?\s*[-+]?\d+\s*\}?)?)"
+    r"([-+]?\s*(?:\d[\d,]*)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot|x"
+    r"|\*)\s*10\s*\^\s*\{?\s*[-+]?\d+\s*\}?)?)"
     r"\s+([A-Za-zµ°\\][\w µ°/*^{}.()\\+-]*)"
 )
 _SUFFIXED = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)\s?(?:€|£|¥|₤|₹|\\?\$)(?=\s|$|[.,;])")

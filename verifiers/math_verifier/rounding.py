@@ -1,9 +1,10 @@
 """When two numbers agree: the rounding policy, in one place.
 
 ``strict``               equal, or equal to the ten digits that a double prints.
-``reference_precision``  also: a reference written as a decimal is met by what rounds to it, and by a decimal of at least
-                         three digits to which it rounds. An exact reference (an integer, a fraction, a root) is not met
-                         by a rounded value, but a correct rounding of it is left undecided rather than called wrong.
+``reference_precision``  also: a reference written as a decimal is met by what rounds to it, and by a decimal of at
+                         least three digits to which it rounds. An exact reference (an integer, a fraction, a
+                         root) is not met by a rounded value, but a correct rounding of it is left undecided rather
+                         than called wrong.
 ``lenient``              also: any correct rounding to three digits, and half a percent of a rounded reference.
 """
 
@@ -46,8 +47,10 @@ def agree(ours: Any, our_place: int | None, theirs: Any, their_place: int | None
 
 
 def printed_place(value: Any, place: int) -> int:
-    """The place that a decimal was meant to have. ``0.14300000000000002`` is a printed double: three digits. The nought
-    of ``1055.0`` is how programs print an integer and says nothing about precision; below 100 it is taken at its word."""
+    """The place that a decimal was meant to have. ``0.14300000000000002`` is a printed double: three digits.
+
+    The nought of ``1055.0`` is how programs print an integer and says nothing of precision; below 100 it is believed.
+    """
     if place == -1 and value == int(value) and abs(value) >= 100:
         return 0
     if significant(value, place) >= 16:

@@ -12,8 +12,10 @@ MAX_LENGTH = 4_000
 _NUMBER = r"-?(?:\\?\$|£|€|¥|₤|₹)?\s?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?%)?"  # $1,234.50, -3/4, 12 %
 _FIND = re.compile(rf"(?<![\w.^_{{-])(?:{_NUMBER})(?!\w*[\d_^{{]|\.\d)")
 _STATED = re.compile(
-    r"\b(?:is|it's|are|was|were|be|equals?|took|takes|costs?|has|have|had|pays?|makes?|gets?|needs?|spends?|spent|total(?:s|ing)?)\s+"
-    r"(?:(?:now|only|about|approximately|around|exactly|a total of|still|equal to|at|to|of|therefore|thus|also|then|just|left"
+    r"\b(?:is|it's|are|was|were|be|equals?|took|takes|costs?|has|have|had|pays?|makes?|gets?|needs?|spends?"
+    r"|spent|total(?:s|ing)?)\s+"
+    r"(?:(?:now|only|about|approximately|around|exactly|a total of|still|equal to|at|to|of|therefore|thus|also"
+    r"|then|just|left"
     r"|left with|given by)\s+)*",
     re.IGNORECASE,
 )

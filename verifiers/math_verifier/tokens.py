@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905, a list of words reads best as words
 """Cuts a normalised answer into tokens: numbers, commands, words, running text, and single signs."""
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _TOKEN = re.compile(
 )
 _PLAIN = re.compile(r"\d+(?:\.\d+)?|\.\d+|[A-Za-z]+|.", re.DOTALL)
 TEXT_COMMANDS = frozenset(
-    "\\text \\mbox \\textbf \\textrm \\textit \\mathrm \\mathbf \\mathit \\mathsf \\mathtt \\operatorname \\texttt \\hbox \\rm \\bold "
+    "\\text \\mbox \\textbf \\textrm \\textit \\mathrm \\mathbf \\mathit \\mathsf \\mathtt \\operatorname "
+    "\\texttt \\hbox \\rm \\bold "
     "\\emph \\textsf \\mathcal \\unit \\si".split()
 )
 MAX_TOKENS = 4000

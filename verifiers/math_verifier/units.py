@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905, a list of words reads best as words
 """Units with pint: which units a quantity has, whether two are the same, and the conversion between them."""
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, hea
 Relation = Literal["same", "convertible", "incompatible", "missing", "unknown"]
 
 _WORDS = {
-    "sq": "square", "°c": "degC", "°f": "degF", "celsius": "degC", "fahrenheit": "degF", "mph": "mile/hour", "kph": "km/hour",
-    "kmh": "km/hour", "kmph": "km/hour", "cc": "cm**3", "amu": "amu", "amp": "ampere", "amps": "ampere", "sec": "second",
-    "secs": "second", "hr": "hour", "hrs": "hour", "mins": "minute", "lbs": "pound", "kg.": "kg", "angstroms": "angstrom",
-    "mol": "mol", "mols": "mol", "molar": "mol/L", "rev": "revolution", "revs": "revolution", "yrs": "year", "u": "amu",
-    "kcal": "kilocalorie", "cal": "calorie", "degrees": "degree", "deg": "degree", "radians": "radian", "rad": "radian",
-    "ohms": "ohm", "volts": "volt", "watts": "watt", "newtons": "newton", "joules": "joule", "feet": "foot", "inches": "inch",
-    "mm Hg": "mmHg", "C": "coulomb", "G": "gauss", "h": "hour", "d": "day", "l": "liter", "M": "mol/L",
+    "sq": "square", "°c": "degC", "°f": "degF", "celsius": "degC", "fahrenheit": "degF", "mph": "mile/hour",
+    "kph": "km/hour", "kmh": "km/hour", "kmph": "km/hour", "cc": "cm**3", "amu": "amu", "amp": "ampere",
+    "amps": "ampere", "sec": "second", "secs": "second", "hr": "hour", "hrs": "hour", "mins": "minute",
+    "lbs": "pound", "kg.": "kg", "angstroms": "angstrom", "mol": "mol", "mols": "mol", "molar": "mol/L",
+    "rev": "revolution", "revs": "revolution", "yrs": "year", "u": "amu", "kcal": "kilocalorie", "cal": "calorie",
+    "degrees": "degree", "deg": "degree", "radians": "radian", "rad": "radian", "ohms": "ohm", "volts": "volt",
+    "watts": "watt", "newtons": "newton", "joules": "joule", "feet": "foot", "inches": "inch", "mm Hg": "mmHg",
+    "C": "coulomb", "G": "gauss", "h": "hour", "d": "day", "l": "liter", "M": "mol/L",
 }  # fmt: skip
 _FILLER = frozenset("of the a an total each about approximately or so".split())
 
@@ -95,7 +97,7 @@ def _is_symbol(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def clean(text: str) -> str:
-    """The unit in ``\\mathrm{~kg} / \\mathrm{m}^{3}``, ``\\text{ cm}^2``, ``grams of sugar``: as plain words and signs."""
+    """The unit in ``\\mathrm{~kg} / \\mathrm{m}^{3}`` or ``grams of sugar``, in plain words and signs."""
     text = re.sub(
         r"\\(?:text|mathrm|mbox|textrm|operatorname|rm|mathit|mathbf|textbf|hbox|unit|si)\s*\{([^{}]*)\}", r" \1 ", text
     )
@@ -126,6 +128,11 @@ def _registry() -> Any:
     import pint
 
     return pint.UnitRegistry(cache_folder=None)
+
+
+def load() -> None:
+    """Import pint and read its unit definitions, if that was not done yet."""
+    known("meter")
 
 
 @lru_cache(maxsize=4096)

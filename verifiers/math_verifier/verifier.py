@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 
 from builders.protocols import Workers
 from builders.records import Candidate, Query, Reference, Verdict
-from verifiers.math_verifier import symbolic
+from verifiers.math_verifier import symbolic, units
 from verifiers.math_verifier.extraction import Answer, final_answer
 from verifiers.math_verifier.judge import Finding, Settings, judge_answer
 from verifiers.math_verifier.rounding import Rounding
@@ -46,6 +47,13 @@ class MathVerifier:
         self.workers = workers
         self.settings = Settings(rounding, missing_unit, max_length)
         self.symbolic_s = symbolic_s
+
+    async def __aenter__(self) -> MathVerifier:
+        self._loading = asyncio.create_task(asyncio.to_thread(units.load))  # pint takes half a second to import
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._loading
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         started = time.perf_counter()

@@ -1,3 +1,4 @@
+# ruff: noqa: SIM905, a list of words reads best as words
 """Answers that are words: yes and no, true and false, "no solution", numerals in letters, clock times, dates."""
 
 from __future__ import annotations
@@ -9,20 +10,27 @@ _TRUE = frozenset("true yes correct right valid".split())
 _FALSE = frozenset("false no incorrect wrong invalid not".split())
 _TRUTH = re.compile(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\b", re.IGNORECASE)
 _NOTHING = re.compile(
-    r"^(?:there (?:is|are|exists?) )?(?:no (?:real |integer |such |valid |possible |finite |common )*(?:solutions?|answers?|values?|numbers?|roots?|limit)"
-    r"|none(?: of (?:these|the above))?|does(?: not|n't) exist|do(?: not|n't) exist|dne|undefined|not defined|impossible|unsolvable"
+    r"^(?:there (?:is|are|exists?) )?(?:no (?:real |integer |such |valid |possible |finite |common "
+    r")*(?:solutions?|answers?|values?|numbers?|roots?|limit)"
+    r"|none(?: of (?:these|the above))?|does(?: not|n't) exist|do(?: not|n't) exist|dne|undefined|not defined"
+    r"|impossible|unsolvable"
     r"|(?:the )?empty set|\\emptyset|inconsistent|not possible|no)\b",
     re.IGNORECASE,
 )
 _UNKNOWN = re.compile(
-    r"(?:can(?:not|'t) (?:be )?(?:\w+ )?(?:determin\w*|answer\w*|calculat\w*|found|find|solve\w*)|not (?:enough|sufficient) information|insufficient"
-    r"|unknown|undetermined|not (?:known|given|specified|provided|possible)|indeterminate|unable to|impossible to|need more information|n/a)",
+    r"(?:can(?:not|'t) (?:be )?(?:\w+ )?(?:determin\w*|answer\w*|calculat\w*|found|find|solve\w*)|not (?:enough"
+    r"|sufficient) information|insufficient"
+    r"|unknown|undetermined|not (?:known|given|specified|provided|possible)|indeterminate|unable to|impossible "
+    r"to|need more information|n/a)",
     re.IGNORECASE,
 )
 _INFINITE = re.compile(r"\b(?:infinite(?:ly)?(?: many)?|infinity|unbounded|uncountabl\w+)\b", re.IGNORECASE)
 
-_UNITS = {word: n for n, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-                                           "fifteen sixteen seventeen eighteen nineteen".split())}  # fmt: skip
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_UNITS = {word: n for n, word in enumerate(_ONES.split())}
 _TENS = {
     word: 10 * n for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
 }
@@ -35,7 +43,8 @@ _DATE = [
         r"^(?:\w+day,?\s+)?(?P<month>[A-Za-z]{3,9})\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{4}))?$"
     ),
     re.compile(
-        r"^(?:\w+day,?\s+)?(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>[A-Za-z]{3,9})\.?(?:,?\s+(?P<year>\d{4}))?$"
+        r"^(?:\w+day,?\s+)?(?P<day>\d{1,2})(?:st|nd|rd"
+        r"|th)?\s+(?:of\s+)?(?P<month>[A-Za-z]{3,9})\.?(?:,?\s+(?P<year>\d{4}))?$"
     ),
     re.compile(r"^(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})$"),
 ]

@@ -34,9 +34,11 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
     return match
 
 
-def _one_against_many(ours: tuple, theirs: tuple, left: str, right: str, terms: Terms, same: Same) -> Match:
+def _one_against_many(
+    ours: tuple[Node, ...], theirs: tuple[Node, ...], left: str, right: str, terms: Terms, same: Same
+) -> Match:
     """A single value against a set of one, a list that repeats it, or several values (wrong)."""
-    if not ours or not theirs:
+    if len(ours) == 0 or len(theirs) == 0:
         return Match(False, "an empty set against a value")
     if right in (",", "{}", "[]") and len(theirs) > 1 and len(ours) == 1:
         matches = [same(ours[0], item, terms) for item in theirs]

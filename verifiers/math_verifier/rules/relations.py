@@ -82,8 +82,8 @@ def _equations(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
     return Match(_proportional(left, right, signed=False), "equation up to scale", 0.98)
 
 
-def _sides(equation: Node) -> tuple[Node, ...]:
-    return equation.args if isinstance(equation, Apply) else (equation, equation)
+def _sides(equation: Node) -> list[Node]:
+    return list(equation.args) if isinstance(equation, Apply) else [equation]
 
 
 def _same_name(ours: Node, theirs: Node) -> bool:

@@ -1,0 +1,114 @@
+"""Worker processes: results and errors come back, time and memory are bounded, and the pool lives on after a kill."""
+
+import asyncio
+import math
+import os
+import time
+
+import pytest
+
+from builders.protocols import Workers
+from sandbox.workers import ProcessPool
+
+
+def with_pool(work, **settings):
+    async def run():
+        async with ProcessPool(**settings) as pool:
+            return await work(pool)
+
+    return asyncio.run(run())
+
+
+def test_it_is_what_verifiers_ask_for():
+    assert isinstance(ProcessPool(), Workers)
+
+
+def test_results_and_errors_come_back():
+    async def work(pool):
+        with pytest.raises(ValueError, match=r"math domain error|expected a nonnegative"):
+            await pool.call(math.sqrt, -1.0, timeout_s=30)
+        return await pool.call(math.factorial, 20, timeout_s=30)
+
+    assert with_pool(work, count=1) == math.factorial(20)
+
+
+def test_a_process_is_reused():
+    async def work(pool):
+        return [await pool.call(os.getpid, timeout_s=30) for _ in range(3)]
+
+    pids = with_pool(work, count=1)
+    assert len(set(pids)) == 1
+    assert pids[0] != os.getpid()
+
+
+def test_a_call_past_its_time_is_killed_and_the_next_one_works():
+    async def work(pool):
+        await pool.call(abs, 0, timeout_s=30)  # start the process first, so that only the call is timed
+        started = time.perf_counter()
+        with pytest.raises(TimeoutError, match=r"0\.5 s"):
+            await pool.call(pow, 7, 10**8, timeout_s=0.5)
+        return time.perf_counter() - started, await pool.call(abs, -3, timeout_s=30)
+
+    seconds, after = with_pool(work, count=1)
+    assert seconds < 3
+    assert after == 3
+
+
+def test_a_call_past_the_memory_cap_is_a_memory_error():
+    async def work(pool):
+        with pytest.raises(MemoryError):
+            await pool.call(bytearray, 2 << 30, timeout_s=30)
+        return await pool.call(len, "abc", timeout_s=30)
+
+    assert with_pool(work, count=1, memory_mb=200) == 3
+
+
+def test_calls_run_side_by_side():
+    async def work(pool):
+        await asyncio.gather(*(pool.call(abs, 0, timeout_s=30) for _ in range(2)))
+        started = time.perf_counter()
+        await asyncio.gather(*(pool.call(time.sleep, 1.0, timeout_s=30) for _ in range(2)))
+        return time.perf_counter() - started
+
+    assert with_pool(work, count=2) < 1.9
+
+
+def test_a_cancelled_call_frees_its_place():
+    async def work(pool):
+        task = asyncio.create_task(pool.call(time.sleep, 60, timeout_s=120))
+        await asyncio.sleep(1.5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await pool.call(abs, -1, timeout_s=30)
+
+    assert with_pool(work, count=1) == 1
+
+
+def test_a_worker_that_dies_is_told_and_replaced():
+    async def work(pool):
+        with pytest.raises(RuntimeError, match="exit code 3"):
+            await pool.call(os._exit, 3, timeout_s=30)
+        return await pool.call(abs, -1, timeout_s=30)
+
+    assert with_pool(work, count=1) == 1
+
+
+def test_nothing_stays_behind():
+    async def work(pool):
+        return await pool.call(os.getpid, timeout_s=30)
+
+    pid = with_pool(work, count=1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_pool_that_is_not_open_says_so():
+    with pytest.raises(RuntimeError, match="not open"):
+        asyncio.run(ProcessPool().call(abs, 1, timeout_s=1))
+
+
+@pytest.mark.parametrize("settings", [{"count": 0}, {"method": "fork"}])
+def test_a_wrong_setting_is_named(settings):
+    with pytest.raises(ValueError, match=f"workers.{next(iter(settings))}"):
+        ProcessPool(**settings)

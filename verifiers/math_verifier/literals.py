@@ -1,0 +1,56 @@
+"""Numbers as they are written: decimals, powers of ten, repeating decimals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from verifiers.math_verifier.nodes import Apply, Node, Number
+
+
+class Unsupported(ValueError):
+    """The text is mathematics that this grammar does not read, or no mathematics at all."""
+
+
+def number(literal: str) -> Number:
+    """A literal such as ``1,234.50`` or ``6e-24``, exactly."""
+    mantissa, _, exponent = literal.replace(",", "").lower().partition("e")
+    whole, point, digits = mantissa.partition(".")
+    shift = int(exponent) if exponent else 0
+    if abs(shift) > 5000:
+        raise Unsupported("the exponent of the literal is out of bounds")
+    if not point and not exponent:
+        return Number(int(whole))
+    place = shift - len(digits)
+    value = int((whole + digits) or "0") * (Fraction(10) ** place)
+    return Number(value.numerator if value.denominator == 1 else value, place)
+
+
+def negative(node: Node) -> Node:
+    if isinstance(node, Number):
+        return Number(-node.value, node.place)
+    return Apply("neg", (node,))
+
+
+def is_plain_integer(node: Node) -> bool:
+    """An integer written as one: no decimal, no sum."""
+    return isinstance(node, Number) and isinstance(node.value, int) and node.place is None
+
+
+def times(left: Node, right: Node) -> Node:
+    """A product; ``2.3 \\times 10^4`` is folded into one decimal, so that its precision is known."""
+    match left, right:
+        case Number(), Apply("^", (Number(10), Number(int() as power, None))) if abs(power) < 1000:
+            value = left.value * Fraction(10) ** power
+            return Number(value.numerator if value.denominator == 1 else value, (left.place or 0) + power)
+        case Apply("*", _), _:
+            return Apply("*", (*left.args, right))  # type: ignore[union-attr]
+    return Apply("*", (left, right))
+
+
+def repeating(literal: str, cycle: str) -> Node:
+    """0.1(6), 0.1\\overline{6}: exactly."""
+    if not cycle.isdigit():
+        raise Unsupported("a repeating decimal needs digits under its bar")
+    whole, _, fixed = literal.replace(",", "").partition(".")
+    nines = (10 ** len(cycle) - 1) * 10 ** len(fixed)
+    return Number(Fraction(int(whole + fixed or "0"), 10 ** len(fixed)) + Fraction(int(cycle), nines))
