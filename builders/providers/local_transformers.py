@@ -31,7 +31,8 @@ class LocalTransformers:
     Requests that wait at the same time share batches of up to ``max_rows`` answers, halved when memory runs out. An
     answer depends on prompt, seed and weights alone, never on its batch (``builders.providers.seeded_sampling``).
     ``max_answer_tokens`` bounds an answer whatever the request allows; ``template`` holds further variables of the chat
-    template. ``shared_device``: processes of this machine that set it generate one at a time. Of ``sampling.extra``, ``top_k`` is taken. A JSON schema is not enforced.
+    template. ``shared_device``: processes of this machine that set it generate one at a time. Of ``sampling.extra``,
+    ``top_k`` is taken. A JSON schema is not enforced.
     """
 
     name = "transformers"
@@ -56,7 +57,9 @@ class LocalTransformers:
         self.model = model
         self.limits = limits
         self.max_n = 1 << 10
-        self.engine = LocalEngine(model, device=device, dtype=dtype, threads=threads, max_rows=max_rows, shared=shared_device)
+        self.engine = LocalEngine(
+            model, device=device, dtype=dtype, threads=threads, max_rows=max_rows, shared=shared_device
+        )
         self._dtype = dtype
         self._max_answer_tokens = max_answer_tokens
         self._template = dict(template or {})
@@ -107,12 +110,12 @@ class LocalTransformers:
             warp=Warp(temperature, sampling.top_p, sampling.extra.get("top_k")),
             token_logprobs=sampling.logprobs,
         )
-        drawn = await self.draw(ask)
+        drawn = await self.answers_to(ask)
         seconds = time.perf_counter() - started
         shares = shared_usage(Usage(prompt=len(prompt)), n)
         return [self._completion(request, one, ask, i, shares[i].prompt, seconds) for i, one in enumerate(drawn)]
 
-    async def draw(self, ask: Ask) -> list[Drawn]:
+    async def answers_to(self, ask: Ask) -> list[Drawn]:
         """The answers of ``ask``, in a batch with whatever else waits. Raises ``ServiceError`` out of memory."""
         if self._worker is None:
             raise ServiceError(f"{self.model} is not loaded; open the provider first (async with provider)")
