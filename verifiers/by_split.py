@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from builders.protocols import Verifier
 from builders.records import Candidate, Query, Verdict
+from verifiers.refusal_classifier import RefusalClassifier
+from verifiers.with_refusal import WithRefusal
 
 ALIASES = {
     "gsm8k": "math",
     "aime": "math",
     "humaneval": "code",
     "mbpp": "code",
+    "tool": "tool_calling",
     "tool_use": "tool_calling",
     "tools": "tool_calling",
+    "function_calling": "tool_calling",
 }
+
+
+def routed(
+    *,
+    math: Verifier | None = None,
+    code: Verifier | None = None,
+    tool_calling: Verifier | None = None,
+    default: Verifier | None = None,
+    refusals: RefusalClassifier | None = None,
+) -> Verifier:
+    """``BySplit`` over these verifiers, with what ``refusals`` finds stored beside every verdict."""
+    by_split = BySplit(math=math, code=code, tool_calling=tool_calling, default=default)
+    return WithRefusal(by_split, refusals) if refusals else by_split
 
 
 class BySplit:
@@ -41,12 +58,18 @@ class BySplit:
         return await verifier.verify(query, candidate)
 
 
+def domain_of_split(split: str) -> str:
+    """math, code, tool_calling, or "" for a split that names none of them."""
+    name = split.lower().removesuffix("_v1").removesuffix("_v2")
+    name = ALIASES.get(name, name)
+    return name if name in ("math", "code", "tool_calling") else ""
+
+
 def domain_of(query: Query) -> str:
     """math, code, tool_calling, or "" when neither the split nor the reference tells."""
-    split = query.split.lower().removesuffix("_v1").removesuffix("_v2")
-    split = ALIASES.get(split, split)
-    if split in ("math", "code", "tool_calling"):
-        return split
+    domain = domain_of_split(query.split)
+    if domain:
+        return domain
     if query.reference.tests is not None:
         return "code"
     if query.reference.calls is not None:

@@ -1,0 +1,152 @@
+"""When a second opinion is asked for, and that a conclusive verdict is never overruled."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from builders.records import Candidate, Query, Reference, Verdict
+from verifiers import get_verifier, get_verifier_for_split, register
+from verifiers.by_split import BySplit, domain_of, routed
+from verifiers.cascade import Cascade
+from verifiers.refusal_classifier import RefusalClassifier
+
+QUERY = Query("q", "math", ({"role": "user", "content": "1 + 1?"},), reference=Reference(answer="2"))
+
+
+class Says:
+    """A verifier that always says the same, and counts how often it was asked."""
+
+    def __init__(self, outcome: str, confidence: float, name: str = "says") -> None:
+        self.name, self.asked = name, 0
+        self.verdict = Verdict(outcome, confidence, "as told", name)  # type: ignore[arg-type]
+
+    async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        self.asked += 1
+        return self.verdict
+
+
+def said(text: str) -> Candidate:
+    return Candidate(0, ({"role": "assistant", "content": text},))
+
+
+def verify(verifier, query: Query = QUERY, text: str = "2") -> Verdict:
+    return asyncio.run(verifier.verify(query, said(text)))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "confidence", "asked"),
+    [
+        ("pass", 0.40, 0),
+        ("pass", 0.39, 1),
+        ("fail", 0.40, 0),
+        ("fail", 0.39, 1),
+        ("fail", 1.00, 0),
+        ("abstain", 1.00, 1),
+        ("error", 0.00, 0),
+    ],
+)
+def test_the_judge_is_asked_only_below_the_gate(outcome: str, confidence: float, asked: int) -> None:
+    judge = Says("pass", 0.9, "judge")
+    verdict = verify(Cascade(Says(outcome, confidence), judge))
+    assert judge.asked == asked
+    assert verdict.verifier == ("judge" if asked else "says")
+    assert verdict.detail.get("llm_judge_used", False) is bool(asked)
+
+
+@pytest.mark.parametrize("split", ["math", "code", "tool_calling"])
+@pytest.mark.parametrize("confidence", [0.39, 0.40])
+@pytest.mark.parametrize("flag", [True, False])
+def test_the_documents_policy_by_split(split: str, confidence: float, flag: bool) -> None:
+    """Mathematics is judged if the flag says so, code always below the gate, tool calls by the judge alone."""
+    judge, first = Says("pass", 0.9, "judge"), Says("fail", confidence)
+    by_split = BySplit(
+        math=Cascade(first, judge if flag else None), code=Cascade(first, judge), tool_calling=judge, default=judge
+    )
+    verify(by_split, Query("q", split, QUERY.messages))
+    unsure = confidence < 0.4
+    assert judge.asked == {"math": int(flag and unsure), "code": int(unsure), "tool_calling": 1}[split]
+
+
+def test_an_opposing_judge_changes_no_conclusive_verdict() -> None:
+    for outcome in ("pass", "fail"):
+        opposite = Says("fail" if outcome == "pass" else "pass", 1.0)
+        assert verify(Cascade(Says(outcome, 0.95), opposite)).outcome == outcome
+        assert opposite.asked == 0
+
+
+@pytest.mark.parametrize(("outcome", "confidence"), [("pass", 0.69), ("abstain", 1.0), ("error", 0.0)])
+def test_a_second_opinion_that_does_not_count_leaves_the_first(outcome: str, confidence: float) -> None:
+    verdict = verify(Cascade(Says("fail", 0.2), Says(outcome, confidence, "judge")))
+    assert (verdict.outcome, verdict.confidence) == ("fail", 0.2)
+    assert verdict.detail["llm_judge_failed"] is (outcome == "error")
+    assert verdict.detail["then"]["outcome"] == outcome
+
+
+def test_our_own_trouble_is_not_papered_over_unless_asked_for() -> None:
+    broken, judge = Says("error", 0.0), Says("pass", 0.9, "judge")
+    assert verify(Cascade(broken, judge)).outcome == "error"
+    assert verify(Cascade(broken, judge, on_error="ask")).outcome == "pass"
+
+
+def test_a_gate_outside_zero_to_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="below is 4"):
+        Cascade(Says("pass", 1.0), below=4)
+
+
+@pytest.mark.parametrize(
+    ("split", "domain"),
+    [
+        ("math", "math"),
+        ("gsm8k", "math"),
+        ("code", "code"),
+        ("humaneval", "code"),
+        ("tool_calling", "tool_calling"),
+        ("tool_use", "tool_calling"),
+        ("Math_v2", "math"),
+        ("chat", ""),
+    ],
+)
+def test_splits_and_their_aliases(split: str, domain: str) -> None:
+    assert domain_of(Query("q", split, QUERY.messages)) == domain
+
+
+def test_an_unknown_split_goes_by_the_reference_and_then_to_the_default() -> None:
+    math, default = Says("pass", 1.0, "math"), Says("abstain", 0.0, "default")
+    verifier = BySplit(math=math, default=default)
+    assert verify(verifier, Query("q", "stem", QUERY.messages, reference=Reference(answer="2"))).verifier == "math"
+    assert verify(verifier, Query("q", "chat", QUERY.messages)).verifier == "default"
+    assert verify(BySplit(), Query("q", "chat", QUERY.messages)).outcome == "abstain"
+
+
+def test_a_verified_answer_that_says_i_cannot_stays_verified_and_is_noted() -> None:
+    verifier = routed(math=Says("pass", 1.0), refusals=RefusalClassifier())
+    verdict = verify(verifier, text="I cannot help you with the first way, but the answer is 2.")
+    assert verdict.outcome == "pass"
+    assert set(verdict.detail["refusal"]) == {
+        "is_refusal",
+        "confidence",
+        "refusal_type",
+        "matched_patterns",
+        "whitelisted",
+    }
+    assert verdict.detail["refusal"]["is_refusal"] is True
+    assert verify(verifier, text="The answer is 2.").detail["refusal"]["is_refusal"] is False
+
+
+def test_verifiers_by_name() -> None:
+    assert get_verifier("tool").name == "tool"
+    assert get_verifier_for_split("tool_use").name == "tool"
+    assert get_verifier_for_split("gsm8k").name == "math"
+    register("says", Says)
+    assert get_verifier("says", outcome="pass", confidence=1.0).name == "says"
+    with pytest.raises(Exception, match="verifier 'maths' is unknown; expected one of"):
+        get_verifier("maths")
+    with pytest.raises(Exception, match="no verifier is known for split 'poetry'"):
+        get_verifier_for_split("poetry")
+
+
+def test_confidence_outside_zero_to_one_raises() -> None:
+    with pytest.raises(ValueError, match="confidence"):
+        Verdict("pass", 1.01, "", "x")
