@@ -192,8 +192,6 @@ def test_without_tools_to_run_a_call_ends_the_answer() -> None:
 
 def test_siblings_live_in_worlds_of_their_own() -> None:
     tools = MockTools(offered=["todo.add", "todo.list"])
-    if not tools.declarations():
-        pytest.skip("no stateful tool yet")
 
     def answer(request: Request, index: int) -> Any:
         said = results(request)
@@ -254,7 +252,7 @@ def test_a_follow_up_carries_what_the_service_wants_back_and_the_trace_does_not(
 
 
 def test_a_capability_refusal_after_made_up_results_is_tried_again_with_a_model() -> None:
-    tools = [declaration("get_flight_gate", "Gate of a flight", {"type": "object", "properties": {}})]
+    tools = [declaration("gate_of_flight", "Gate of a flight", {"type": "object", "properties": {}})]
     played: list[Request] = []
 
     def play(request: Request, index: int) -> Any:
@@ -264,20 +262,31 @@ def test_a_capability_refusal_after_made_up_results_is_tried_again_with_a_model(
     def answer(request: Request, index: int) -> Any:
         said = results(request)
         if not said:
-            return calling(("get_flight_gate", {}))
+            return calling(("gate_of_flight", {}))
         if "B12" in said[-1]["content"]:
             return "Your gate is B12."
         return "I'm sorry, I don't have access to gate information."
 
-    mock = MockTools(sampler=FakeSampler(play))
-    (candidate,) = run(FakeSampler(answer), request_for(tools=tools), mock)
-    sources = {result["source"] for result in candidate.detail["tool_results"]}
-    if candidate.detail.get("retry"):
-        assert candidate.detail["retry"]["retry_of_candidate_idx"] == 0
-        assert "don't have access" in candidate.detail["retry"]["refused_answer"]
-    assert sources == {"llm"}
+    request = request_for(tools=tools)
+    (refused,) = run(FakeSampler(answer), request, MockTools())
+    assert [result["source"] for result in refused.detail["tool_results"]] == ["schema"]
+    assert "retry" not in refused.detail  # there is no model to try it with
+    drawing = FakeSampler(answer)
+    (candidate,) = run(drawing, request, MockTools(sampler=FakeSampler(play)))
     assert candidate.text == "Your gate is B12."
+    assert [result["source"] for result in candidate.detail["tool_results"]] == ["llm"]
+    assert candidate.detail["retry"] == {
+        "is_retry": True,
+        "retry_of_candidate_idx": 0,
+        "retry_reason": "capability_refusal",
+        "refused_answer": "I'm sorry, I don't have access to gate information.",
+    }
     assert len(played) == 1
+    assert len(drawing.asked) == 3  # the first turn is shared
+    (kept,) = run(
+        FakeSampler(answer), request, MockTools(sampler=FakeSampler(play)), limits=RolloutLimits(retry_refusals=False)
+    )
+    assert "retry" not in kept.detail
 
 
 def test_the_seed_of_each_sample_is_kept() -> None:
