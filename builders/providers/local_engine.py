@@ -83,7 +83,9 @@ class LocalEngine:
         self._turn: Any = _device_lock(device) if shared else contextlib.nullcontext()
 
     def load(self) -> None:
-        """Raises ``ConfigError`` when there is no such model."""
+        """Raises ``ConfigError`` when there is no such model; a second call does nothing."""
+        if hasattr(self, "network"):
+            return
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils.logging import disable_progress_bar

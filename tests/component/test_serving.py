@@ -1,0 +1,217 @@
+"""The local server through the official client: SRV-1 to SRV-6."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import openai
+import pytest
+import torch
+import uvicorn
+
+from builders.providers.local_transformers import LocalTransformers
+from builders.serving.app import app
+from builders.serving.request_log import RequestLog
+from tests.tiny_models import save_language_model
+
+HELLO = [{"role": "user", "content": "Say something."}]
+
+
+@dataclass
+class Running:
+    url: str
+    provider: LocalTransformers
+    log: io.StringIO
+    most_at_once: list[int]
+
+    def client(self, key: str = "none") -> openai.OpenAI:
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=60, _strict_response_validation=True)
+
+    def lines(self) -> list[dict]:
+        return [json.loads(line) for line in self.log.getvalue().splitlines()]
+
+
+def running(folder: Path, key: str = "") -> Iterator[Running]:
+    provider = LocalTransformers(model=str(folder), max_rows=8, threads=1, shared_device=True)
+    log, seen = io.StringIO(), [0, 0]
+    drawn_by = provider.engine._batch
+
+    def watched(*arguments, **keywords):
+        seen[0] += 1
+        seen[1] = max(seen[1], seen[0])
+        try:
+            return drawn_by(*arguments, **keywords)
+        finally:
+            seen[0] -= 1
+
+    provider.engine._batch = watched  # type: ignore[method-assign]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    config = uvicorn.Config(
+        app(provider, api_key=key, log=RequestLog(log)), host="127.0.0.1", port=port, log_level="warning"
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert server.started
+    try:
+        yield Running(f"http://127.0.0.1:{port}", provider, log, seen)
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_language_model(tmp_path_factory.mktemp("model"), max_position_embeddings=1024)
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[Running]:
+    yield from running(folder)
+
+
+def test_six_choices_come_with_their_indices_and_usage(served: Running) -> None:
+    answer = served.client().chat.completions.create(model="m", messages=HELLO, n=6, max_tokens=5, seed=3)
+    assert [choice.index for choice in answer.choices] == [0, 1, 2, 3, 4, 5]
+    assert {choice.finish_reason for choice in answer.choices} <= {"stop", "length"}
+    assert answer.usage
+    assert answer.usage.completion_tokens <= 30
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+    assert len({choice.message.content for choice in answer.choices}) > 1
+
+
+def test_a_seed_gives_the_same_answers_again(served: Running) -> None:
+    def texts(seed: int) -> list[str | None]:
+        answer = served.client().chat.completions.create(model="m", messages=HELLO, n=3, max_tokens=8, seed=seed)
+        return [choice.message.content for choice in answer.choices]
+
+    assert texts(5) == texts(5) != texts(6)
+
+
+def test_logprobs_belong_to_their_tokens(served: Running) -> None:
+    answer = served.client().chat.completions.create(model="m", messages=HELLO, max_tokens=6, logprobs=True, seed=1)
+    content = answer.choices[0].logprobs.content  # type: ignore[union-attr]
+    assert content
+    assert len(content) == answer.usage.completion_tokens  # type: ignore[union-attr]
+    assert all(one.logprob <= 0 for one in content)
+
+
+def test_a_stop_string_ends_the_answer(served: Running) -> None:
+    client = served.client()
+    whole = client.chat.completions.create(model="m", messages=HELLO, max_tokens=12, seed=2).choices[0].message.content
+    assert whole
+    assert len(whole) > 3
+    stop = whole[2:4]
+    cut = client.chat.completions.create(model="m", messages=HELLO, max_tokens=12, seed=2, stop=[stop]).choices[0]
+    assert cut.message.content == whole[: whole.index(stop)]
+    assert cut.finish_reason == "stop"
+
+
+def test_streams_bring_the_same_answer(served: Running) -> None:
+    client = served.client()
+    asked = {"model": "m", "messages": HELLO, "max_tokens": 12, "seed": 4}
+    whole = client.chat.completions.create(**asked).choices[0].message.content
+    chunks = list(client.chat.completions.create(**asked, stream=True))
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == whole
+    assert chunks[-1].usage
+    response = client.responses.create(model="m", input="Say something.", max_output_tokens=64)
+    assert response.status in ("completed", "incomplete")
+    events = list(client.responses.create(model="m", input="Say something.", max_output_tokens=16, stream=True))
+    assert events[0].type == "response.created"
+    assert events[-1].type in ("response.completed", "response.incomplete")
+
+
+def test_completions_models_and_health(served: Running) -> None:
+    client = served.client()
+    answer = client.completions.create(model="m", prompt=["ab", "cd"], n=2, max_tokens=3, logprobs=0)
+    assert [choice.index for choice in answer.choices] == [0, 1, 2, 3]
+    assert answer.choices[0].logprobs
+    assert [model.object for model in client.models.list().data] == ["model"]
+    import urllib.request
+
+    with urllib.request.urlopen(f"{served.url}/health") as reply:
+        assert json.load(reply)["status"] == "ok"
+
+
+def test_thirty_two_requests_at_once_are_all_answered_one_batch_at_a_time(served: Running) -> None:
+    client = served.client()
+
+    def ask(seed: int) -> str | None:
+        return (
+            client.chat.completions.create(model="m", messages=HELLO, max_tokens=8, seed=seed)
+            .choices[0]
+            .message.content
+        )
+
+    with ThreadPoolExecutor(32) as pool:
+        together = list(pool.map(ask, range(32)))
+    assert served.most_at_once[1] == 1
+    assert together == [ask(seed) for seed in range(32)]
+
+
+def test_what_does_not_fit_or_is_empty_is_a_400_with_the_numbers(served: Running) -> None:
+    client = served.client()
+    with pytest.raises(openai.BadRequestError, match=r"the prompt has \d+ tokens and .* takes \d+"):
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x" * 5000}])
+    with pytest.raises(openai.BadRequestError, match="the prompt is empty"):
+        client.chat.completions.create(model="m", messages=[{"role": "user", "content": ""}])
+    with pytest.raises(openai.BadRequestError, match=r"temperature: .*found -1"):
+        client.chat.completions.create(model="m", messages=HELLO, temperature=-1)
+
+
+def test_every_request_leaves_one_line(served: Running) -> None:
+    before = len(served.lines())
+    served.client().chat.completions.create(model="m", messages=HELLO, max_tokens=4, n=2)
+    (line,) = served.lines()[before:]
+    assert {"time", "path", "status", "seconds", "completion_tokens", "tokens_per_s", "peak_memory_mb"} <= set(line)
+    assert line["path"] == "/v1/chat/completions"
+    assert line["status"] == 200
+    assert "Say something" not in served.log.getvalue()
+
+
+def test_out_of_memory_halves_the_batch_then_says_503_and_lives_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for server in running(folder):
+        sizes: list[int] = []
+        most = [2]
+        draws = server.provider.engine._batch
+
+        def cramped(batch, asks, sizes=sizes, most=most, draws=draws):
+            sizes.append(len(batch))
+            if len(batch) > most[0]:
+                raise torch.OutOfMemoryError("too little memory, as scripted")
+            return draws(batch, asks)
+
+        monkeypatch.setattr(server.provider.engine, "_batch", cramped)
+        client = server.client()
+        answer = client.chat.completions.create(model="m", messages=HELLO, n=8, max_tokens=3)
+        assert len(answer.choices) == 8
+        assert [size for size in sizes if size <= 2] == [2, 2, 2, 2]
+        most[0] = 0
+        with pytest.raises(openai.InternalServerError, match="out of memory") as caught:
+            client.chat.completions.create(model="m", messages=HELLO, max_tokens=3)
+        assert caught.value.status_code == 503
+        assert caught.value.code == "oom"
+        most[0] = 8
+        assert client.chat.completions.create(model="m", messages=HELLO, max_tokens=3).choices
+
+
+def test_a_key_is_wanted_where_one_is_set(folder: Path) -> None:
+    for server in running(folder, key="secret"):
+        with pytest.raises(openai.AuthenticationError):
+            server.client("wrong").models.list()
+        assert server.client("secret").models.list().data
