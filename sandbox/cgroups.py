@@ -1,0 +1,107 @@
+"""Memory and process caps by cgroup, version 1 or 2, wherever a group can be made below our own or above it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_MIB = 1 << 20
+
+
+@dataclass(slots=True)
+class Cgroups:
+    """The groups made for one box. ``joins`` are the files that a process writes "0" to, to enter them."""
+
+    folders: list[Path] = field(default_factory=list)
+
+    @property
+    def joins(self) -> list[str]:
+        return [str(folder / "cgroup.procs") for folder in self.folders]
+
+    @classmethod
+    def create(cls, name: str, *, memory_mb: int, processes: int) -> Cgroups:
+        """Groups with what caps can be had here; whether they are enough is tested in the box, not assumed."""
+        made = cls()
+        memory = memory_mb * _MIB
+        for version, controllers, mount, own in _hierarchies():
+            for parent in _parents(mount, own):
+                folder = parent / name
+                try:
+                    if version == 2:
+                        with contextlib.suppress(OSError):
+                            (parent / "cgroup.subtree_control").write_text("+memory +pids")
+                    folder.mkdir()
+                    if version == 2:
+                        _set(
+                            folder,
+                            {"pids.max": processes, "memory.max": memory, "memory.swap.max": 0, "memory.oom.group": 0},
+                        )
+                    elif "memory" in controllers:
+                        _set(folder, {"memory.limit_in_bytes": memory, "memory.memsw.limit_in_bytes": memory})
+                    elif "pids" in controllers:
+                        _set(folder, {"pids.max": processes})
+                except OSError:
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
+                    continue
+                made.folders.append(folder)
+                break
+        return made
+
+    def remove(self) -> None:
+        """Waits a moment for the last processes to be gone."""
+        for folder in self.folders:
+            for _ in range(100):
+                try:
+                    folder.rmdir()
+                    break
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.02)
+
+
+_OPTIONAL = ("memory.swap.max", "memory.memsw.limit_in_bytes", "memory.oom.group")
+
+
+def _set(folder: Path, values: dict[str, int]) -> None:
+    for name, value in values.items():
+        with contextlib.suppress(OSError) if name in _OPTIONAL else contextlib.nullcontext():
+            (folder / name).write_text(str(value))
+
+
+def _hierarchies() -> list[tuple[int, set[str], Path, str]]:
+    """(version, controllers, mount point, own path) of each hierarchy that has memory or pids."""
+    own: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            for controller in controllers.split(","):
+                own[controller] = path
+    found = []
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/mounts").read_text().splitlines():
+            _, mount, kind, options, *_ = line.split()
+            if kind == "cgroup2" and _has_controllers(Path(mount)):
+                found.append((2, {"memory", "pids"}, Path(mount), own.get("", "/")))
+            elif kind == "cgroup":
+                controllers = {"memory", "pids"} & set(options.split(","))
+                if controllers:
+                    found.append((1, controllers, Path(mount), own.get(next(iter(controllers)), "/")))
+    return found
+
+
+def _has_controllers(mount: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return {"memory", "pids"} <= set((mount / "cgroup.controllers").read_text().split())
+    return False
+
+
+def _parents(mount: Path, own: str) -> list[Path]:
+    """Our own group and those above it, nearest first."""
+    here = mount / own.strip("/")
+    above = [here, *[parent for parent in here.parents if parent == mount or parent.is_relative_to(mount)]]
+    return [folder for folder in above if os.access(folder, os.W_OK)]

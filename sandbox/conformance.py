@@ -1,0 +1,183 @@
+"""What every sandbox must hold, as programs that try it: the self-test of the local backend and ``bestofn check``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from builders.records import Execution, Limits, Program
+
+Run = Callable[[Program], Awaitable[Execution]]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One promise: ``program`` tries to break it, and ``broken`` says how it did ("" when the promise held)."""
+
+    name: str
+    promise: str
+    program: Program
+    broken: Callable[[Execution], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    name: str
+    promise: str
+    holds: bool
+    found: str
+
+
+async def examine(run: Run, checks: Sequence[Check]) -> list[Finding]:
+    """Try each check in turn. A check that cannot be run does not hold."""
+    findings = []
+    for check in checks:
+        try:
+            execution = await run(check.program)
+        except Exception as error:  # the box's own trouble: what was not shown to hold does not hold
+            findings.append(Finding(check.name, check.promise, False, f"the check could not run: {error}"))
+            continue
+        found = check.broken(execution)
+        if execution.status == "infra":
+            found = str(execution.detail.get("reason"))
+        findings.append(Finding(check.name, check.promise, not found, found or "holds"))
+    return findings
+
+
+def _python(source: str, **limits: float) -> Program:
+    return Program("python", source, limits=Limits(**{"wall_s": 10.0, **limits}))  # type: ignore[arg-type]
+
+
+def _says_held(execution: Execution) -> str:
+    """The program itself looked, and prints HELD when the promise was kept."""
+    if execution.stdout.strip().endswith("HELD"):
+        return ""
+    return (execution.stdout.strip() or execution.stderr.strip() or execution.status)[-200:]
+
+
+def _is_stopped(*how: str) -> Callable[[Execution], str]:
+    def broken(execution: Execution) -> str:
+        if execution.status in how and "NOT-HELD" not in execution.stdout:
+            return ""
+        return f"ended as {execution.status}: {(execution.stdout or execution.stderr).strip()[-160:]}"
+
+    return broken
+
+
+_PROCESSES = """
+import os, signal, sys
+children = []
+for _ in range(300):
+    try: pid = os.fork()
+    except OSError: break
+    if pid == 0:
+        signal.pause(); os._exit(0)
+    children.append(pid)
+for pid in children: os.kill(pid, signal.SIGKILL)
+print(len(children), "children", "HELD" if len(children) < 100 else "NOT-HELD")
+"""
+
+# Memory of several processes together, each below its own limit; bounded, for the cap is what is being tested.
+_MEMORY = """
+import os, mmap, sys
+pids = []
+for _ in range(8):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            held = mmap.mmap(-1, 256 << 20)
+            for at in range(0, 256 << 20, 4096): held[at] = 1
+        except (OSError, MemoryError): os._exit(3)
+        import time; time.sleep(1.0)
+        os._exit(0)
+    pids.append(pid)
+codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+print(codes, "HELD" if any(codes) else "NOT-HELD")
+"""
+
+_NETWORK = """
+import ctypes, os, socket
+opened = []
+for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK, socket.AF_PACKET, 40, 38, 31, 16):
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
+        fd = ctypes.CDLL(None).socket(family, kind, 0)
+        if fd >= 0: opened.append((family, kind)); os.close(fd)
+links = []
+try: links = [line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]]
+except OSError: pass
+others = [link for link in links if link not in ("lo", "tunl0", "sit0", "ip6tnl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "ip6gre0")]
+print(opened, others, "HELD" if not opened and not others else "NOT-HELD")
+"""
+
+_FILES = """
+import os
+seen = []
+for path in ("/etc/shadow", "/root", "/home", "/proc/1/environ", "/proc/1/mem", "/proc/kcore", "/sys/kernel/debug", "/var/run/docker.sock"):
+    try:
+        if os.path.isdir(path) and os.listdir(path): seen.append(path)
+        elif not os.path.isdir(path) and open(path, "rb").read(1): seen.append(path)
+    except OSError: pass
+for path in ("/x", "/etc/x", "/usr/x", "/dev/x", "/dev/shm/x", "/var/tmp/x", "/run/x", "/proc/sys/kernel/core_pattern", "/sys/fs/cgroup/x"):
+    try: open(path, "w").close(); seen.append("wrote " + path)
+    except OSError: pass
+print(seen, "HELD" if not seen else "NOT-HELD")
+"""
+
+_RIGHTS = """
+import ctypes, os
+libc = ctypes.CDLL(None)
+got = []
+for name in ("setuid", "setgid", "seteuid"):
+    if getattr(libc, name)(0) == 0 and os.getuid() == 0: got.append(name)
+if libc.unshare(0x10000000) == 0: got.append("user namespace")
+if libc.ptrace(16, 1, 0, 0) == 0: got.append("ptrace")
+if libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0: got.append("mount")
+if libc.syscall(0x40000000 + 39) > 0: got.append("x32 call")
+print(got, "HELD" if not got else "NOT-HELD")
+"""
+
+_DISK = """
+import os
+written = 0
+try:
+    for number in range(40):
+        with open(f"f{number}", "wb") as file:
+            for _ in range(10): written += file.write(b"x" * (1 << 20))
+except OSError: pass
+files = 0
+try:
+    for files in range(20000): open(f"i{files}", "w").close()
+except OSError: pass
+print(written >> 20, "MiB,", files, "files", "HELD" if written <= 80 << 20 and files < 6000 else "NOT-HELD")
+"""
+
+VITAL: tuple[Check, ...] = (
+    Check("processes", "a program cannot fill the machine with processes", _python(_PROCESSES), _says_held),
+    Check("memory", "all processes of a program together cannot fill the memory", _python(_MEMORY), _says_held),
+    Check("network", "no socket of any family can be made, and there is no way out", _python(_NETWORK), _says_held),
+)
+
+CHECKS: tuple[Check, ...] = (
+    *VITAL,
+    Check("files", "nothing of the host is read, nothing outside the folder is written", _python(_FILES), _says_held),
+    Check(
+        "rights",
+        "no rights can be gained",
+        _python(_RIGHTS),
+        lambda run: "" if run.exit_code == -31 else _says_held(run),
+    ),
+    Check("disk", "the folder is limited in bytes and in files", _python(_DISK), _says_held),
+    Check("time", "an endless program is ended", _python("while True: pass", wall_s=1.0), _is_stopped("timeout")),
+    Check("own memory", "one process is limited", _python("a = bytearray(1 << 30)"), _is_stopped("memory")),
+    Check("output", "a flood of output is cut", _python("while True: print('x' * 65536)"), _is_stopped("output")),
+    Check("javascript", "Node runs", Program("javascript", "console.log('HELD')"), _says_held),
+    Check("bash", "Bash runs", Program("bash", "echo HELD"), _says_held),
+    Check("sql", "SQLite runs", Program("sql", "select 'HELD'"), _says_held),
+)
+
+
+def machine() -> str:
+    """What this machine is, in one line."""
+    system = os.uname()
+    return f"{system.sysname} {system.release} {system.machine}, {os.cpu_count()} processors"

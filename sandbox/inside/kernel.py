@@ -1,0 +1,68 @@
+"""The few system calls that the standard library does not offer."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+
+CAP_KILL, CAP_SETGID, CAP_SETUID = 5, 6, 7
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+machine = platform.machine()
+
+
+class _CapHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _CapData(ctypes.Structure):
+    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+
+
+def check(result: int, what: str) -> int:
+    """``result``, or ``OSError`` naming ``what`` when it is negative."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def prctl(option: int, value: int = 0, third: object = 0) -> int:
+    last = third if not isinstance(third, int) else ctypes.c_ulong(third)
+    zero = ctypes.c_ulong(0)
+    return check(libc.prctl(option, ctypes.c_ulong(value), last, zero, zero), f"prctl({option})")
+
+
+def syscall(number: int, *arguments: object) -> int:
+    wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    return check(libc.syscall(ctypes.c_long(number), *wide), f"syscall({number})")
+
+
+def keep_capabilities(*kept: int) -> None:
+    """Drop every capability but ``kept``: permitted, effective, inheritable, ambient, and the bounding set."""
+    for capability in range(64):
+        if capability not in kept:
+            libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
+    libc.prctl(PR_CAP_AMBIENT, ctypes.c_ulong(4), 0, 0, 0)
+    mask = sum(1 << capability for capability in kept)
+    header = _CapHeader(0x20080522, 0)
+    data = (_CapData * 2)(_CapData(mask & 0xFFFFFFFF, mask & 0xFFFFFFFF, 0), _CapData(mask >> 32, mask >> 32, 0))
+    check(libc.capset(ctypes.byref(header), data), "capset")
+
+
+_NO_CAPABILITIES = (_CapData * 2)()
+_CAP_HEADER = _CapHeader(0x20080522, 0)
+
+
+def drop_capabilities() -> None:
+    """The last step of a child: nothing is left to use, and with no_new_privs nothing comes back."""
+    check(libc.capset(ctypes.byref(_CAP_HEADER), _NO_CAPABILITIES), "capset")

@@ -1,0 +1,172 @@
+"""The way into a box without Docker: namespaces, a root of its own, then the supervisor as PID 1.
+
+Runs as a process that the host has just started. It joins the cgroups that the host made, unshares user, PID, mount,
+network, IPC, UTS and cgroup namespaces, builds a read-only root from the system's folders, and forks PID 1. Run as
+root, it maps a range of unprivileged uids, so that each execution has a fresh one; else its own uid alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import struct
+from typing import Any
+
+from sandbox.inside import kernel
+from sandbox.inside.confine import FOLDER
+
+_NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+_NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
+_RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+_MOUNT_SETATTR, _PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
+_RECURSIVE = 0x8000
+
+UIDS = 65536
+
+
+def enter(settings: dict[str, Any]) -> None:
+    """Become the box that ``settings`` describes: ``cgroups`` (their ``cgroup.procs``), ``first_uid`` (None: no
+    range), ``root`` (an empty folder), ``folders`` (read-only), ``disk_mb``, ``inodes``. Returns in PID 1 only."""
+    for path in settings["cgroups"]:
+        with open(path, "w") as file:
+            file.write("0")
+    if settings["uids"]:
+        # As root the folders are bound before the user namespace: inside it, no right is left to reach them all.
+        _unshare(_NEWNS)
+        _build_root(settings)
+    _new_user(settings["first_uid"])
+    _unshare(_NEWPID | _NEWNS | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP)
+    pid = os.fork()
+    if pid:
+        for fd in (0, 1):
+            os.close(fd)
+        os.waitpid(pid, 0)
+        os._exit(0)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.libc.sethostname(b"sandbox", 7)
+    if not settings["uids"]:
+        _build_root(settings)
+    _enter_root(settings["root"])
+    os.umask(0o022)
+    kernel.keep_capabilities(*((kernel.CAP_KILL, kernel.CAP_SETGID, kernel.CAP_SETUID) if settings["uids"] else ()))
+
+
+def _unshare(flags: int) -> None:
+    kernel.check(kernel.libc.unshare(flags), "unshare")
+
+
+def _new_user(first_uid: int | None) -> None:
+    """A user namespace. The map of a range must be written from outside, so a helper stays there for a moment."""
+    uid, gid = os.getuid(), os.getgid()
+    if first_uid is None:
+        _unshare(_NEWUSER)
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"1000 {uid} 1")
+        _write("/proc/self/gid_map", f"1000 {gid} 1")
+        return
+    me = os.getpid()
+    asked, ask = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.close(ask)
+            os.read(asked, 1)
+            _write(f"/proc/{me}/uid_map", f"0 {first_uid} {UIDS}")
+            _write(f"/proc/{me}/gid_map", f"0 {first_uid} {UIDS}")
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(asked)
+    _unshare(_NEWUSER)
+    os.write(ask, b"1")
+    os.close(ask)
+    if os.waitpid(pid, 0)[1]:
+        raise OSError("the uid map of the new user namespace was refused")
+    os.setgroups([])
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def _mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    result = kernel.libc.mount(
+        source.encode(), target.encode(), kind.encode() or None, ctypes.c_ulong(flags), data.encode() or None
+    )
+    kernel.check(result, f"mount {source} on {target}")
+
+
+def _bind(source: str, target: str, read_only: bool = True) -> None:
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        open(target, "w").close()
+    _mount(source, target, flags=_BIND | _REC)
+    attributes = struct.pack("=QQQQ", (_RDONLY if read_only else 0) | _NOSUID | (_NODEV if read_only else 0), 0, 0, 0)
+    kernel.syscall(_MOUNT_SETATTR, -100, ctypes.c_char_p(target.encode()), _RECURSIVE, attributes, len(attributes))
+
+
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_ETC = {
+    "passwd": "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n",
+    "group": "root:x:0:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+_ETC_OF_HOST = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types")
+
+
+def _build_root(settings: dict[str, Any]) -> None:
+    root = settings["root"]
+    _mount("none", "/", flags=_REC | _PRIVATE)
+    _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,nr_inodes=1024,mode=755")
+    for folder in settings["folders"]:
+        if os.path.islink(folder):
+            os.makedirs(os.path.dirname(root + folder), exist_ok=True)
+            os.symlink(os.readlink(folder), root + folder)
+        elif os.path.isdir(folder):
+            _bind(folder, root + folder)
+    for name, text in _ETC.items():
+        os.makedirs(root + "/etc", exist_ok=True)
+        with open(f"{root}/etc/{name}", "w") as file:
+            file.write(text)
+    for path in _ETC_OF_HOST:
+        if os.path.exists(path):
+            _bind(os.path.realpath(path), root + path)
+    for name in _DEVICES:
+        _bind(f"/dev/{name}", f"{root}/dev/{name}", read_only=False)
+    os.symlink("/proc/self/fd", root + "/dev/fd")
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.symlink(f"/proc/self/fd/{number}", f"{root}/dev/{name}")
+    os.makedirs(root + "/proc")
+    os.makedirs(root + FOLDER, exist_ok=True)
+    size = f"size={settings['disk_mb']}m,nr_inodes={settings['inodes']},mode=1777"
+    _mount("tmpfs", root + FOLDER, "tmpfs", _NOSUID | _NODEV | _NOEXEC, size)
+
+
+def _enter_root(root: str) -> None:
+    _mount(root, root, flags=_BIND | _REC)
+    _mount_proc(root + "/proc")
+    os.chdir(root)
+    kernel.syscall(_PIVOT_ROOT[kernel.machine], ctypes.c_char_p(b"."), ctypes.c_char_p(b"."))
+    kernel.check(kernel.libc.umount2(b".", 2), "umount2")
+    _mount("none", "/", flags=_REMOUNT | _BIND | _RDONLY | _NOSUID | _NODEV)
+    os.chdir("/")
+
+
+def _mount_proc(target: str) -> None:
+    """Own processes only, where the kernel knows how; where none may be mounted, an empty folder."""
+    for options in ("subset=pid,hidepid=2", "hidepid=2", ""):
+        with contextlib.suppress(OSError):
+            _mount("proc", target, "proc", _NOSUID | _NODEV | _NOEXEC, options)
+            return

@@ -1,0 +1,140 @@
+"""Values as plain typed data, in JSON: what may cross between an untrusted process and anyone else.
+
+``None``, booleans, strings, lists, floats and ints up to 64 bits are themselves; everything else is an object with
+one key, its tag. Only the content of builtin types crosses: a subclass is read through the builtin's own methods, so
+no ``__eq__`` of the untrusted side is ever asked. What is not plain raises ``NotPlain``, or becomes a handle.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+DEPTH = 200
+
+
+class _Undefined:
+    """JavaScript's ``undefined``: equal to nothing else, ``None`` included."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+UNDEFINED = _Undefined()
+
+
+class NotPlain(Exception):
+    """The value is not plain data."""
+
+
+def encode(value: Any, other: Callable[[Any], Any] | None = None, depth: int = DEPTH) -> Any:
+    """The JSON form of ``value``; ``other`` gives the form of what is not plain, and may raise ``NotPlain``."""
+    kind = type(value)
+    if value is None or kind is bool or kind is str:
+        return value
+    if depth <= 0:
+        raise NotPlain("nested too deep")
+    if isinstance(value, float):
+        number = float.__float__(value)
+        return number if math.isfinite(number) else {"f": float.__repr__(number)}
+    if isinstance(value, int):
+        number = int.__int__(value)
+        return number if -(1 << 63) <= number < 1 << 63 else {"i": int.__format__(number, "x")}
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, list):
+        return [encode(item, other, depth - 1) for item in list.__iter__(value)]
+    if isinstance(value, tuple):
+        return {"t": [encode(item, other, depth - 1) for item in tuple.__iter__(value)]}
+    if isinstance(value, dict):
+        items = dict.items(value)
+        return {"d": [[encode(key, other, depth - 1), encode(item, other, depth - 1)] for key, item in items]}
+    if isinstance(value, (set, frozenset)):
+        base = set if isinstance(value, set) else frozenset
+        items = [encode(item, other, depth - 1) for item in base.__iter__(value)]
+        return {"s" if base is set else "fs": items}
+    if isinstance(value, (bytes, bytearray)):
+        return {"b" if isinstance(value, bytes) else "ba": bytes(value).hex()}
+    if kind is complex:
+        return {"c": [encode(value.real), encode(value.imag)]}
+    if kind is range:
+        return {"r": [value.start, value.stop, value.step]}
+    if kind is decimal.Decimal:
+        return {"dec": str(value)}
+    if kind is fractions.Fraction:
+        return {"q": [encode(value.numerator), encode(value.denominator)]}
+    if kind in _DATES and (kind is datetime.date or getattr(value, "tzinfo", None) is None):
+        return {_DATES[kind]: value.isoformat()}
+    if kind is datetime.timedelta:
+        return {"td": [value.days, value.seconds, value.microseconds]}
+    if value is Ellipsis:
+        return {"e": 0}
+    if other is not None:
+        return other(value)
+    raise NotPlain(f"a {kind.__name__} is not plain data")
+
+
+_DATES = {datetime.date: "date", datetime.datetime: "dt", datetime.time: "time"}
+
+
+def decode(form: Any, other: Callable[[str, Any], Any] | None = None) -> Any:
+    """The value of a JSON form. Raises ``NotPlain`` for anything that ``encode`` does not write."""
+    if form is None or isinstance(form, (bool, int, float, str)):
+        return form
+    if isinstance(form, list):
+        return [decode(item, other) for item in form]
+    if isinstance(form, dict) and len(form) == 1:
+        ((tag, body),) = form.items()
+        make = _MAKERS.get(tag)
+        try:
+            if make is not None:
+                return make(body, other)
+        except (ValueError, TypeError, ArithmeticError, KeyError, AttributeError) as error:
+            raise NotPlain(f"malformed {tag!r}: {error}") from error
+        if other is not None:
+            return other(tag, body)
+    raise NotPlain(f"unknown form {str(form)[:80]!r}")
+
+
+def _items(body: Any, other: Any) -> list[Any]:
+    return [decode(item, other) for item in body]
+
+
+_MAKERS: dict[str, Callable[[Any, Any], Any]] = {
+    "f": lambda body, other: float({"nan": "nan", "inf": "inf", "-inf": "-inf", "-0": "-0.0"}[body]),
+    "i": lambda body, other: int(body, 16),
+    "t": lambda body, other: tuple(_items(body, other)),
+    "d": lambda body, other: {decode(key, other): decode(item, other) for key, item in body},
+    "s": lambda body, other: set(_items(body, other)),
+    "fs": lambda body, other: frozenset(_items(body, other)),
+    "b": lambda body, other: bytes.fromhex(body),
+    "ba": lambda body, other: bytearray.fromhex(body),
+    "c": lambda body, other: complex(*_items(body, other)),
+    "r": lambda body, other: range(*body),
+    "dec": lambda body, other: decimal.Decimal(body),
+    "q": lambda body, other: fractions.Fraction(*_items(body, other)),
+    "date": lambda body, other: datetime.date.fromisoformat(body),
+    "dt": lambda body, other: datetime.datetime.fromisoformat(body),
+    "time": lambda body, other: datetime.time.fromisoformat(body),
+    "td": lambda body, other: datetime.timedelta(*body),
+    "e": lambda body, other: ...,
+    "u": lambda body, other: UNDEFINED,
+    "m": lambda body, other: tuple((decode(key, other), decode(item, other)) for key, item in body),
+}
+
+
+def dumps(form: Any) -> bytes:
+    return json.dumps(form, separators=(",", ":")).encode()
+
+
+def loads(raw: bytes) -> Any:
+    """Raises ``NotPlain`` for anything but JSON of bearable depth."""
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise NotPlain(f"not JSON: {str(error)[:80]}") from error

@@ -1,0 +1,127 @@
+"""The seccomp filter of an untrusted process: what no program of one file and its input has a use for.
+
+The list is closed to the future: a system call newer than the youngest that was considered answers ENOSYS, which
+every libc takes as "old kernel". Foreign calling conventions (32 bit, x32) kill the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import struct
+
+from sandbox.inside.kernel import PR_SET_SECCOMP, machine, prctl
+
+YOUNGEST = 452  # fchmodat2; the numbers from 424 on are the same on all machines
+
+_KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
+_LD, _JEQ, _JGE, _JGT, _JSET, _RET = 0x20, 0x15, 0x35, 0x25, 0x45, 0x06
+_NEW_NAMESPACES = 0x7E020080  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET,TIME}
+
+_AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_COLUMN = {"x86_64": 0, "aarch64": 1}
+
+# name: (x86_64, aarch64); -1 where a machine has no such call
+REFUSED = {
+    # other processes and the kernel's debugging doors
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "process_madvise": (440, 440), "process_mrelease": (448, 448), "pidfd_getfd": (438, 438),
+    "perf_event_open": (298, 241), "bpf": (321, 280), "userfaultfd": (323, 282), "seccomp": (317, 277),
+    "lookup_dcookie": (212, 18), "syslog": (103, 116),
+    # mounts, namespaces, handles
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "setns": (308, 268),
+    "unshare": (272, 97), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
+    "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430), "fsconfig": (431, 431),
+    "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442), "quotactl": (179, 60),
+    "quotactl_fd": (443, 443), "fanotify_init": (300, 262), "fanotify_mark": (301, 263),
+    # the machine
+    "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
+    "delete_module": (176, 106), "create_module": (174, -1), "get_kernel_syms": (177, -1), "query_module": (178, -1),
+    "acct": (163, 89), "swapon": (167, 224), "swapoff": (168, 225), "reboot": (169, 142), "sethostname": (170, 161),
+    "setdomainname": (171, 162), "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171), "modify_ldt": (154, -1), "iopl": (172, -1), "ioperm": (173, -1), "vhangup": (153, 58),
+    "nfsservctl": (180, 42), "uselib": (134, -1), "ustat": (136, -1), "sysfs": (139, -1), "_sysctl": (156, -1),
+    "vserver": (236, -1), "security": (185, -1), "tuxcall": (184, -1), "afs_syscall": (183, -1),
+    # asynchronous I/O by the kernel: past attack surface, and it goes around this filter
+    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_setup": (206, 0),
+    "io_submit": (209, 2), "vmsplice": (278, 75),
+    # what outlives a process or reaches another one
+    "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "shmget": (29, 194), "shmat": (30, 196),
+    "shmctl": (31, 195), "shmdt": (67, 197), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
+    "msgctl": (71, 187), "semget": (64, 190), "semop": (65, 193), "semtimedop": (220, 192), "semctl": (66, 191),
+    "mq_open": (240, 180), "mq_unlink": (241, 181), "mq_timedsend": (242, 182), "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184), "mq_getsetattr": (245, 185), "memfd_secret": (447, 447),
+    # every address family; socketpair stays for event loops
+    "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201), "accept": (43, 202),
+    "accept4": (288, 242),
+    # scheduling of others, memory placement
+    "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
+    "migrate_pages": (256, 238), "move_pages": (279, 239), "mbind": (237, 235), "set_mempolicy": (238, 237),
+    "get_mempolicy": (239, 236), "set_mempolicy_home_node": (450, 450),
+}  # fmt: skip
+
+_CLONE, _SOCKETPAIR, _PRLIMIT, _IOCTL, _PERSONALITY = (56, 220), (53, 199), (302, 261), (16, 29), (135, 92)
+_CLONE3 = 435
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+
+
+def _load(offset: int) -> tuple[int, int, int, int]:
+    return (_LD, 0, 0, offset)
+
+
+def _give(action: int) -> tuple[int, int, int, int]:
+    return (_RET, 0, 0, action)
+
+
+def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    """For call ``number``: EPERM unless the low half of ``argument`` is one of ``allowed``; the number stays loaded."""
+    tests = [_load(16 + 8 * argument)]
+    tests += [(_JEQ, len(allowed) - place, 0, value) for place, value in enumerate(allowed)]
+    tests += [_give(_ERRNO | errno.EPERM), _give(_ALLOW)]
+    return [(_JEQ, 0, len(tests), number), *tests]
+
+
+def _never(number: int, argument: int, refused: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    tests = [_load(16 + 8 * argument)]
+    tests += [(_JEQ, len(refused) - place, 0, value) for place, value in enumerate(refused)]
+    tests += [_give(_ALLOW), _give(_ERRNO | errno.EPERM)]
+    return [(_JEQ, 0, len(tests), number), *tests]
+
+
+def program() -> bytes:
+    """The BPF program for this machine. Raises ``OSError`` on a processor that was not considered."""
+    if machine not in _AUDIT:
+        raise OSError(errno.ENOSYS, f"no seccomp filter is known for {machine}; expected one of {sorted(_AUDIT)}")
+    column = _COLUMN[machine]
+    lines = [_load(4), (_JEQ, 1, 0, _AUDIT[machine]), _give(_KILL), _load(0)]
+    if machine == "x86_64":
+        lines += [(_JGE, 0, 1, 0x40000000), _give(_KILL)]
+    lines += [(_JGT, 0, 1, YOUNGEST), _give(_ERRNO | errno.ENOSYS)]
+    lines += [(_JEQ, 0, 1, _CLONE3), _give(_ERRNO | errno.ENOSYS)]  # its flags lie in memory; libc falls back to clone
+    for numbers in REFUSED.values():
+        if numbers[column] >= 0:
+            lines += [(_JEQ, 0, 1, numbers[column]), _give(_ERRNO | errno.EPERM)]
+    flags = [_load(16), (_JSET, 0, 1, _NEW_NAMESPACES), _give(_ERRNO | errno.EPERM), _give(_ALLOW)]
+    lines += [(_JEQ, 0, len(flags), _CLONE[column]), *flags]
+    lines += _only(_SOCKETPAIR[column], 0, (1,))
+    lines += _only(_PRLIMIT[column], 0, (0,))
+    lines += _only(_PERSONALITY[column], 0, (0, 0xFFFFFFFF))
+    lines += _never(_IOCTL[column], 1, (_TIOCSTI, _TIOCLINUX))
+    lines += [_give(_ALLOW)]
+    return b"".join(struct.pack("=HBBI", *line) for line in lines)
+
+
+class Filter:
+    """A compiled filter, made once; ``install`` binds the calling process and all that it starts."""
+
+    def __init__(self) -> None:
+        code = program()
+        self._code = ctypes.create_string_buffer(code, len(code))
+        self._header = ctypes.create_string_buffer(
+            struct.pack("=H6xQ", len(code) // 8, ctypes.addressof(self._code)), 16
+        )
+
+    def install(self) -> None:
+        """Needs no_new_privs."""
+        prctl(PR_SET_SECCOMP, 2, ctypes.byref(self._header))

@@ -1,0 +1,85 @@
+"""Bash: the forked child becomes the shell, with the program in a file in memory."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+
+from sandbox.inside.confine import Caps
+from sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, READY, RESULT, become_stdin, write_all
+from sandbox.inside.jobs import await_job, lay_out, read_job
+
+LIMITS_ADDRESS_SPACE = True
+
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+_ENVIRONMENT = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
+_SCRIPT = 10  # the program's descriptor
+
+# Requests and answers are NUL-ended words: a count, then the words of a call; answered by its output and status.
+_SERVE = r"""
+while IFS= read -r -d '' -u 4 __count; do
+  __words=()
+  for ((__i = 0; __i < __count; __i++)); do IFS= read -r -d '' -u 4 __word; __words+=("$__word"); done
+  if [[ ${__words[0]} == :names ]]; then
+    printf '%s\0' "$(declare -F | cut -d' ' -f3)" 0 >&3
+    continue
+  fi
+  __out=$("${__words[@]}" 3>&- 4<&- </dev/null; __status=$?; printf '.'; exit $__status)
+  __status=$?
+  printf '%s\0%s\0' "${__out%.}" "$__status" >&3
+done
+"""
+
+_DRIVE = r"""
+__ask() {
+  printf '%s\0' "$#" "$@" >&4
+  IFS= read -r -d '' -u 6 __out && IFS= read -r -d '' -u 6 __status || kill -KILL $$
+}
+__ask :names
+for __name in $__out; do
+  [[ $__name =~ ^[A-Za-z_][A-Za-z0-9_]*$ && $__name != __* ]] || continue
+  [[ -z $(type -t "$__name") || $__name == "$__entry" ]] || continue  # no command that a test uses is the program's
+  eval "$__name() { __ask $__name \"\$@\"; printf '%s' \"\$__out\"; return \$__status; }"
+done
+unset __name
+"""
+
+
+def become_program(caps: Caps) -> None:
+    job = await_job()
+    become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
+    lay_out(job["files"])
+    source = job["source"]
+    if job["mode"] == "serve":
+        source = f"{source}\n{_SERVE}"
+    _become_shell(source, [])
+
+
+def become_driver(count: int, caps: Caps) -> None:
+    """The cases are run as one script: it passes if the script ends with 0, as such tests are written."""
+    job = read_job(count)
+    os.write(READY, b"1")
+    os.close(READY)
+    source = "\n".join([f"__entry={shlex.quote(job['entry_point'])}", _DRIVE, *job["cases"]])
+    pid = os.fork()
+    if pid == 0:
+        os.set_inheritable(FROM_PROGRAM, True)
+        os.set_inheritable(CONTROL, True)
+        os.close(RESULT)
+        _become_shell(source, [])
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    error = "" if code == 0 else f"the test script ended with {code}"
+    line = b'{"passed":true,"error":""}\n' if not error else b'{"passed":false,"error":"%s"}\n' % error.encode()
+    write_all(RESULT, line)
+    os._exit(0)
+
+
+def _become_shell(source: str, arguments: list[str]) -> None:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `yes | head` ends by it
+    script = os.memfd_create("main.sh")
+    write_all(script, source.encode("utf-8", "surrogateescape"))
+    os.lseek(script, 0, os.SEEK_SET)
+    os.dup2(script, _SCRIPT, inheritable=True)
+    os.close(script)
+    os.execve("/bin/bash", ["main.sh", f"/proc/self/fd/{_SCRIPT}", *arguments], _ENVIRONMENT)

@@ -1,0 +1,36 @@
+"""Python: runs in the forked child itself, so that no interpreter has to start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from sandbox.inside import driver, exported, program
+from sandbox.inside.confine import Caps
+from sandbox.inside.descriptors import READY, become_stdin
+from sandbox.inside.jobs import Job, await_job, lay_out, read_job
+
+LIMITS_ADDRESS_SPACE = True
+
+_MODES: dict[str, Callable[[Job], None]] = {
+    "run": program.run_script,
+    "calls": program.run_calls,
+    "serve": exported.serve_driver,
+}
+
+
+def become_program(caps: Caps) -> None:
+    job = await_job()
+    become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
+    lay_out(job["files"])
+    program.fresh_interpreter()
+    _MODES[job["mode"]](job)
+    os._exit(0)
+
+
+def become_driver(count: int, caps: Caps) -> None:
+    job = read_job(count)
+    os.write(READY, b"1")
+    os.close(READY)
+    driver.drive(job)
+    os._exit(0)

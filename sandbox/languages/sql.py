@@ -1,0 +1,77 @@
+"""SQL: SQLite in the forked child, one fresh database in memory for each call."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from typing import Any
+
+from sandbox.inside import plain
+from sandbox.inside.confine import Caps
+from sandbox.inside.descriptors import RESULT, write_all
+from sandbox.inside.jobs import await_job
+
+LIMITS_ADDRESS_SPACE = True
+
+_REFUSED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
+
+
+def become_program(caps: Caps) -> None:
+    """Each call's ``args`` is ``[setup]``: its answer is the rows of the program's one query."""
+    job = await_job()
+    calls = job["calls"] or [{"args": [""]}]
+    for call in calls:
+        try:
+            rows = query(job["source"], plain.decode(call["args"])[0])
+            line: dict[str, Any] = {"value": [plain.encode(list(row)) for row in rows]}
+        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
+            line = {"error": [type(error).__name__, str(error)[:500]]}
+        except MemoryError:
+            os.write(2, b"MemoryError\n")
+            os._exit(1)
+        write_all(RESULT, plain.dumps(line) + b"\n")
+        if job["mode"] == "run" and "value" in line:
+            print("\n".join("|".join("" if item is None else str(item) for item in row) for row in rows), flush=True)
+        elif job["mode"] == "run":
+            os.write(2, f"{line['error'][0]}: {line['error'][1]}\n".encode())
+            os._exit(1)
+    os._exit(0)
+
+
+def become_driver(count: int, caps: Caps) -> None:
+    raise NotImplementedError("SQL is judged by its rows; there is nothing to drive")
+
+
+def query(source: str, setup: str) -> list[tuple[Any, ...]]:
+    """The rows of ``source`` on the database that ``setup`` makes. One query only: which of two would be the answer?"""
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    database.executescript(setup)
+    database.set_authorizer(_authorize)
+    rows: list[tuple[Any, ...]] | None = None
+    for statement in statements(source):
+        cursor = database.execute(statement)
+        if cursor.description is not None:
+            if rows is not None:
+                raise sqlite3.ProgrammingError("the program holds more than one query")
+            rows = cursor.fetchall()
+    if rows is None:
+        raise sqlite3.ProgrammingError("the program holds no query")
+    return rows
+
+
+def statements(source: str) -> list[str]:
+    """``source`` cut at the semicolons that end a statement."""
+    found, begin = [], 0
+    for place, letter in enumerate(source):
+        if letter == ";" and sqlite3.complete_statement(source[begin : place + 1]):
+            found.append(source[begin : place + 1])
+            begin = place + 1
+    found.append(source[begin:])
+    return [statement for statement in found if statement.strip(" \t\r\n;")]
+
+
+def _authorize(action: int, *names: str | None) -> int:
+    if action in _REFUSED or (action == sqlite3.SQLITE_FUNCTION and names[1] == "load_extension"):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK

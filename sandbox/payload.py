@@ -1,0 +1,60 @@
+"""What is sent into a box when it starts: the modules that run inside, and a loader small enough for ``python -c``."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+
+BOOT = """
+import json, os, sys, importlib.abc, importlib.util
+def take(count):
+    got = b""
+    while len(got) < count:
+        part = os.read(0, count - len(got))
+        if not part: os._exit(0)
+        got += part
+    return got
+sent = json.loads(take(int.from_bytes(take(4), "little")))
+class Sent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        if name in sent["modules"]:
+            return importlib.util.spec_from_loader(name, self, is_package=name in sent["packages"])
+    def exec_module(self, module):
+        name = module.__name__
+        exec(compile(sent["modules"][name], name, "exec"), module.__dict__)
+sys.meta_path.insert(0, Sent())
+from sandbox.inside.start import start
+del sys.meta_path[0]
+start(sent["settings"])
+"""
+
+COMMAND = ("-s", "-P", "-X", "utf8", "-c", BOOT)
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/tmp",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",  # the same program gets the same verdict
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+@cache
+def _modules() -> tuple[dict[str, str], list[str]]:
+    packages = ["sandbox", "sandbox.inside", "sandbox.languages"]
+    modules = {"sandbox": ""}
+    for package in packages[1:]:
+        for path in sorted((_HERE / package.partition(".")[2]).glob("*.py")):
+            name = package if path.stem == "__init__" else f"{package}.{path.stem}"
+            modules[name] = path.read_text(encoding="utf-8")
+    return modules, packages
+
+
+def payload(settings: dict[str, Any]) -> bytes:
+    """The bytes that the loader reads: a length, then the modules and this box's settings."""
+    modules, packages = _modules()
+    body = json.dumps({"modules": modules, "packages": packages, "settings": settings}).encode()
+    return len(body).to_bytes(4, "little") + body

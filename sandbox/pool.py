@@ -1,0 +1,106 @@
+"""Boxes that are kept and shared: started when they are first needed, replaced when a run made them unfit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from builders.errors import SandboxError
+from builders.records import Execution, Program
+from sandbox.box import Box, BoxGone
+
+ENOUGH_TIMEOUTS = 2  # of the inputs of one program: the rest would most likely run out of time as well
+
+
+class Pool:
+    """At most ``workers`` boxes of one kind. A box serves one run at a time and at most ``runs_per_box`` in its life."""
+
+    def __init__(self, open_box: Callable[[], Awaitable[Box]], workers: int, runs_per_box: int) -> None:
+        self._open_box = open_box
+        self._runs_per_box = runs_per_box
+        self._free = asyncio.Semaphore(workers)
+        self._idle: list[Box] = []
+        self._all: set[Box] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def adopt(self, box: Box) -> None:
+        """Take in a box that was started to be tested."""
+        self._all.add(box)
+        self._idle.append(box)
+
+    async def close(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        boxes, self._all, self._idle = list(self._all), set(), []
+        await asyncio.gather(*(box.close() for box in boxes), return_exceptions=True)
+
+    async def run(self, program: Program) -> Execution:
+        """Run ``program``; a box that dies is replaced and the run repeated once, then the trouble is reported."""
+        async with self._free:
+            if not program.stdins:
+                return await self._run_once(program)
+            return await self._run_inputs(program)
+
+    async def _run_inputs(self, program: Program) -> Execution:
+        runs: list[Execution] = []
+        timeouts = 0
+        for text in program.stdins:
+            run = await self._run_once(replace(program, stdin=text, stdins=()))
+            runs.append(run)
+            timeouts += run.status == "timeout"
+            if timeouts >= ENOUGH_TIMEOUTS or _cannot_be_read(run):
+                break
+        worst = next((run for run in runs if run.status != "ok"), runs[-1])
+        return replace(worst, seconds=sum(run.seconds for run in runs), runs=tuple(runs))
+
+    async def _run_once(self, program: Program) -> Execution:
+        trouble = ""
+        for _ in range(2):
+            try:
+                box = await self._take(program.language)
+            except SandboxError as error:
+                return _infra(str(error))
+            try:
+                return await box.run(program)
+            except BoxGone as error:
+                trouble = str(error)
+            finally:
+                self._give(box)
+        return _infra(f"the sandbox went down twice with this program ({trouble})")
+
+    async def _take(self, language: str) -> Box:
+        if self._idle:
+            # A box whose waiting child is of the same language has it ready.
+            box = next((box for box in self._idle if box.language == language), self._idle[-1])
+            self._idle.remove(box)
+            return box
+        box = await self._open_box()
+        self._all.add(box)
+        return box
+
+    def _give(self, box: Box) -> None:
+        if box.fit and box.runs < self._runs_per_box:
+            self._idle.append(box)
+            return
+        self._all.discard(box)
+        task = asyncio.ensure_future(self._retire(box))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _retire(self, box: Box) -> None:
+        with contextlib.suppress(OSError, SandboxError):
+            await box.close()
+
+
+def _cannot_be_read(run: Execution) -> bool:
+    """A program with a syntax error fails every input alike."""
+    return run.status == "error" and run.stderr.rstrip().rpartition("\n")[2].startswith(
+        ("SyntaxError", "IndentationError")
+    )
+
+
+def _infra(reason: str) -> Execution:
+    return Execution(status="infra", exit_code=None, stdout="", stderr="", seconds=0.0, detail={"reason": reason})

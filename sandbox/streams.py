@@ -1,0 +1,62 @@
+"""Byte streams to boxes over sockets, in the event loop: plain, and as Docker multiplexes them."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+_CHUNK = 1 << 18
+
+
+class SocketStream:
+    """A connected socket that does not block."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._pending = bytearray()
+
+    async def send(self, data: bytes) -> None:
+        await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    async def receive(self, count: int) -> bytes:
+        while len(self._pending) < count:
+            await self._more()
+        taken = bytes(self._pending[:count])
+        del self._pending[:count]
+        return taken
+
+    async def receive_line(self) -> bytes:
+        while b"\n" not in self._pending:
+            await self._more()
+        return await self.receive(self._pending.index(b"\n") + 1)
+
+    async def _more(self) -> None:
+        self._pending += await self._read()
+
+    async def _read(self) -> bytes:
+        data = await asyncio.get_running_loop().sock_recv(self._socket, _CHUNK)
+        if not data:
+            raise EOFError("the box closed its stream")
+        return data
+
+
+class AttachedStream(SocketStream):
+    """A container's attached streams: frames of an 8-byte head (stream, 3 zeros, length) and their bytes.
+
+    Standard output is the wire; what comes on standard error is kept for messages.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._frames = bytearray()
+        self.errors = bytearray()
+
+    async def _more(self) -> None:
+        self._frames += await self._read()
+        while len(self._frames) >= 8:
+            end = 8 + int.from_bytes(self._frames[4:8], "big")
+            if len(self._frames) < end:
+                return
+            into = self.errors if self._frames[0] == 2 else self._pending
+            into += self._frames[8:end]
+            del self._frames[:end]
