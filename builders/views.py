@@ -5,6 +5,7 @@
     reward_model   the same sides without a prompt column: TRL's RewardTrainer prepends it (trl 1.16)
     kto            prompt, completion, label: every conclusive candidate
     sft            prompt, completion: the best verified candidate
+    prm            prompt, completions, labels: the steps that a process reward graded
     grpo           prompt and reference, for on-policy training
 
 A query belongs to ``train`` or ``test`` by the hash of its prompt, so no prompt is on both sides. The column names
@@ -34,6 +35,8 @@ def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
     conclusive = [verdict["outcome"] for verdict in row["verdicts"] if verdict["outcome"] in ("pass", "fail")]
     pass_rate = conclusive.count("pass") / len(conclusive) if conclusive else None
     sampling = (run.get("config") or {}).get("sampling") or {}
+    question = _question(row["messages"])
+    first_with: dict[str, int] = {}
     everything = zip(row["candidates"], row["verdicts"], row["scores"], ranks, strict=True)
     for candidate, verdict, score, rank in everything:
         detail = verdict["detail"] or {}
@@ -41,11 +44,15 @@ def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
         usage = candidate["usage"] or {}
         answer = _answer(candidate["messages"])
         reference = row["reference"] or {}
+        trace = _json([_message(message) for message in candidate["messages"]])
+        twin = first_with.setdefault(trace, candidate["index"]) if candidate["messages"] else candidate["index"]
         yield {
             "query_id": row["query_id"],
             "candidate_idx": candidate["index"],
             "split": row["split"],
+            "category": (row["metadata"] or {}).get("category"),
             "source_dataset": row["source"],
+            "question": question,
             "input_messages": _json(row["messages"]),
             "output_messages": _json(candidate["messages"]),
             "tools": _json(row["tools"]) if row["tools"] else None,
@@ -64,6 +71,9 @@ def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
             "verification_is_verified": verdict["outcome"] == "pass",
             "verification_score": verdict["confidence"],
             "verification_info": verdict["explanation"],
+            "verification_llm_judge_used": bool(detail.get("judge")),
+            "answer_cluster": answer_cluster(candidate, detail),
+            "is_duplicate_of": twin if twin != candidate["index"] else None,
             "refusal_is_refusal": bool(refusal.get("is_refusal")),
             "refusal_confidence": float(refusal.get("confidence") or 0.0),
             "refusal_type": refusal.get("refusal_type"),
@@ -149,6 +159,25 @@ def sft(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
         }
 
 
+def prm(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
+    """One row a candidate whose steps were graded (``parts["steps"]`` of a reward, also within a weighted one).
+
+    A step is right from a chance of 0.5 on; ``scores`` keeps the chances.
+    """
+    for candidate, score in zip(row["candidates"], row["scores"], strict=True):
+        steps = _steps(score["parts"] or {})
+        if steps and _usable(candidate):
+            yield {
+                "prompt": _trainable(row["messages"]),
+                "completions": [str(step["text"]) for step in steps],
+                "labels": [step["score"] >= 0.5 for step in steps],
+                "scores": [float(step["score"]) for step in steps],
+                "query_id": row["query_id"],
+                "split_name": row["split"],
+                "candidate_idx": candidate["index"],
+            }
+
+
 def grpo(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
     """The prompt with all that a verifier needs to judge new answers to it."""
     yield {
@@ -161,15 +190,16 @@ def grpo(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
 
 
 CANDIDATE_COLUMNS = """
-query_id:s candidate_idx:i split:s source_dataset:s input_messages:s output_messages:s tools:s answer:s thinking:s
-ground_truth_answer:s ground_truth_source:s is_verified:b verification_status:s verification_confidence:f
-verification_explanation:s verification_method:s verifier_name:s verification_detail:s verification_seconds:f
-verification_is_verified:b verification_score:f verification_info:s refusal_is_refusal:b refusal_confidence:f
+query_id:s candidate_idx:i split:s category:s source_dataset:s question:s input_messages:s output_messages:s tools:s
+answer:s thinking:s ground_truth_answer:s ground_truth_source:s is_verified:b verification_status:s
+verification_confidence:f verification_explanation:s verification_method:s verifier_name:s verification_detail:s
+verification_seconds:f verification_is_verified:b verification_score:f verification_info:s
+verification_llm_judge_used:b answer_cluster:s is_duplicate_of:i refusal_is_refusal:b refusal_confidence:f
 refusal_type:s refusal_matched_patterns:s quality_answer_length:i quality_reasoning_length:i
 quality_total_response_length:i quality_has_reasoning:b quality_is_short_answer:b quality_is_substantive:b
-quality_is_empty:b reward_final:f reward_parts:s rank:i group_pass_rate:f finish_reason:s generation_error:s model:s
-temperature:f max_tokens:i seed:i arm:s variant:s attempt:i logprob:f usage_prompt_tokens:i usage_completion_tokens:i
-usage_cached_tokens:i usage_reasoning_tokens:i latency_s:f cost_usd:f
+quality_is_empty:b quality_completeness_score:f reward_final:f reward_parts:s rank:i group_pass_rate:f finish_reason:s
+generation_error:s model:s temperature:f max_tokens:i seed:i arm:s variant:s attempt:i logprob:f usage_prompt_tokens:i
+usage_completion_tokens:i usage_cached_tokens:i usage_reasoning_tokens:i latency_s:f cost_usd:f
 """  # column:kind, s text, i integer, f number, b truth
 
 VIEWS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Rows]] = {
@@ -178,6 +208,7 @@ VIEWS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Rows]] = {
     "reward_model": reward_model,
     "kto": kto,
     "sft": sft,
+    "prm": prm,
     "grpo": grpo,
 }
 
@@ -205,6 +236,15 @@ def view_features(name: str) -> Any:
         "reward_model": {"chosen": talk, "rejected": talk, **pair},
         "kto": {"prompt": talk, "completion": talk, "label": flag, **one},
         "sft": {"prompt": talk, "completion": talk, **one},
+        "prm": {
+            "prompt": talk,
+            "completions": List(text),
+            "labels": List(flag),
+            "scores": List(number),
+            "query_id": text,
+            "split_name": text,
+            "candidate_idx": integer,
+        },
         "grpo": {"prompt": talk, "query_id": text, "split_name": text, "tools": text, "reference": text},
         "candidates": {
             column: {"s": text, "i": integer, "f": number, "b": flag}[kind]
@@ -246,9 +286,14 @@ def write_views(
                     writer.add(flat)
     counts = {}
     for (name, side), writer in writers.items():
-        counts[name if side == "data" else f"{name}/{side}"] = writer.count
-        if writer.count == 0 and side == "test":
+        optional = name == "prm" or side == "test"
+        if writer.count or not optional:
+            counts[name if side == "data" else f"{name}/{side}"] = writer.count
+        else:
             writer.path.unlink()
+    if not (out / "prm" / "train.parquet").exists() and (out / "prm").is_dir():
+        with contextlib.suppress(OSError):
+            (out / "prm").rmdir()
     return counts
 
 
@@ -430,8 +475,42 @@ def _quality(answer: str, candidate: Mapping[str, Any]) -> dict[str, Any]:
         "quality_has_reasoning": bool(reasoning),
         "quality_is_short_answer": len(answer) < 50,
         "quality_is_substantive": len(reasoning) > 100 or len(answer) > 50,
+        "quality_completeness_score": _completeness(answer, candidate),
         "quality_is_empty": not answer and not any(m.get("tool_calls") for m in candidate["messages"]),
     }
+
+
+def _completeness(answer: str, candidate: Mapping[str, Any]) -> float:
+    """0 for nothing, 0.5 for an answer that was cut off or filtered, 1 for one that came to its end."""
+    if candidate["error"] or not (answer or any(m.get("tool_calls") for m in candidate["messages"])):
+        return 0.0
+    return 1.0 if candidate["stop_reason"] in ("stop", "tool_calls") else 0.5
+
+
+def answer_cluster(candidate: Mapping[str, Any], detail: Mapping[str, Any]) -> str | None:
+    """What two answers share when they come to the same: the verifier's canonical form, else the evened-out text."""
+    if candidate["error"] or not candidate["messages"]:
+        return None
+    form = detail.get("answer_form")
+    if form is None:
+        calls = [call.get("function") for m in candidate["messages"] for call in m.get("tool_calls") or ()]
+        form = " ".join(_answer(candidate["messages"]).lower().split()) + (_json(calls) if calls else "")
+    form = str(form)
+    return form if len(form) <= 80 else hashlib.sha256(form.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _steps(parts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    if parts.get("steps"):
+        return parts["steps"]
+    details = parts.get("detail") or {}
+    return next((part["steps"] for part in details.values() if isinstance(part, Mapping) and part.get("steps")), ())
+
+
+def _question(messages: Sequence[Mapping[str, Any]]) -> str:
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            return content_text(message.get("content"))
+    return ""
 
 
 def _answer(messages: Sequence[Mapping[str, Any]]) -> str:

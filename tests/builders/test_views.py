@@ -1,0 +1,159 @@
+"""The published shapes: names, metadata, splits, and what a trainer could trip over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from datasets import load_dataset
+
+from builders import views
+from tests.runs import rows, write_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run"), 40)
+
+
+def loaded(run: Path, view: str, **options: Any) -> Any:
+    return load_dataset("parquet", data_files=str(run / view / "*.parquet"), split="train", **options)
+
+
+def test_documented_names_are_there(run: Path) -> None:
+    columns = set(loaded(run, "candidates").column_names)
+    assert {
+        "query_id",
+        "candidate_idx",
+        "split",
+        "is_verified",
+        "verification_explanation",
+        "verification_is_verified",
+        "verification_score",
+        "verification_info",
+        "refusal_is_refusal",
+        "answer",
+        "reward_final",
+        "latency_s",
+    } <= columns
+
+
+def test_every_candidate_is_a_row_and_errors_stay(run: Path) -> None:
+    table = loaded(run, "candidates").to_list()
+    assert len(table) == 160
+    assert len({(row["query_id"], row["candidate_idx"]) for row in table}) == 160
+    failed = [row for row in table if row["generation_error"]]
+    assert failed
+    for row in failed:
+        assert row["quality_is_empty"]
+        assert not row["is_verified"]
+        assert row["verification_status"] == "error"
+
+
+def test_ranks_rates_and_clusters(run: Path) -> None:
+    by_query: dict[str, list[dict[str, Any]]] = {}
+    for row in loaded(run, "candidates").to_list():
+        by_query.setdefault(row["query_id"], []).append(row)
+    for group in by_query.values():
+        assert sorted(row["rank"] for row in group) == [0, 1, 2, 3]
+        best = min(group, key=lambda row: row["rank"])
+        assert best["reward_final"] == max(
+            (r["reward_final"] for r in group if r["reward_final"] is not None), default=None
+        )
+        conclusive = [row["is_verified"] for row in group if row["verification_status"] in ("pass", "fail")]
+        if conclusive:
+            assert group[0]["group_pass_rate"] == pytest.approx(sum(conclusive) / len(conclusive))
+        for row in group:
+            same = [o for o in group if o["answer_cluster"] == row["answer_cluster"] and o["is_verified"]]
+            assert not row["is_verified"] or row in same
+
+
+def test_repeats_are_marked() -> None:
+    (row,) = rows(1, 3)
+    row["candidates"] = [row["candidates"][0] | {"index": index} for index in range(3)]
+    flat = list(views.candidates(row, {}))
+    assert [one["is_duplicate_of"] for one in flat] == [None, 0, 0]
+
+
+def test_metadata_survives_in_every_file(run: Path) -> None:
+    for path in run.glob("*/*.parquet"):
+        if path.parent.name == "shards":
+            continue
+        metadata = pq.read_schema(path).metadata
+        assert metadata[b"model"] == b"tiny"
+        assert metadata[b"notes"].decode() == "What: sums\nWhy: größer"
+        assert metadata[b"num_candidates"] == b"4"
+        assert b"huggingface" in metadata
+        assert json.loads(metadata[b"config"])["sampling"]["temperature"] == 0.7
+
+
+def test_sides_share_no_prompt(run: Path) -> None:
+    for view in ("dpo", "reward_model", "kto", "sft", "grpo"):
+        prompts = {}
+        for side in ("train", "test"):
+            data = load_dataset("parquet", data_files=str(run / view / f"{side}.parquet"), split="train")
+            prompts[side] = set(data["query_id"])
+            assert prompts[side], (view, side)
+        assert not prompts["train"] & prompts["test"], view
+
+
+def test_pairs_are_ready_to_train_on(run: Path) -> None:
+    for row in loaded(run, "dpo"):
+        assert row["chosen"] != row["rejected"]
+        assert row["prompt"][-1]["role"] == "user"
+        assert row["margin"] is not None
+        for message in [*row["chosen"], *row["rejected"]]:
+            assert None not in message.values()
+            for call in message.get("tool_calls", []):
+                assert isinstance(call["function"]["arguments"], dict)
+        if row["tools"]:
+            assert json.loads(row["tools"])[0]["function"]["name"] == "add"
+    for row in loaded(run, "reward_model"):
+        assert "prompt" not in row
+        assert row["chosen"][0]["role"] == "user"
+
+
+def test_ragged_arguments_come_back_as_they_were(run: Path) -> None:
+    calls = [
+        message["tool_calls"][0]["function"]["arguments"]
+        for row in loaded(run, "kto")
+        for message in row["completion"]
+        if message.get("tool_calls")
+    ]
+    assert calls
+    assert all(set(call) == {"a", "b"} for call in calls)
+
+
+def test_streaming_reads_the_same(run: Path) -> None:
+    assert list(loaded(run, "sft", streaming=True)) == loaded(run, "sft").to_list()
+
+
+def test_steps_become_labels() -> None:
+    (row,) = rows(1, 2)
+    steps = [{"text": "one", "score": 0.9}, {"text": "two", "score": 0.2}]
+    row["scores"] = [{"value": 0.2, "parts": {"detail": {"process": {"steps": steps}}}}, {"value": 0.5, "parts": {}}]
+    (flat,) = views.prm(row, {})
+    assert flat["completions"] == ["one", "two"]
+    assert flat["labels"] == [True, False]
+
+
+def test_no_partial_file_is_left(tmp_path: Path) -> None:
+    def broken() -> Any:
+        yield {"query_id": "a"}
+        raise RuntimeError("cut")
+
+    with pytest.raises(RuntimeError, match="cut"):
+        views.write_parquet(broken(), tmp_path / "x.parquet", views.view_features("grpo"), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_features_name_every_column() -> None:
+    (row,) = rows(1, 4)
+    row["scores"][0]["parts"] = {"steps": [{"text": "a", "score": 1.0}]}
+    row["candidates"][0]["error"] = ""
+    for name, view in views.VIEWS.items():
+        for flat in view(row, {}):
+            assert set(flat) == set(views.view_features(name)), name

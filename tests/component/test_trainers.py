@@ -1,0 +1,115 @@
+"""TRL's trainers on a run of ours: real steps on a tiny model, saved, resumed, and sampled from again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import assemble
+from builders.errors import ConfigError
+from builders.providers.local_transformers import LocalTransformers
+from builders.records import Request, Sampling
+from builders.trainers import METHODS, TrainingSettings, train
+
+pytestmark = pytest.mark.train
+
+QUICK = {"max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build over math and tool calls whose answers are scripted by the tasks themselves: one right, one wrong."""
+    from itertools import islice
+
+    from builders.sources.pocket_tasks import tasks
+
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    rows = []
+    for task in islice(tasks("train", seed=9, splits=("math", "tool_calling")), 24):
+        query = task.query()
+        calls = [dict(call) for call in query.reference.calls] if query.reference.calls is not None else None
+        row = {"id": query.id, "split": query.split, "messages": [dict(said) for said in query.messages]}
+        row |= {"answer": query.reference.answer, "tools": [dict(tool) for tool in query.tools], "calls": calls}
+        rows.append(row | {"candidates": [task.answer, task.slips[0]]})
+    file = out.parent / "queries.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["dataset=jsonl", f"dataset.path={file}", "provider=recorded", "sandbox=none", "tools=none", "n=2"]
+    config = assemble.compose([*words, "test_share=0.2", f"out={out}"])
+    assemble.Assembly().build(config["executor"], "executor").run(config, out)
+    return out
+
+
+def settings(run: Path, method: str, out: Path, **trl: Any) -> TrainingSettings:
+    """What ``conf/train/METHOD.yaml`` says, in two small steps."""
+    node = assemble.compose([f"train@trl={method}", f"run={run}"], "train")["trl"]
+    if method == "grpo":
+        trl = {"num_generations": 4, "max_completion_length": 24, **trl}
+    return TrainingSettings(method, (run,), out, trl={**node, **QUICK, **trl})
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "grpo"])
+def test_takes_steps_and_saves_a_model_and_metrics(method: str, run: Path, tmp_path: Path) -> None:
+    metrics = train(settings(run, method, tmp_path, save_strategy="no"))
+    assert metrics["rows"] > 4
+    assert metrics["train_loss"] > 0
+    assert (tmp_path / "model.safetensors").exists()
+    logged = json.loads((tmp_path / "metrics.json").read_text())["log"]
+    assert logged[-1]["step"] == 2
+
+
+def test_what_dpo_saves_is_a_provider_again(run: Path, tmp_path: Path) -> None:
+    train(settings(run, "dpo", tmp_path, save_strategy="no"))
+
+    async def ask() -> Any:
+        async with LocalTransformers(model=str(tmp_path), max_answer_tokens=16) as provider:
+            request = Request(({"role": "user", "content": "What is 12 + 13?"},), sampling=Sampling(seed=1))
+            return provider.identity, await provider.sample(request, 2)
+
+    identity, answers = asyncio.run(ask())
+    assert len(answers) == 2
+    assert identity != LocalTransformers(model="pocket").identity
+
+
+def test_goes_on_from_a_checkpoint(run: Path, tmp_path: Path) -> None:
+    train(settings(run, "sft", tmp_path, save_strategy="steps", save_steps=1))
+    train(settings(run, "sft", tmp_path, save_strategy="no", max_steps=4))
+    state = json.loads((tmp_path / "metrics.json").read_text())["log"]
+    steps = [entry["step"] for entry in state if "loss" in entry]
+    assert steps == [1, 2, 3, 4]
+
+
+def test_grpo_is_rewarded_by_our_verifier(run: Path, tmp_path: Path) -> None:
+    from builders.verified_reward import verified_reward
+
+    config = assemble.compose(["train@trl=grpo", f"run={run}"], "train")
+    with verified_reward(config) as reward:
+        metrics = train(settings(run, "grpo", tmp_path), [reward])
+    assert metrics["rows"] > 4
+    logged = json.loads((tmp_path / "metrics.json").read_text())["log"]
+    assert any("rewards/verified_by_split/mean" in entry for entry in logged)
+
+
+def test_the_written_yaml_is_what_trls_own_command_reads(run: Path, tmp_path: Path) -> None:
+    from trl.scripts.dpo import make_parser
+
+    train(settings(run, "dpo", tmp_path, save_strategy="no"))
+    parsed = make_parser().parse_args_and_config(
+        ["--config", str(tmp_path / "trl_dpo.yaml")], fail_with_unknown_args=True
+    )
+    script, training, model = parsed[0], parsed[1], parsed[2]
+    assert script.dataset_name == str(run / "dpo")
+    assert training.loss_type == ["sigmoid", "sft"]
+    assert model.model_name_or_path.endswith("pocket")
+
+
+def test_says_what_is_wrong(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="learning_rate"):
+        train(settings(run, "dpo", tmp_path, learning_rat=1))
+    with pytest.raises(ConfigError, match="manifest"):
+        TrainingSettings("dpo", (tmp_path,), tmp_path)
+    with pytest.raises(ConfigError, match="no row for dpo"):
+        train(TrainingSettings("dpo", (run,), tmp_path, splits=("code",)))

@@ -1,0 +1,122 @@
+"""A run folder made on the spot: nested rows of sums with known outcomes, and their published views."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from builders import manifest, views
+from builders.pairs import verified_vs_refuted
+from builders.records import Candidate, Judged, Query, Reference, Score, Usage, Verdict
+from builders.schema import (
+    SCHEMA_VERSION,
+    candidate_to_row,
+    features,
+    query_to_row,
+    score_to_row,
+    verdict_to_row,
+)
+
+ADD = {"type": "function", "function": {"name": "add", "description": "adds", "parameters": {"type": "object"}}}
+CONFIG: Mapping[str, Any] = {
+    "n": 4,
+    "seed": 0,
+    "test_share": 0.25,
+    "sampling": {"temperature": 0.7, "max_tokens": 64},
+    "provider": {"model": "tiny", "api_key": "***"},
+    "dataset": {"path": "sums.jsonl", "licence": "MIT"},
+    "notes": "What: sums\nWhy: größer",
+}
+
+
+def rows(count: int, n: int = 4, *, seed: int = 0, tools: bool = True) -> Iterator[dict[str, Any]]:
+    """Nested rows: each third query calls a tool; outcomes by a seeded coin, with some abstentions and errors."""
+    draw = random.Random(seed)
+    for number in range(count):
+        with_tools = tools and number % 3 == 2
+        query = Query(
+            f"q{number}",
+            "tool_calling" if with_tools else "math",
+            ({"role": "user", "content": f"What is {number} + {number}?"},),
+            tools=(ADD,) if with_tools else (),
+            reference=Reference(answer=str(2 * number)),
+            source="sums",
+        )
+        skill = draw.random()
+        judged = [one_of(draw, number, index, skill, with_tools) for index in range(n)]
+        yield {
+            **query_to_row(query),
+            "candidates": [candidate_to_row(one.candidate) for one in judged],
+            "verdicts": [verdict_to_row(one.verdict) for one in judged],
+            "scores": [score_to_row(one.score) for one in judged],
+            "pairs": [
+                {"chosen": p.chosen, "rejected": p.rejected, "margin": p.margin, "reason": p.reason}
+                for p in verified_vs_refuted(judged, pairs_per_query=2)
+            ],
+        }
+
+
+def one_of(draw: random.Random, number: int, index: int, skill: float, with_tools: bool) -> Judged:
+    chance = draw.random()
+    outcome = "error" if chance < 0.03 else "abstain" if chance < 0.06 else "pass" if draw.random() < skill else "fail"
+    value = 2 * number if outcome == "pass" else 2 * number + 1 + index
+    words = " ".join(["so"] * draw.randrange(1, 9))
+    messages: tuple[dict[str, Any], ...] = ({"role": "assistant", "content": f"{words} the answer is {value}"},)
+    if with_tools:
+        call = {
+            "id": f"c{index}",
+            "type": "function",
+            "function": {"name": "add", "arguments": f'{{"a": {number}, "b": {index if index % 2 else number}}}'},
+        }
+        messages = (
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{index}", "name": "add", "content": str(value)},
+            *messages,
+        )
+    candidate = Candidate(
+        index,
+        () if outcome == "error" else messages,
+        model="tiny",
+        usage=Usage(10, 5),
+        seconds=0.5 + index,
+        cost_usd=0.001,
+        error="timed out" if outcome == "error" else "",
+    )
+    refused = outcome == "fail" and draw.random() < 0.1
+    detail: dict[str, Any] = {"method": "exact", "answer_form": str(value)}
+    if refused:
+        detail["refusal"] = {
+            "is_refusal": True,
+            "confidence": 0.8,
+            "refusal_type": "capability",
+            "matched_patterns": ["x"],
+        }
+    verdict = Verdict(outcome, 1.0, f"{outcome}: {value}", "math", {} if outcome == "error" else detail)  # type: ignore[arg-type]
+    score = {"pass": 0.6 + 0.4 * draw.random(), "fail": 0.5 * draw.random(), "abstain": 0.5}.get(outcome)
+    return Judged(candidate, verdict, Score(score, {"verification": score}))
+
+
+def write_run(
+    out: Path, count: int = 30, n: int = 4, *, seed: int = 0, model: str = "tiny", tools: bool = True
+) -> Path:
+    """A finished run at ``out``: shards, views, manifest, as a build leaves them."""
+    from datasets import Features
+
+    columns = Features({name: kind for group in features().values() for name, kind in group.items()})
+    part = out / "shards" / "00000.parquet"
+    written = views.write_parquet(
+        rows(count, n, seed=seed, tools=tools), part, columns, {"schema_version": SCHEMA_VERSION}
+    )
+    config = {**CONFIG, "n": n, "provider": {**CONFIG["provider"], "model": model}}
+    described = manifest.describe(config, state="complete", queries=written, spending={"usd": 0.004 * count})
+    described["views"] = views.write_views([part], out, described)
+    manifest.write(out, described)
+    return out
+
+
+def table(run: Path) -> Sequence[Mapping[str, Any]]:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(run / "candidates" / "data.parquet").to_pylist()
