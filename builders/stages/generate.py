@@ -14,6 +14,7 @@ from builders.providers.sampling import seed_of
 from builders.records import Candidate, Message, Persona, Query, Request, Sampling, Verdict, content_text
 from builders.rollout import STOPS_THE_RUN, RolloutLimits, rollout
 from builders.schema import candidate_to_row, features, query_from_row
+from builders.stages import steps_form
 from builders.stages.adaptive import Adaptive, Stopped
 from builders.stages.prompt_variants import chosen
 
@@ -38,6 +39,7 @@ class Generate:
     """Adds ``candidates``: ``n`` samples a query, numbered from 0, and with ``greedy`` one more at temperature 0.
 
     The persona and the prompt variant stand in the system prompt of the request, never in the stored prompt.
+    ``answer_form`` steps asks for JSON with a schema and stores the text it amounts to (see ``steps_form``).
     A candidate that could not be drawn holds its error. Raises what stops the run.
     """
 
@@ -58,6 +60,7 @@ class Generate:
         rollout_limits: RolloutLimits = RolloutLimits(),
         policies: Policies = Policies(),
         adaptive: Adaptive | None = None,
+        answer_form: Literal["text", "steps"] = "text",
         schema: Mapping[str, Any] | None = None,
     ) -> None:
         if n < 1:
@@ -73,7 +76,8 @@ class Generate:
         self.rollout_limits = rollout_limits
         self.policies = policies
         self.adaptive = adaptive
-        self.schema = schema
+        self.answer_form = answer_form
+        self.schema = steps_form.SCHEMA if answer_form == "steps" and schema is None else schema
         _refuse_identical_samples(n, sampling, len(self.variants))
 
     @property
@@ -92,11 +96,13 @@ class Generate:
         free, batch = getattr(self.sampler, "free", False), getattr(self.sampler, "batch", False)
         return Plan(self.sampler.model, count, requests, self.sampling.max_tokens, free, batch)
 
-    def request_for(self, query: Query, variant: str = "") -> Request:
-        """The request for ``query`` as it is sent, in the words of one prompt variant."""
-        before = "\n\n".join(text for text in (self.persona.text if self.persona else "", self.system_prompt) if text)
+    def request_for(self, query: Query, variant: str | None = None) -> Request:
+        """The request for ``query`` as it is sent, in the words of one prompt variant; None: the first."""
+        variant = self.variants[0][0] if variant is None else variant
+        before = (self.persona.text if self.persona else "", self.system_prompt)
+        after = (dict(self.variants)[variant], steps_form.INSTRUCTION if self.answer_form == "steps" else "")
         return Request(
-            messages=with_system_text(query.messages, before, dict(self.variants).get(variant, "")),
+            messages=with_system_text(query.messages, _paragraphs(before), _paragraphs(after)),
             tools=query.tools,
             sampling=self.sampling,
             schema=self.schema,
@@ -151,14 +157,15 @@ class Generate:
         ]
 
     async def _greedy(self, query: Query, attempt: int) -> list[Candidate]:
-        request = self.request_for(query, self.variants[0][0])
+        request = self.request_for(query)
         request = replace(request, sampling=replace(request.sampling, temperature=0.0, top_p=None))
         (candidate,) = await self._roll(request, [0], attempt)
         return [replace(candidate, index=self.n, arm="greedy")]
 
     async def _roll(self, request: Request, indices: Sequence[int], attempt: int) -> list[Candidate]:
         drawn = await self._priced(request, indices, attempt)
-        return await together([self._by_policy(request, candidate) for candidate in drawn])
+        drawn = await together([self._by_policy(request, candidate) for candidate in drawn])
+        return [steps_form.in_words(one) for one in drawn] if self.answer_form == "steps" else drawn
 
     async def _priced(self, request: Request, indices: Sequence[int], attempt: int) -> list[Candidate]:
         assert isinstance(self.sampler, Sampler)
@@ -238,7 +245,7 @@ def with_system_text(messages: Sequence[Message], before: str, after: str = "") 
     own, rest = "", tuple(messages)
     if rest and rest[0].get("role") in ("system", "developer"):
         own, rest = content_text(rest[0].get("content")), rest[1:]
-    text = "\n\n".join(part for part in (before, own, after) if part)
+    text = _paragraphs((before, own, after))
     return ({"role": "system", "content": text}, *rest) if text else rest
 
 
@@ -261,6 +268,10 @@ def _refuse_identical_samples(n: int, sampling: Sampling, variants: int) -> None
             "differ. Set sampling.temperature=1.0, or n=1, or keep the temperature for one candidate with "
             "stages.generate.greedy=true."
         )
+
+
+def _paragraphs(parts: Sequence[str]) -> str:
+    return "\n\n".join(part for part in parts if part)
 
 
 def _sum(one: float | None, other: float | None) -> float | None:

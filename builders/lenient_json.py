@@ -1,0 +1,228 @@
+r"""JSON as models write it, read without loss: above all, without eating LaTeX.
+
+``json.loads('{"a": "\frac{1}{2}"}')`` succeeds and is wrong: ``\f`` is a form feed in JSON. So are the beginnings of
+``\theta``, ``\nabla``, ``\beta``, ``\rho`` escapes, and ``\u`` of ``\underline`` is an error. Here a backslash before
+letters is an escape only where an escape makes sense, else it is a backslash.
+
+Beyond that, what is forgiven: text and code fences around the value, single or curly quotes, unescaped quotes and line
+breaks within a string, trailing commas, comments, ``True``/``None``, keys without quotes, and an end that was cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+SIMPLE = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_LETTERS = re.compile(r"[A-Za-z]+")
+_HEX = re.compile(r"[0-9a-fA-F]{4}")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_NAME = re.compile(r"[A-Za-z_][\w-]*")
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+
+# After \n or \t a word may follow by right ("\nThen"), so only what is a command of LaTeX is one.
+_NT = (
+    "nabla natural ncong ne nearrow neg neq newline nexists ngeq ngtr nleftarrow nleq nless nmid nolimits nonumber "
+    "not notin nparallel nprec nrightarrow nsim nsubset nsubseteq nsupseteq nu nwarrow norm newcommand normalsize "
+    "tag tan tanh tau tbinom text textbf textcolor textit textmd textrm textsc textsf textstyle texttt textup "
+    "tfrac therefore theta thetasym thickapprox thicksim thinspace tilde times tiny to top triangle triangledown "
+    "triangleleft triangleq triangleright twoheadrightarrow"
+)
+COMMANDS = frozenset(_NT.split())
+MOST_STARTS = 64  # braces that are tried as the beginning: prose and LaTeX are full of them
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A value, and how it was written: ``strict`` is JSON to the letter without LaTeX's trap; ``cut``: cut off."""
+
+    value: Any
+    strict: bool
+    cut: bool = False
+
+
+def find_object(text: str) -> Found | None:
+    """The first JSON object in ``text``, forgiving what models do; None when there is nothing like one."""
+    start = -1
+    for _ in range(MOST_STARTS):
+        start = text.find("{", start + 1)
+        if start < 0:
+            break
+        reader = _Reader(text, start)
+        try:
+            value = reader.value()
+        except _Unreadable:
+            continue
+        except RecursionError:
+            break
+        return Found(value, _is_strict(text, start, reader.at, value), reader.cut)
+    return None
+
+
+def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
+    """Whether the whole text is this value, and ``json`` reads it the same."""
+    if text[:start].strip() or text[end:].strip():
+        return False
+    try:
+        return json.loads(text) == value
+    except ValueError:
+        return False
+
+
+class _Unreadable(Exception):
+    """Nothing that can be read as JSON."""
+
+
+class _Reader:
+    """Reads one value from ``at`` on."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.text, self.at, self.cut = text, at, False
+
+    def value(self) -> Any:
+        self._space()
+        char = self._char()
+        if char == "{":
+            return self._object()
+        if char == "[":
+            return self._array()
+        if char in QUOTES:
+            return self._string()
+        number = _NUMBER.match(self.text, self.at)
+        if number:
+            self.at = number.end()
+            return json.loads(number[0]) if not re.match(r"-?0\d", number[0]) else float(number[0])
+        name = _NAME.match(self.text, self.at)
+        if name and name[0] in WORDS:
+            self.at = name.end()
+            return WORDS[name[0]]
+        raise _Unreadable
+
+    def _object(self) -> dict[str, Any]:
+        self.at += 1
+        found: dict[str, Any] = {}
+        while not self._closed("}"):
+            key = self._key()
+            self._space()
+            if self._char() == "":
+                self.cut = True
+                break
+            if self._char() != ":":
+                raise _Unreadable
+            self.at += 1
+            self._space()
+            if self._char() == "":
+                self.cut = True
+                break
+            found[key] = self.value()
+            self._comma("}")
+        return found
+
+    def _array(self) -> list[Any]:
+        self.at += 1
+        found: list[Any] = []
+        while not self._closed("]"):
+            found.append(self.value())
+            self._comma("]")
+        return found
+
+    def _closed(self, bracket: str) -> bool:
+        self._space()
+        char = self._char()
+        if char == "":
+            self.cut = True
+            return True
+        if char == bracket:
+            self.at += 1
+            return True
+        return False
+
+    def _comma(self, bracket: str) -> None:
+        self._space()
+        char = self._char()
+        if char == ",":
+            self.at += 1
+        elif char not in ("", bracket):
+            raise _Unreadable
+
+    def _key(self) -> str:
+        if self._char() in QUOTES:
+            return self._string()
+        name = _NAME.match(self.text, self.at)
+        if not name:
+            raise _Unreadable
+        self.at = name.end()
+        return name[0]
+
+    def _string(self) -> str:
+        closing = QUOTES[self._char()]
+        self.at += 1
+        parts: list[str] = []
+        while True:
+            char = self._char()
+            if char == "":
+                self.cut = True
+                break
+            if char == "\\":
+                parts.append(self._escape())
+                continue
+            self.at += 1
+            if char == closing and self._ends_here():
+                break
+            parts.append(char)
+        return "".join(parts)
+
+    def _ends_here(self) -> bool:
+        """A quote ends its string only where something may follow a string: an apostrophe or a quotation does not."""
+        rest = self.text[self.at : self.at + 200].lstrip()
+        if rest[:1] in ("", "}", "]", ":"):
+            return True
+        if rest[:1] == ",":
+            after = rest[1:].lstrip()
+            return after[:1] in ("", "{", "[", "}", "]", "/", *QUOTES) or bool(
+                re.match(r"-?\d|(?:true|false|null|True|False|None)\b|[A-Za-z_][\w-]*\s*:", after)
+            )
+        return False
+
+    def _escape(self) -> str:
+        """What the backslash at ``at`` and what follows it stand for."""
+        following = self.text[self.at + 1 : self.at + 2]
+        word = _LETTERS.match(self.text, self.at + 1)
+        if following == "u" and _HEX.match(self.text, self.at + 2):
+            return self._unicode()
+        if word and _is_command(word[0]):
+            self.at += 1
+            return "\\"
+        if following in SIMPLE and following:
+            self.at += 2
+            return SIMPLE[following]
+        self.at += 1
+        return "\\"
+
+    def _unicode(self) -> str:
+        code = int(self.text[self.at + 2 : self.at + 6], 16)
+        self.at += 6
+        low = re.match(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})", self.text[self.at : self.at + 6])
+        if 0xD800 <= code < 0xDC00 and low:
+            self.at += 6
+            code = 0x10000 + ((code - 0xD800) << 10) + (int(low[1], 16) - 0xDC00)
+        return chr(code)
+
+    def _space(self) -> None:
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
+
+    def _char(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+
+def _is_command(letters: str) -> bool:
+    r"""Whether a backslash before ``letters`` is LaTeX's: ``\frac`` and ``\beta`` always, ``\nabla`` by name."""
+    first = letters[0]
+    if first in "nt":
+        return letters in COMMANDS
+    return len(letters) > 1 if first in "bfr" else True
