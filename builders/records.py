@@ -243,7 +243,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one execution may use."""
+    """What one execution may use; ``wall_s`` is for each call or test of it, and three times that for all."""
 
     wall_s: float = 10.0
     cpu_s: float = 10.0
