@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -108,6 +109,20 @@ def kl_estimate(n: int, epsilon: float) -> float:
     return first + (1.0 - miss) * math.log((1.0 - miss) / epsilon)
 
 
+def kl_exact(chances: Sequence[float], n: int) -> float:
+    """KL(best-of-n ‖ reference) by enumeration, for outcomes of rising reward with these chances.
+
+    Outcome i is the best of n with chance F_i^n − F_{i−1}^n, F the cumulated chances. For tests and for small worlds.
+    """
+    total = below = 0.0
+    for chance in chances:
+        best = (below + chance) ** n - below**n
+        below += chance
+        if best > 0:
+            total += best * math.log(best / chance)
+    return total
+
+
 def bootstrap_mean_interval(
     values: Sequence[float], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
@@ -176,6 +191,58 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
     if len(x) < 2 or x.std() == 0 or y.std() == 0:
         return 0.0
     return float(np.corrcoef(x, y)[0, 1])
+
+
+def length_bias(lengths: Sequence[tuple[int, int]]) -> dict[str, float]:
+    """Of pairs given as (length of chosen, length of rejected): share with the longer side chosen, mean difference.
+
+    Pairs of equal lengths do not count for the share; 0.5 when none is left.
+    """
+    unequal = [chosen > rejected for chosen, rejected in lengths if chosen != rejected]
+    difference = sum(chosen - rejected for chosen, rejected in lengths)
+    return {
+        "longer": sum(unequal) / len(unequal) if unequal else 0.5,
+        "mean_difference": difference / len(lengths) if lengths else 0.0,
+        "pairs": len(lengths),
+    }
+
+
+def knee(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """The x of the point that lies highest above the line from the first to the last, on a logarithmic x axis."""
+    if len(xs) < 3 or ys[-1] == ys[0]:
+        return xs[0]
+    across = [(math.log(x) - math.log(xs[0])) / (math.log(xs[-1]) - math.log(xs[0])) for x in xs]
+    up = [(y - ys[0]) / (ys[-1] - ys[0]) for y in ys]
+    return xs[max(range(len(xs)), key=lambda i: up[i] - across[i])]
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Count, mean and summed squares of numbers seen in parts; ``+`` merges two (Chan, Golub and LeVeque 1983)."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    @classmethod
+    def of(cls, values: Sequence[float] | np.ndarray) -> Moments:
+        array = np.asarray(values, float)
+        if not len(array):
+            return cls()
+        return cls(len(array), float(array.mean()), float(((array - array.mean()) ** 2).sum()))
+
+    def __add__(self, other: Moments) -> Moments:
+        count = self.count + other.count
+        if not count:
+            return self
+        step = other.mean - self.mean
+        mean = self.mean + step * other.count / count
+        return Moments(count, mean, self.squares + other.squares + step * step * self.count * other.count / count)
+
+    @property
+    def variance(self) -> float:
+        """The unbiased variance; NaN for fewer than two numbers."""
+        return self.squares / (self.count - 1) if self.count > 1 else math.nan
 
 
 def entropy(answers: Sequence[Hashable]) -> float:

@@ -1,0 +1,150 @@
+"""The numbers of best-of-N against published vectors and brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from builders import statistics as st
+
+
+@pytest.mark.parametrize(
+    ("n", "c", "k", "expected"), [(10, 3, 5, 0.916667), (8, 1, 4, 0.5), (4, 0, 2, 0.0), (4, 4, 1, 1.0)]
+)
+def test_pass_at_k_vectors(n: int, c: int, k: int, expected: float) -> None:
+    assert st.pass_at_k(n, c, k) == pytest.approx(expected, abs=1e-6)
+
+
+def test_subset_estimators_equal_brute_force() -> None:
+    for n in range(1, 8):
+        for c in range(n + 1):
+            marks = [1] * c + [0] * (n - c)
+            for k in range(1, n + 1):
+                subsets = list(itertools.combinations(marks, k))
+                assert st.pass_at_k(n, c, k) == pytest.approx(sum(map(any, subsets)) / len(subsets))
+                assert st.pass_hat_k(n, c, k) == pytest.approx(sum(map(all, subsets)) / len(subsets))
+
+
+def test_pass_at_k_is_stable_for_large_n() -> None:
+    assert 0 < st.pass_at_k(100_000, 1, 1) == pytest.approx(1e-5)
+    assert st.pass_at_k(10_000, 5_000, 1_000) == pytest.approx(1.0)
+
+
+def test_expected_max_vector() -> None:
+    found = [st.expected_max([1, 2, 3, 4], k) for k in (1, 2, 3, 4)]
+    assert found == pytest.approx([2.5, 10 / 3, 3.75, 4.0])
+
+
+def test_best_of_k_of_the_truth_with_ties_equals_brute_force() -> None:
+    draw = random.Random(5)
+    for _ in range(50):
+        n = draw.randrange(1, 7)
+        scored = [(draw.randrange(3), draw.random()) for _ in range(n)]
+        for k in range(1, n + 1):
+            total = 0.0
+            subsets = list(itertools.combinations(scored, k))
+            for subset in subsets:
+                top = max(score for score, _ in subset)
+                tied = [truth for score, truth in subset if score == top]
+                total += sum(tied) / len(tied)
+            assert st.best_of_k(scored, k) == pytest.approx(total / len(subsets), abs=1e-12)
+
+
+def test_tied_scores_share_their_weight() -> None:
+    assert st.best_of_k([(1, 1.0), (1, 0.0), (1, 0.0)], 2) == pytest.approx(1 / 3)
+    assert st.best_of_k([(0, 1.0), (1, 0.0), (1, 1.0)], 3) == pytest.approx(0.5)
+
+
+def test_majority_equals_brute_force_and_weights_turn_it() -> None:
+    answers, right = ["a", "a", "b", "c", "b"], [True, True, False, False, False]
+    exact = 0
+    subsets = list(itertools.combinations(range(5), 3))
+    for subset in subsets:
+        tally = {a: sum(answers[i] == a for i in subset) for a in "abc"}
+        winner = max(tally, key=lambda a: (tally[a], -min([i for i in subset if answers[i] == a] or [9])))
+        exact += winner == "a"
+    assert st.majority_at_k(answers, right, 3, resamples=20_000) == pytest.approx(exact / len(subsets), abs=0.012)
+    assert st.majority_at_k(["a", "b", "b"], [True, False, False], 3) == 0.0
+    assert st.majority_at_k(["a", "b", "b"], [True, False, False], 3, weights=[5, 1, 1]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "estimate", "bound"),
+    [
+        (2, 1 / 2, 0.1791, 0.1931),
+        (8, 1 / 2, 0.6723, 1.2044),
+        (8, 1 / 4, 1.0716, 1.2044),
+        (16, 1 / 100, 1.8349, 1.8351),
+    ],
+)
+def test_divergence_vectors(n: int, epsilon: float, estimate: float, bound: float) -> None:
+    assert st.kl_estimate(n, epsilon) == pytest.approx(estimate, abs=6e-5)
+    assert st.kl_bound(n) == pytest.approx(bound, abs=6e-5)
+    assert st.kl_exact([epsilon] * round(1 / epsilon), n) <= st.kl_bound(n)
+
+
+@pytest.mark.parametrize(
+    ("n", "outcomes", "exact"), [(2, 2, 0.1308), (8, 2, 0.6676), (8, 4, 1.0444), (16, 100, 1.8340)]
+)
+def test_exact_divergence_by_enumeration(n: int, outcomes: int, exact: float) -> None:
+    assert st.kl_exact([1 / outcomes] * outcomes, n) == pytest.approx(exact, abs=6e-5)
+
+
+def test_intervals() -> None:
+    assert st.wilson_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert st.wilson_interval(0, 0) == (0.0, 1.0)
+    assert st.mcnemar(0, 0) == 1.0
+    assert st.mcnemar(1, 9) == pytest.approx(2 * (1 + 10) / 2**10)
+    assert st.mcnemar(500, 500) == pytest.approx(1.0)
+
+
+def test_cluster_bootstrap_covers_as_it_says() -> None:
+    """Queries of very different difficulty: the interval of the mean holds the truth in about 95 % of the draws."""
+    rng = np.random.default_rng(0)
+    inside = 0
+    for trial in range(200):
+        rates = rng.beta(0.5, 0.5, 60)
+        values = rng.binomial(8, rates) / 8
+        low, high = st.bootstrap_mean_interval(list(values), resamples=400, seed=trial)
+        inside += low <= 0.5 <= high
+    assert 0.88 <= inside / 200 <= 0.99
+
+
+def test_paired_difference_is_narrower_than_the_parts() -> None:
+    rng = np.random.default_rng(1)
+    before = rng.random(200)
+    after = before + 0.1 + rng.normal(0, 0.01, 200)
+    low, high = st.bootstrap_difference_interval(list(before), list(after))
+    assert 0.09 < low < 0.1 < high < 0.11
+
+
+def test_length_bias_of_pairs() -> None:
+    assert st.length_bias([(10, 5), (5, 10), (3, 3)]) == pytest.approx(
+        {"longer": 0.5, "mean_difference": 0.0, "pairs": 3}
+    )
+    assert st.length_bias([])["pairs"] == 0
+
+
+def test_knee_of_a_curve() -> None:
+    assert st.knee([1, 2, 4, 8], [0.2, 0.5, 0.6, 0.61]) == 2
+    assert st.knee([1], [0.3]) == 1
+
+
+def test_moments_merge() -> None:
+    values = np.random.default_rng(2).normal(3, 2, 1_000)
+    whole = st.Moments.of(values)
+    parts = st.Moments.of(values[:10]) + st.Moments.of(values[10:700]) + st.Moments.of(values[700:]) + st.Moments()
+    assert (parts.count, parts.mean, parts.variance) == pytest.approx((whole.count, whole.mean, whole.variance))
+    assert whole.mean == pytest.approx(values.mean())
+    assert whole.variance == pytest.approx(values.var(ddof=1))
+    assert math.isnan(st.Moments().variance)
+
+
+def test_bad_counts_are_refused() -> None:
+    for bad in ((4, 5, 1), (4, 2, 0), (4, 2, 5)):
+        with pytest.raises(ValueError, match="expected"):
+            st.pass_at_k(*bad)
