@@ -18,16 +18,15 @@ from typing import Any
 
 from builders.tool_formats import call
 
-_MARKED = re.compile(
-    r"<tool_call>\s*(.*?)\s*(?:</tool_call>|\Z)"
-    r"|<(?:function_call|functioncall)>\s*(.*?)\s*(?:</(?:function_call|functioncall)>|(?=<(?:function_call|functioncall)>)|\Z)"
-    r"|\[TOOL_CALLS\]\s*(.*)"
-    r"|<\|python_tag\|>\s*(.*?)\s*(?:<\|e[a-z]+_id\|>|\Z)",
-    re.DOTALL,
-)
-_NAMED_TAG = re.compile(r"<function=([\w.\-]+)>\s*(.*?)\s*</function>", re.DOTALL)
-_FENCE = re.compile(r"\A(?:```[\w-]*\s*\n)?(.*?)\n?```\s*\Z", re.DOTALL)  # small models forget to open it
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+# Opening mark -> what ends it; a call that is never closed goes to the end of the text.
+_MARKS: Mapping[str, tuple[str, ...]] = {
+    "<tool_call>": ("</tool_call>", "<tool_call>"),
+    "<function_call>": ("</function_call>", "<function_call>"),
+    "<functioncall>": ("</functioncall>", "<functioncall>"),
+    "[TOOL_CALLS]": ("[TOOL_CALLS]",),
+    "<|python_tag|>": ("<|eom_id|>", "<|eot_id|>"),
+}
+_NAMED_TAG = re.compile(r"<function=([\w.\-]{1,200})>")
 _BETWEEN = re.compile(r"[\s,;]*")
 MAX_CHARS = 200_000  # longer texts are not calls, and Python's parser is not for them
 
@@ -39,22 +38,58 @@ def written_calls(text: str, names: Collection[str] = ()) -> list[dict[str, Any]
     """
     if len(text) > MAX_CHARS:
         return []
-    text = _THOUGHT.sub("", text).strip()
-    found = _marked(text, names)
-    if not found:
-        fence = _FENCE.match(text)
-        found = _calls(fence.group(1).strip() if fence else text, names)
+    text = without_thought(text).strip()
+    found = _marked(text, names) or _calls(_within_fence(text), names)
     return [call(name, arguments, f"written_{index}") for index, (name, arguments) in enumerate(found)]
 
 
+def without_thought(text: str) -> str:
+    """``text`` without the ``<think>…</think>`` that it begins with."""
+    if not text.lstrip().startswith("<think>"):
+        return text
+    return text.partition("</think>")[2]
+
+
+def _within_fence(text: str) -> str:
+    """What a code fence around the whole text holds; small models forget to open it."""
+    if not text.endswith("```"):
+        return text
+    body = text.removesuffix("```")
+    return (body.partition("\n")[2] if body.startswith("```") else body).strip()
+
+
 def _marked(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
+    """The calls within marks. Scanned, not matched: a text of marks that never close must cost no more than others."""
     found: list[tuple[str, Any]] = []
     for match in _NAMED_TAG.finditer(text):
-        found.append((match.group(1), match.group(2)))
-    for match in _MARKED.finditer(text):
-        body = next((group for group in match.groups() if group is not None), "")
-        found += _calls(body, names)
+        end = text.find("</function>", match.end())
+        if end < 0:
+            break
+        found.append((match.group(1), text[match.end() : end].strip()))
+    for opening, closings in _MARKS.items():
+        ends = _Ends(text, closings)
+        at = text.find(opening)
+        while at >= 0:
+            start = at + len(opening)
+            end = ends.after(start)
+            found += _calls(text[start:end].strip(), names)
+            at = text.find(opening, end)
     return found
+
+
+class _Ends:
+    """Where the next of some marks stands, each looked for once over the whole text."""
+
+    def __init__(self, text: str, marks: Collection[str]) -> None:
+        self._text = text
+        self._next = dict.fromkeys(marks, -1)
+
+    def after(self, start: int) -> int:
+        for mark, known in self._next.items():
+            if known < start:
+                found = self._text.find(mark, start)
+                self._next[mark] = found if found >= 0 else len(self._text)
+        return min(self._next.values())
 
 
 def _calls(text: str, names: Collection[str]) -> list[tuple[str, Any]]:

@@ -30,6 +30,8 @@ from sandbox.tools.seeded import Seeded
 from sandbox.tools.tool_matching import CONFIDENT, adapted, exact, nearest
 from sandbox.tools.world import World
 
+MAX_ARGUMENT_CHARS = 100_000
+
 
 class MockTools:
     """Deterministic tools in a seeded world; each candidate works in a ``fresh`` one.
@@ -118,6 +120,8 @@ class MockTools:
         wrong = problem(function.get("parameters") or {}, _given(arguments, function))
         if wrong:
             return _error("invalid_arguments", f"{name}: {wrong}", "refused")
+        if len(_json(dict(arguments))) > MAX_ARGUMENT_CHARS:
+            return _error("invalid_arguments", f"{name}: the arguments are longer than {MAX_ARGUMENT_CHARS}", "refused")
         if self._fault_due(name, arguments):
             return _error("rate_limit", f"{name}: too many requests, try again", "deterministic")
         result = await self._answer(function, arguments)

@@ -12,6 +12,7 @@ from builders.errors import ProviderError
 from builders.json_schema import problem
 from builders.protocols import Sampler
 from builders.records import Request, Sampling
+from builders.written_calls import without_thought
 from sandbox.tools.mock_tool import ToolFailure
 
 PROMPT = Path(__file__).parent / "model_mock.v1.md"
@@ -71,9 +72,8 @@ def output_schema(function: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def mended_json(text: str) -> Any:
     """The JSON object or list of a model's answer, within a fence or words, trailing commas mended; None if none."""
-    text = re.sub(r"\A\s*<think>.*?</think>", "", text, flags=re.DOTALL).strip()
-    fenced = re.search(r"```(?:json)?\s*\n?(.*?)```", text, re.DOTALL)
-    for part in ([fenced.group(1)] if fenced else []) + [text]:
+    text = without_thought(text).strip()
+    for part in (text.partition("```")[2], text):  # within a fence first
         start = min((at for at in (part.find("{"), part.find("[")) if at >= 0), default=-1)
         if start < 0:
             continue

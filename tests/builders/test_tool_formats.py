@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -135,10 +136,26 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, "f(" * 50_000, '{"a":' * 60_000, "<tool_call>" * 20_000, "f(x=" + "9" * 5000 + ")"]
+    "text",
+    [
+        "[" * 100_000,
+        "f(" * 50_000,
+        '{"a":' * 60_000,
+        "-" * 190_000 + "1",
+        "f(x=" + "9" * 5000 + ")",
+        "<tool_call>" * 17_000,
+        "<tool_call>x" * 16_000,
+        "<tool_call>x" + " " * 150_000 + "y",
+        "<function=f>" * 16_000,
+        "```" + "\n" * 150_000 + "x",
+        "```\n" * 40_000,
+    ],
+    ids=lambda text: text[:12],
 )
 def test_hostile_texts_end_soon(text: str) -> None:
+    started = time.perf_counter()
     assert written_calls(text, ["f"]) == []
+    assert time.perf_counter() - started < 20  # quadratic reading would take minutes
 
 
 @pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": Infinity}', "[]", '"x"', "3", "{", "\x00"])

@@ -8,6 +8,7 @@ import difflib
 import hashlib
 import re
 import uuid
+from collections import Counter
 from typing import Any, Literal
 
 from sandbox.tools.mock_tool import ToolFailure, tool
@@ -131,10 +132,10 @@ def summarize(world: World, text: str, max_sentences: int) -> dict[str, Any]:
         raise ToolFailure("invalid", f"max_sentences is {max_sentences}; expected at least 1")
     sentences = _sentences(_text(text))
     words = [word for word in plain(text).split() if len(word) > 3]
-    weights = {word: words.count(word) for word in set(words)}
+    weights = Counter(words)
 
     def weight(number: int) -> tuple[float, int]:
-        own = [weights.get(word, 0) for word in plain(sentences[number]).split()]
+        own = [weights[word] for word in plain(sentences[number]).split()]
         return (-sum(own) / max(len(own), 1), number)
 
     kept = sorted(sorted(range(len(sentences)), key=weight)[:max_sentences])
