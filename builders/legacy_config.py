@@ -1,8 +1,8 @@
 """Experiment files of the older, flat kind → the words of ``bestofn build``. Pure: a mapping in, overrides out.
 
 Two forms are read, each key once: the flat one (``dataset, splits, model, num_candidates, …``) and the nested one
-(``dataset: {source, split}``, ``generation: {model, n, …}``, ``output: {path, checkpoint_every}``). Words that follow the
-file win over it, as everywhere.
+(``dataset: {source, split}``, ``generation: {model, n, …}``, ``output: {path, checkpoint_every}``). Words that follow
+the file win over it, as everywhere.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Cascade:
     A conclusive verdict is never overruled, for ``then`` is not even asked. What ``then`` says counts only if it is
     pass or fail with a confidence of at least ``accept``; otherwise the first verdict stands. An ``error`` of the
     first (our own trouble: a sandbox that broke) is kept, so that it is repaired and not papered over by a guess,
-    unless ``on_error="ask"``. ``then=None`` asks nobody. ``detail`` tells what happened: ``llm_judge_used``,
+    unless ``on_error="ask"``. ``then=None`` asks nobody; ``first=None`` (code without a sandbox) always asks ``then``. ``detail`` tells what happened: ``llm_judge_used``,
     ``llm_judge_failed``, and the verdict that did not count.
     """
 
@@ -28,7 +28,7 @@ class Cascade:
 
     def __init__(
         self,
-        first: Verifier,
+        first: Verifier | None,
         then: Verifier | None = None,
         below: float = GATE,
         accept: float = ACCEPT,
@@ -41,7 +41,11 @@ class Cascade:
         self.below, self.accept, self.on_error = below, accept, on_error
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        verdict = await self.first.verify(query, candidate)
+        verdict = (
+            await self.first.verify(query, candidate)
+            if self.first is not None
+            else Verdict("abstain", 0.0, "nothing here can run it", self.name)
+        )
         if self.then is None or not self._asks_on(verdict):
             return verdict
         second = await self.then.verify(query, candidate)
