@@ -163,6 +163,25 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
+def bootstrap_columns(
+    table: np.ndarray, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Percentile intervals of every column's mean at once, queries (rows) resampled; all columns share the draws."""
+    count = len(table)
+    if count == 0:
+        return np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
+    rng = np.random.default_rng(seed)
+    means = np.empty((resamples, table.shape[1]))
+    step = max(1, 2_000_000 // count)  # how often each query was drawn, held for so many resamples at once
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = rng.multinomial(count, np.full(count, 1.0 / count), size=size)
+        means[start : start + size] = drawn @ table / count
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
+    return low, high
+
+
 def wilson_interval(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
     """Wilson's score interval of one rate (Wilson 1927)."""
     if trials == 0:

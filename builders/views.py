@@ -18,6 +18,7 @@ import contextlib
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -271,7 +272,7 @@ def write_views(
     ``test.parquet``.
     """
     test_share = float((run.get("config") or {}).get("test_share") or 0.0)
-    metadata = schema_metadata(run)
+    metadata = schema_metadata({**run, **totals(parts)})
     with contextlib.ExitStack() as stack:
         writers = {
             (name, side): stack.enter_context(Writer(out / name / f"{side}.parquet", view_features(name), metadata))
@@ -295,6 +296,21 @@ def write_views(
         with contextlib.suppress(OSError):
             (out / "prm").rmdir()
     return counts
+
+
+def totals(parts: Sequence[Path]) -> dict[str, Any]:
+    """Queries, candidates and the share verified in nested shards; reads the outcomes alone."""
+    import pyarrow.parquet as pq
+
+    queries = 0
+    outcomes: Counter[str] = Counter()
+    for part in parts:
+        for row in pq.read_table(part, columns=["verdicts.list.element.outcome"])["verdicts"].to_pylist():
+            queries += 1
+            outcomes.update(verdict["outcome"] for verdict in row or ())
+    count = sum(outcomes.values())
+    rate = round(outcomes["pass"] / count, 6) if count else None
+    return {"queries": queries, "candidates": count, "avg_verification_rate": rate}
 
 
 def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
@@ -389,6 +405,7 @@ def schema_metadata(run: Mapping[str, Any]) -> dict[str, str]:
         "splits": (config.get("dataset") or {}).get("splits"),
         "total_queries": run.get("queries"),
         "total_records": run.get("candidates"),
+        "avg_verification_rate": run.get("avg_verification_rate"),
         "config_file": config.get("config_file"),
         "persona": (config.get("persona") or {}).get("name") or (config.get("persona") or {}).get("path"),
         "notes": config.get("notes"),

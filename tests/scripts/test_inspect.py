@@ -1,0 +1,145 @@
+"""``bestofn inspect``, and the ways in which people read our tables with pandas."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.summary import summarize
+from scripts.inspect import main
+from tests.runs import write_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    write_run(folder / "baseline", 30)
+    write_run(folder / "improved", 30, seed=9, model="big")
+    return folder
+
+
+def test_figures_equal_pandas(runs: Path) -> None:
+    found = summarize(runs / "baseline", resamples=200)
+    df = pd.read_parquet(runs / "baseline" / "candidates" / "data.parquet")
+    assert found["rate"] == pytest.approx(df["is_verified"].mean())
+    assert found["first"] == pytest.approx(df[df.candidate_idx == 0]["is_verified"].mean())
+    assert found["best_of_n"] == pytest.approx(df.groupby("query_id")["is_verified"].max().mean())
+    for split, rate in df.groupby("split")["is_verified"].mean().items():
+        assert found["by_split"][split]["rate"] == pytest.approx(rate)
+    for index, rate in df.groupby("candidate_idx")["is_verified"].mean().items():
+        assert found["by_index"][index]["rate"] == pytest.approx(rate)
+    assert found["refusals"]["count"] == df["refusal_is_refusal"].sum()
+    assert found["cost"]["usd"] == pytest.approx(df["cost_usd"].sum())
+    assert found["pairs"]["total"] == sum(
+        pq.read_metadata(path).num_rows for path in (runs / "baseline" / "dpo").glob("*.parquet")
+    )
+    low, high = found["rate_interval"]
+    assert low < found["rate"] < high
+
+
+def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
+    """8 queries of 3: by hand, first 4/8, any 6/8, 11 of 24 verified; query 7 has two rows only."""
+    marks = ["100", "110", "111", "001", "000", "011", "000", "10"]
+    rows = [
+        {"query_id": f"q{q}", "candidate_idx": i, "split": "math" if q < 4 else "code", "is_verified": mark == "1"}
+        for q, row in enumerate(marks)
+        for i, mark in enumerate(row)
+    ]
+    path = tmp_path / "bare.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    found = summarize(path, resamples=50)
+    assert (found["queries"], found["records"], found["verified"]) == (8, 23, 10)
+    assert (found["first"], found["best_of_n"], found["coverage"]) == (4 / 8, 6 / 8, 7 / 8)
+    assert found["by_split"]["math"]["rate"] == 7 / 12
+    assert found["picked"] is None
+    assert found["pairs"] is None
+    assert found["cost"]["usd"] is None
+
+
+def test_one_run_on_a_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(runs / "baseline")])
+    said = capsys.readouterr().out
+    for words in (
+        "tiny",
+        "What: sums",
+        "Why: größer",
+        "30 queries, 120 candidates",
+        "pass@k",
+        "Coverage: 100.0 %",
+        "Pairs:",
+    ):
+        assert words in said
+
+
+def test_several_runs_side_by_side(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(runs / "*")])
+    said = capsys.readouterr().out
+    for words in ("baseline", "improved", "tiny", "big", "Verified by split", "Best of N"):
+        assert words in said
+
+
+def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(runs / "baseline"), "--json", "--resamples", "50"])
+    assert json.loads(capsys.readouterr().out)["n"] == 4
+    main([str(runs / "baseline"), str(runs / "improved"), "--json", "--resamples", "50"])
+    assert [run["metadata"]["model"] for run in json.loads(capsys.readouterr().out)] == ["tiny", "big"]
+
+
+@pytest.mark.parametrize("make", ["nothing", "empty", "foreign"])
+def test_what_cannot_be_read_is_said(make: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run"
+    if make != "nothing":
+        path.mkdir()
+    if make == "foreign":
+        pq.write_table(pa.table({"text": ["a"]}), path / "x.parquet")
+    with pytest.raises(SystemExit) as ended:
+        main([str(path)])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert {"nothing": "is not there", "empty": "holds no", "foreign": "'query_id'"}[make] in said
+
+
+def frame(runs: Path, name: str = "baseline") -> Any:
+    return pd.read_parquet(runs / name / "candidates" / "data.parquet")
+
+
+def test_pandas_habits_rates_and_first_against_best(runs: Path) -> None:
+    df = frame(runs)
+    assert set(df.groupby("split")["is_verified"].mean().index) == {"math", "tool_calling"}
+    first = df[df.candidate_idx == 0]["is_verified"].mean()
+    best = df.groupby("query_id")["is_verified"].max().mean()
+    assert f"{first:.1%} → {best:.1%}".count("%") == 2
+    assert first <= best
+
+
+def test_pandas_habits_refusals_and_explanations(runs: Path) -> None:
+    df = frame(runs)
+    tools = df[df["split"] == "tool_calling"]
+    refused = tools[tools["refusal_is_refusal"] == True]  # noqa: E712  as people write it
+    assert 0 <= len(refused) < len(tools)
+    for _, row in tools.head(5).iterrows():
+        assert row.get("verification_explanation", "N/A")[:200]
+        assert row["is_verified"] in (True, False)
+
+
+def test_pandas_habits_joining_runs(runs: Path) -> None:
+    one, two = frame(runs), frame(runs, "improved")
+    joined = one.merge(two, on="query_id", suffixes=["_one", "_two"])
+    joined["better"] = joined["is_verified_two"] > joined["is_verified_one"]
+    assert joined.groupby("split_one")["better"].mean().between(0, 1).all()
+    keyed = one.merge(two, on=["query_id", "candidate_idx"], suffixes=["_one", "_two"])
+    assert len(keyed) == len(one)
+
+
+def test_schema_metadata_as_documented(runs: Path) -> None:
+    metadata = pq.read_table(runs / "baseline" / "candidates" / "data.parquet").schema.metadata
+    assert metadata[b"model"].decode() == "tiny"
+    assert metadata[b"notes"].decode().startswith("What: sums")
+    for key in (b"generated_at", b"num_candidates", b"temperature", b"total_records", b"config"):
+        assert key in metadata, key
