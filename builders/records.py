@@ -234,7 +234,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave back. ``source`` tells where it came from: deterministic, schema, llm or cache."""
+    """What a tool gave back, and from where.
+
+    ``source`` is deterministic, schema (made up), llm, cache, refused (never run) or failed (a fault of ours).
+    """
 
     content: str
     source: str = "deterministic"
