@@ -12,6 +12,7 @@ same trace.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -121,6 +122,8 @@ async def _candidate(episode: _Episode, index: int, drawn: Completion | Provider
         "retry_of_candidate_idx": index,
         "retry_reason": "capability_refusal",
         "refused_answer": candidate.text,
+        "refused_usage": dataclasses.asdict(candidate.usage),
+        "refused_cost_usd": candidate.cost_usd,
     }
     return replace(again, detail={**again.detail, "retry": retry})
 

@@ -30,7 +30,8 @@ class ToolVerifier:
     that was left standing is ``fail`` even then, unless ``invalid="abstain"``. A reference that a model made
     (``Reference.source == "model"``) is not trusted by default: another right way of using the tools would be failed.
 
-    ``types="lenient"`` takes ``"5"`` for ``5``. ``detail`` holds precision and recall of the calls.
+    Where a mock tool failed for a fault of ours, what would be ``fail`` is ``error``. ``types="lenient"`` takes ``"5"``
+    for ``5``. ``detail`` holds precision and recall of the calls.
     """
 
     name = "tool"
@@ -71,6 +72,10 @@ class ToolVerifier:
         if not findings:
             return self._without_reference(calls, detail)
         failed = [reason for holds, reason in findings if not holds]
+        broken = _broken(candidate)
+        if failed and broken:
+            reason = f"a tool of ours failed ({broken}), so this says nothing of the answer: {'; '.join(failed)}"
+            return Verdict("error", 0.0, reason, self.name, detail)
         if failed:
             return Verdict("fail", 0.95, "; ".join(failed), self.name, detail)
         return Verdict("pass", 0.95, "; ".join(reason for _, reason in findings), self.name, detail)
@@ -119,6 +124,14 @@ class ToolVerifier:
             return Verdict("fail", 0.9, f"a call that no tool could take: {problems[0]}", self.name, detail)
         seen = f"{len(calls)} well-formed calls" if calls else "no call"
         return Verdict("abstain", 0.0, f"{seen}, and no trusted reference to compare with", self.name, detail)
+
+
+def _broken(candidate: Candidate) -> str:
+    """The failure of a mock tool for a fault of ours, if there was one in the trace."""
+    for result in candidate.detail.get("tool_results") or ():
+        if isinstance(result, Mapping) and result.get("source") == "failed":
+            return f"{result.get('name')}: {result.get('error')}"
+    return ""
 
 
 def _check_state(expected: Mapping[str, Any], candidate: Candidate, detail: dict[str, Any]) -> Finding:

@@ -22,6 +22,13 @@ class ToolFailure(Exception):
         self.kind = kind
 
 
+class ToolBroken(ToolFailure):
+    """A failure of ours (no sandbox, no model behind the tool): never held against the answer."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("unavailable", message)
+
+
 @dataclass(frozen=True, slots=True)
 class MockTool:
     """A tool of the catalogue with all that is known about it."""

@@ -8,7 +8,8 @@ A declared tool is answered by the first of these that fits:
 3. a model that plays the tool, when one is configured: ``source="llm"``; again for the same call: ``source="cache"``.
 
 What went wrong is ``{"error": {"type", "message"}}`` in the content; a call that was never run (unknown tool, arguments
-against the declared schema) has ``source="refused"``.
+against the declared schema) has ``source="refused"``, and one that failed for a fault of ours (no sandbox, no model, a
+model that gave nonsense) ``source="failed"``: the verifier does not hold that against the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from builders.protocols import Sampler, Sandbox
 from builders.records import Tool, ToolResult
 from builders.tool_formats import to_chat
 from sandbox.tools.catalogue import CATALOGUE
-from sandbox.tools.mock_tool import MockTool, ToolFailure, wire_name
+from sandbox.tools.mock_tool import MockTool, ToolBroken, ToolFailure, wire_name
 from sandbox.tools.model_mock import output_schema, played
 from sandbox.tools.schema_mock import made_up
 from sandbox.tools.seeded import Seeded
@@ -158,7 +159,7 @@ class MockTools:
                 value = await value
             return ToolResult(_json(value))
         except ToolFailure as failure:
-            result = _error(failure.kind, str(failure), "deterministic")
+            result = _error(failure.kind, str(failure), _source(failure, "deterministic"))
         except (ArithmeticError, ValueError) as error:  # numbers beyond what a float holds
             result = _error("invalid", f"the arguments have no result: {error}", "deterministic")
         if before is not None:
@@ -169,14 +170,14 @@ class MockTools:
         key = _json([function["name"], dict(arguments)])
         if key in self._played:
             known = self._played[key]
-            return ToolResult(known.content, source="cache", error=known.error)
+            return ToolResult(known.content, "failed" if known.source == "failed" else "cache", known.error)
         if self.sampler is None:
-            return _error("unavailable", f"{function['name']} is not available", "llm")
+            return _error("unavailable", f"{function['name']} is not available", "failed")
         try:
             value = await played(self.sampler, function, arguments, self._episode, seed=self.seed)
             self._played[key] = ToolResult(_json(value), source="llm")
         except ToolFailure as failure:
-            self._played[key] = _error(failure.kind, str(failure), "llm")
+            self._played[key] = _error(failure.kind, str(failure), _source(failure, "llm"))
         return self._played[key]
 
     def _fault_due(self, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -192,6 +193,10 @@ def _given(arguments: Mapping[str, Any], function: Mapping[str, Any]) -> dict[st
     """Without null optional arguments: strict services make models send all of them."""
     required = (function.get("parameters") or {}).get("required") or ()
     return {name: value for name, value in arguments.items() if value is not None or name in required}
+
+
+def _source(failure: ToolFailure, source: str) -> str:
+    return "failed" if isinstance(failure, ToolBroken) else source
 
 
 def _error(kind: str, message: str, source: str) -> ToolResult:

@@ -13,7 +13,7 @@ from builders.json_schema import problem
 from builders.protocols import Sampler
 from builders.records import Request, Sampling
 from builders.written_calls import without_thought
-from sandbox.tools.mock_tool import ToolFailure
+from sandbox.tools.mock_tool import ToolBroken, ToolFailure
 
 PROMPT = Path(__file__).parent / "model_mock.v1.md"
 EARLIER = 8  # calls of the same episode that are shown, for consistency
@@ -30,7 +30,8 @@ async def played(
     """The result that a model gives in the tool's place; it has seen the declaration and this episode's calls only.
 
     The same question is asked once: the sampler's journal answers it afterwards, for all candidates. Raises
-    ``ToolFailure`` when the model gives no JSON, breaks the declared output schema, or cannot be reached.
+    ``ToolBroken`` when the model gives no JSON, breaks the declared output schema, or cannot be reached, and
+    ``ToolFailure`` when the tool it plays refuses.
     """
     wanted = output_schema(function)
     question = {
@@ -49,15 +50,15 @@ async def played(
     )
     (drawn,) = await sampler.draw(request)
     if isinstance(drawn, ProviderError):
-        raise ToolFailure("unavailable", f"{function['name']} cannot be reached just now")
+        raise ToolBroken(f"{function['name']} cannot be reached just now")
     result = mended_json(drawn.text)
     if result is None:
-        raise ToolFailure("unavailable", f"{function['name']} gave a malformed answer")
+        raise ToolBroken(f"{function['name']} gave a malformed answer")
     if isinstance(result, Mapping) and set(result) == {"error"}:
         raise ToolFailure("invalid", str(result["error"])[:500])
     wrong = problem(wanted, result) if wanted else ""
     if wrong:
-        raise ToolFailure("unavailable", f"{function['name']} gave an answer that breaks its schema: {wrong}")
+        raise ToolBroken(f"{function['name']} gave an answer that breaks its schema: {wrong}")
     return result
 
 

@@ -275,7 +275,10 @@ def test_a_capability_refusal_after_made_up_results_is_tried_again_with_a_model(
     (candidate,) = run(drawing, request, MockTools(sampler=FakeSampler(play)))
     assert candidate.text == "Your gate is B12."
     assert [result["source"] for result in candidate.detail["tool_results"]] == ["llm"]
-    assert candidate.detail["retry"] == {
+    retry = candidate.detail["retry"]
+    assert retry.pop("refused_usage")["completion"] == 10
+    assert retry.pop("refused_cost_usd") is None
+    assert retry == {
         "is_retry": True,
         "retry_of_candidate_idx": 0,
         "retry_reason": "capability_refusal",

@@ -110,7 +110,7 @@ def test_the_model_sees_the_episode_and_never_the_index() -> None:
 def test_a_model_that_fails_is_a_tool_error_never_an_invention(said: Any) -> None:
     output = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
     result, value = one(unknown(Model(lambda question: said), output_schema=output), "zorgify_plumbus")
-    assert result.source == "llm"
+    assert result.source == "failed"
     assert result.error
     assert set(value) == {"error"}
 
@@ -186,7 +186,8 @@ def test_python_runs_in_the_sandbox_alone() -> None:
 
     value = one(MockTools(sandbox=Box()).fresh(), "code.run_python", {"code": "print(1)"})[1]
     assert value == {"stdout": "ran 8 characters", "stderr": "", "exit_code": 0, "timed_out": False}
-    assert one(MockTools(), "code.run_python", {"code": "print(1)"})[1]["error"]["type"] == "unavailable"
+    result, value = one(MockTools(), "code.run_python", {"code": "print(1)"})
+    assert (result.source, value["error"]["type"]) == ("failed", "unavailable")
 
 
 # --- what a model wrote stays in its box ------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ def test_no_argument_breaks_a_tool() -> None:
     async def abuse() -> None:
         for tool in TOOLS:
             draw = Seeded("abuse", tool.name)
-            for _ in range(40):
+            for _ in range(20):
                 tools = MockTools().fresh()
                 schemas, required = tool.parameters["properties"], tool.parameters["required"]
                 names = [name for name in schemas if name in required or draw.chance(0.5)]
@@ -170,3 +170,8 @@ def test_no_argument_breaks_a_tool() -> None:
                     assert problem(tool.returns, value) == "", (tool.name, arguments, value)
 
     asyncio.run(abuse())
+
+
+def test_the_documentation_lists_every_tool() -> None:
+    text = (ROOT / "docs" / "tools.md").read_text("utf-8")
+    assert [name for name in CATALOGUE if f"`{name}`" not in text] == []

@@ -130,6 +130,15 @@ def test_calls_that_were_refused_and_made_anew_do_not_count() -> None:
     assert verdict(expecting(WEATHER), answer([("w", {"place": "Oslo"}), OSLO])).outcome == "fail"
 
 
+def test_a_failure_of_our_own_tools_is_never_a_fail() -> None:
+    broken = [{"tool_call_id": "c0", "name": "w", "source": "failed", "error": "no model", "refused": False}]
+    assert (
+        verdict(expecting(WEATHER, facts=("7",)), answer([OSLO], "I do not know.", tool_results=broken)).outcome
+        == "error"
+    )
+    assert verdict(expecting(WEATHER), answer([OSLO], tool_results=broken)).outcome == "pass"
+
+
 # --- without a reference ----------------------------------------------------------------------------------------------
 
 

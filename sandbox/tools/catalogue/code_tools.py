@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from builders.records import Limits, Program
 from sandbox.tools.linear_regex import PatternError, find_all
-from sandbox.tools.mock_tool import ToolFailure, tool
+from sandbox.tools.mock_tool import ToolBroken, ToolFailure, tool
 from sandbox.tools.people import people
 from sandbox.tools.seeded import Seeded
 from sandbox.tools.when import written
@@ -60,11 +60,11 @@ async def run_python(world: World, code: str) -> dict[str, Any]:
     if not code.strip():
         raise ToolFailure("invalid", "code is empty")
     if world.sandbox is None:
-        raise ToolFailure("unavailable", "there is no sandbox to run code in")
+        raise ToolBroken("there is no sandbox to run code in")
     limits = Limits(wall_s=10.0, stdout_bytes=64 << 10)
     execution = await world.sandbox.run(Program("python", code, limits=limits))
     if execution.status == "infra":
-        raise ToolFailure("unavailable", "the sandbox could not run the program")
+        raise ToolBroken("the sandbox could not run the program")
     return {
         "stdout": execution.stdout,
         "stderr": execution.stderr[-4000:],
