@@ -22,7 +22,8 @@ class ToolVerifier:
     """Passes when everything the reference speaks of holds: its calls, its final state, its facts.
 
     ``Reference.calls`` are matched as a multiset (``order="any"``), position by position or as a subsequence; ``()``
-    means that no call is right. A call that the tools refused and that the model made anew is not counted.
+    means that no call is right, not even one that is refused. Otherwise a call that the tools refused is not counted:
+    the model was told, and may have made it anew.
     ``extra_calls="allow"`` forgives calls beyond the expected ones (look-ups that cost nothing).
 
     Without a reference that ``references`` trusts it abstains: a well-formed call need not be the right one. Only a
@@ -106,8 +107,9 @@ class ToolVerifier:
         detail |= {"expected": len(expected), "precision": found.precision, "recall": found.recall}
         detail["invalid"] = [call.problem for call in calls if call.problem]
         if not expected:
-            if calls:
-                return False, f"no call was expected; {_named(calls)} was made"
+            tried = calls or [examine(call, tools) for call in candidate.tool_calls]  # refused ones count here
+            if tried:
+                return False, f"no call was expected; {_named(tried)} was made"
             if not candidate.text.strip():
                 return False, "no call was expected, and there is no answer in words either"
             return True, "no call was expected and none was made"

@@ -150,6 +150,7 @@ DIALOGUES = (
         "an unknown tool, then none",
         [[("teleport", {"to": "Mars"})], "I have no tool for that."],
         expected=(),
+        outcome="fail",
         errors=("unknown_tool",),
     ),
     Dialogue(

@@ -128,6 +128,8 @@ def test_calls_that_were_refused_and_made_anew_do_not_count() -> None:
     made = answer([("w", {"place": "Oslo"}), OSLO], tool_results=[{"tool_call_id": "c0", "refused": True}])
     assert verdict(expecting(WEATHER), made).outcome == "pass"
     assert verdict(expecting(WEATHER), answer([("w", {"place": "Oslo"}), OSLO])).outcome == "fail"
+    tried = answer([("nothing", {})], tool_results=[{"tool_call_id": "c0", "refused": True}])
+    assert verdict(expecting(), tried).outcome == "fail"  # where no call is right, trying one is wrong
 
 
 def test_a_failure_of_our_own_tools_is_never_a_fail() -> None:
