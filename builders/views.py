@@ -305,9 +305,10 @@ def totals(parts: Sequence[Path]) -> dict[str, Any]:
     queries = 0
     outcomes: Counter[str] = Counter()
     for part in parts:
-        for row in pq.read_table(part, columns=["verdicts.list.element.outcome"])["verdicts"].to_pylist():
-            queries += 1
-            outcomes.update(verdict["outcome"] for verdict in row or ())
+        with pq.ParquetFile(part) as file:
+            column = file.read(columns=["verdicts.list.element.outcome"])["verdicts"]
+        queries += len(column)
+        outcomes.update(verdict["outcome"] for row in column.to_pylist() for verdict in row or ())
     count = sum(outcomes.values())
     rate = round(outcomes["pass"] / count, 6) if count else None
     return {"queries": queries, "candidates": count, "avg_verification_rate": rate}
