@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builders.json_schema import problem
-from builders.protocols import Sampler, Sandbox
+from builders.protocols import Archive, Sampler, Sandbox
 from builders.records import Tool, ToolResult
 from builders.tool_formats import to_chat
 from sandbox.tools.catalogue import CATALOGUE
@@ -48,7 +48,7 @@ class MockTools:
     def __init__(
         self,
         *,
-        sampler: Sampler | None = None,
+        sampler: Sampler | Archive | None = None,
         sandbox: Sandbox | None = None,
         seed: int = 0,
         faults: float = 0.0,
@@ -60,7 +60,7 @@ class MockTools:
         for name in offered:
             if exact(name) is None and not any(tool.domain == name for tool in CATALOGUE.values()):
                 raise ValueError(f"offered names {name!r}, which is neither a tool nor a domain of the catalogue")
-        self.sampler = sampler
+        self.sampler = sampler if isinstance(sampler, Sampler) else None  # recorded answers can play no tool
         self.sandbox = sandbox
         self.seed = seed
         self.faults = faults
@@ -83,14 +83,7 @@ class MockTools:
 
     def fresh(self, seed: int = 0, declarations: Sequence[Tool] = ()) -> MockTools:
         """A world of its own as at the beginning, for tools declared so; ``seed`` adds to the configured one."""
-        copy = MockTools(
-            sampler=self.sampler,
-            sandbox=self.sandbox,
-            seed=self.seed + seed,
-            faults=self.faults,
-            offered=self.offered,
-            prefer_model=self.prefer_model,
-        )
+        copy = self._like(seed=self.seed + seed)
         for declared in declarations:
             function = to_chat(declared)["function"]
             copy._declared[wire_name(function["name"])] = function
@@ -100,14 +93,12 @@ class MockTools:
         """The same tools, with a model in place of every made-up answer; None when there is no model."""
         if self.sampler is None or self.prefer_model:
             return None
-        return MockTools(
-            sampler=self.sampler,
-            sandbox=self.sandbox,
-            seed=self.seed,
-            faults=self.faults,
-            offered=self.offered,
-            prefer_model=True,
-        )
+        return self._like(prefer_model=True)
+
+    def _like(self, **changed: Any) -> MockTools:
+        """Tools of the same settings, save those ``changed``; a new world."""
+        names = ("sampler", "sandbox", "seed", "faults", "offered", "prefer_model")
+        return MockTools(**{name: getattr(self, name) for name in names} | changed)
 
     def changes(self) -> Mapping[str, Any]:
         return self.world.changes()

@@ -12,7 +12,7 @@ import argparse
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,9 @@ def candidate_of(row: Mapping[str, Any]) -> Candidate:
     return Candidate(0, ({"role": "assistant", "content": None, "tool_calls": calls},))
 
 
-async def judged(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], Verdict]]:
+async def judged(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], Verdict]]:
     verifier = ToolVerifier()
-    return iter([(row, await verifier.verify(query_of(row), candidate_of(row))) for row in rows])
+    return [(row, await verifier.verify(query_of(row), candidate_of(row))) for row in rows]
 
 
 def is_contested(row: Mapping[str, Any], verdict: Verdict) -> bool:
@@ -57,7 +57,7 @@ def main() -> None:
     if not options.data.exists():
         raise SystemExit(f"{options.data} is not there: the labelled rows are not part of the project. Set --data.")
     rows = [json.loads(line) for line in options.data.read_text("utf-8").splitlines()]
-    results = list(asyncio.run(judged(rows)))
+    results = asyncio.run(judged(rows))
     outcomes = Counter(verdict.outcome for _, verdict in results)
     differing = [(row, verdict) for row, verdict in results if (verdict.outcome == "pass") is not row["label"]]
     contested = [row for row, verdict in differing if is_contested(row, verdict)]
