@@ -108,7 +108,7 @@ def unique_answer_rate(answers: Sequence[Hashable]) -> float:
 
 
 def diversity(texts: Sequence[str], answers: Sequence[Hashable] = ()) -> dict[str, float]:
-    """All measures of one query's candidates under their names."""
+    """All measures of one query's candidates under their names; those of the final answers where they are given."""
     return {
         "distinct_1": distinct_n(texts, 1),
         "distinct_2": distinct_n(texts, 2),
@@ -117,9 +117,11 @@ def diversity(texts: Sequence[str], answers: Sequence[Hashable] = ()) -> dict[st
         "jaccard_distance_3": mean_jaccard_distance(texts, 3),
         "compression_ratio": compression_ratio(texts),
         "vendi": vendi_score(similarity_matrix(texts, 3)),
-        "answer_entropy": answer_entropy(answers),
-        "unique_answer_rate": unique_answer_rate(answers),
-    }
+    } | (
+        {"answer_entropy": answer_entropy(answers), "unique_answer_rate": unique_answer_rate(answers)}
+        if answers
+        else {}
+    )
 
 
 def _bleu(place: int, tokens: Sequence[Sequence[str]], counts: Sequence[Sequence[Counter]]) -> float:

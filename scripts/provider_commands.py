@@ -87,7 +87,9 @@ def _regen(provider: str, given: argparse.Namespace) -> list[str]:
 
 
 def _parser(provider: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"bestofn {provider}", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog=f"bestofn {provider}", description="The documented commands, handed to build and regenerate."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     generate = commands.add_parser("generate", help="draw, verify, score and pair (bestofn build)")
     generate.add_argument("--config", help="an experiment file, flat or nested; what is given here wins over it")
