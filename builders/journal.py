@@ -146,6 +146,14 @@ class Journal:
         self._waiting.put(write)
         return await write.done
 
+    async def note(self, statements: Sequence[tuple[str, Any]]) -> None:
+        """Run SQL ``statements`` in the writing thread; returns when they are on disk."""
+        if self._broken is not None:
+            raise self._broken
+        write = _Write(tuple(statements), self._loop.create_future())
+        self._waiting.put(write)
+        await write.done
+
     def spent_usd(self) -> float:
         """Dollars paid for everything that the journal holds."""
         with self._told():
@@ -186,7 +194,7 @@ class Journal:
                 try:
                     with self._told():
                         connection = connection or self._connect()
-                        new = _write(connection, [write.entry for write in writes])
+                        new = _write(connection, [write.what for write in writes])
                 except JournalError as problem:
                     self._broken = error = problem
             if writes:
@@ -214,7 +222,7 @@ class Journal:
 
 @dataclass(slots=True)
 class _Write:
-    entry: Entry
+    what: Entry | tuple[tuple[str, Any], ...]
     done: asyncio.Future[bool]
 
 
@@ -251,32 +259,40 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a request holds {value!r} ({type(value).__name__}); expected plain JSON data")
 
 
-def _write(connection: sqlite3.Connection, entries: Sequence[Entry]) -> list[bool]:
-    """Commit ``entries`` in one transaction; for each, whether all its answers are new."""
+def _write(connection: sqlite3.Connection, writes: Sequence[Entry | tuple[tuple[str, Any], ...]]) -> list[bool]:
+    """Commit ``writes`` in one transaction; for each entry, whether all its answers are new."""
     now = time.time()
+    packed = [zlib.compress(what.reply, 1) if isinstance(what, Entry) else b"" for what in writes]  # before the lock
     new = []
-    packed = [(entry, zlib.compress(entry.reply, 1)) for entry in entries]  # before the file is locked
     with transaction(connection):
-        for entry, reply in packed:
-            connection.execute(
-                "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)",
-                (entry.request, entry.provider, zlib.compress(entry.body, 1)),
-            )
-            usage = entry.usage
-            call = connection.execute(
-                "INSERT INTO calls (request, attempt, request_id, seconds, model, answers, usd, prompt_tokens, "
-                "completion_tokens, mode, at, reply) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(entry.request, entry.attempt, entry.request_id, entry.seconds, entry.model, len(entry.indices)),
-                    *(entry.usd, usage.prompt, usage.completion, entry.mode, now, reply),
-                ),
-            ).lastrowid
-            added = connection.executemany(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
-                [(entry.request, entry.attempt, index, call, choice) for choice, index in enumerate(entry.indices)],
-            ).rowcount
-            new.append(added == len(entry.indices))
+        for what, reply in zip(writes, packed, strict=True):
+            if isinstance(what, Entry):
+                new.append(_write_entry(connection, what, reply, now))
+            else:
+                for statement, values in what:
+                    connection.execute(statement, values)
+                new.append(True)
     return new
+
+
+def _write_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes, now: float) -> bool:
+    connection.execute(
+        "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (entry.request, entry.provider, zlib.compress(entry.body, 1))
+    )
+    usage = entry.usage
+    call = connection.execute(
+        "INSERT INTO calls (request, attempt, request_id, seconds, model, answers, usd, prompt_tokens, "
+        "completion_tokens, mode, at, reply) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(entry.request, entry.attempt, entry.request_id, entry.seconds, entry.model, len(entry.indices)),
+            *(entry.usd, usage.prompt, usage.completion, entry.mode, now, reply),
+        ),
+    ).lastrowid
+    added = connection.executemany(
+        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
+        [(entry.request, entry.attempt, index, call, choice) for choice, index in enumerate(entry.indices)],
+    ).rowcount
+    return added == len(entry.indices)
 
 
 @contextlib.contextmanager

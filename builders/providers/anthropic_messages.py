@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from builders.errors import RequestError, ServiceError
 from builders.limits import RateLimits
+from builders.providers.batcher import Batching
+from builders.providers.batches import AnthropicBatches
 from builders.providers.http_service import HttpService
 from builders.providers.reply import Reply
 from builders.records import Completion, Message, Request, StopReason, Usage, content_text
@@ -54,6 +56,8 @@ class AnthropicMessages(HttpService):
         cache: Literal["5m", "1h"] | None = "5m",
         headers: Mapping[str, str] | None = None,
         limits: RateLimits = RateLimits(),
+        mode: Literal["online", "batch"] = "online",
+        batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,
     ) -> None:
@@ -63,6 +67,8 @@ class AnthropicMessages(HttpService):
             api_key=api_key,
             headers=headers,
             limits=limits,
+            mode=mode,
+            batching=batching,
             free=free,
             raw_log=raw_log,
         )
@@ -79,6 +85,9 @@ class AnthropicMessages(HttpService):
 
     def key_headers(self, key: str) -> dict[str, str]:
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+
+    def batches(self) -> AnthropicBatches:
+        return AnthropicBatches(self.http)
 
     def body(self, request: Request, n: int) -> dict[str, Any]:
         sampling = request.sampling

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from builders.errors import AuthenticationError, ServiceError
+from builders.errors import AuthenticationError, ConfigError, ServiceError
 from builders.limits import RateLimits
+from builders.providers.batcher import Batching
+from builders.providers.batches import Batches
 from builders.providers.http_transport import HttpTransport, parsed
 from builders.providers.reply import Reply
 from builders.records import Completion, Request
@@ -20,6 +22,7 @@ class HttpService(ABC):
 
     ``free``: costs nothing as far as a budget is concerned; None: so if the service runs on this machine.
     ``raw_log``: a file for all that goes over the wire, keys left out. ``api_key`` None: from the environment.
+    ``mode`` batch: through the service's batch API where it has one, at half the price and within a day.
     """
 
     name: str
@@ -28,7 +31,7 @@ class HttpService(ABC):
     url_variable: str  # environment variables
     key_variable: str
     first_alone = 0  # see ``builders.providers.reply.Service``
-    operational = ("api_key", "limits", "raw_log", "free", "max_n", "mode")
+    operational = ("api_key", "limits", "raw_log", "free", "max_n", "mode", "batching")
 
     def __init__(
         self,
@@ -41,6 +44,8 @@ class HttpService(ABC):
         free: bool | None,
         raw_log: str | None,
         max_n: int = 1,
+        mode: Literal["online", "batch"] = "online",
+        batching: Batching = Batching(),
     ) -> None:
         if not model:
             raise ValueError("model is empty; expected the name of a model of the service")
@@ -51,6 +56,8 @@ class HttpService(ABC):
         self.limits = limits
         self.max_n = max_n
         self.free = is_local(self.base_url) if free is None else free
+        self.mode = mode
+        self.batching = batching
         self._api_key = api_key
         self._headers = dict(headers or {})
         self._raw_log = raw_log
@@ -89,6 +96,10 @@ class HttpService(ABC):
                 f"{self.base_url} gave a reply that is not of {self.name} ({type(error).__name__}: {error}): "
                 f"{reply.body[:200]!r}"
             ) from error
+
+    def batches(self) -> Batches:
+        """The service's batch API, for ``mode=batch``."""
+        raise ConfigError(f"{self.name} has no batch API. Leave out provider.mode=batch.")
 
     def key_headers(self, key: str) -> dict[str, str]:
         """The headers that carry ``key``; "" when there is none."""

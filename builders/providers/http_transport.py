@@ -48,7 +48,7 @@ class HttpTransport:
         raw_log: str | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        self._headers = {"Content-Type": "application/json", **headers}
+        self._headers = dict(headers)
         self._limits = limits
         self._secret = secret
         self._raw_log = Path(raw_log) if raw_log else None
@@ -70,7 +70,8 @@ class HttpTransport:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
         """The reply to ``body``, sent as JSON. Raises ``ProviderError`` by kind; ``ConfigError`` for a wrong URL."""
-        return await self.send("POST", path, data=json.dumps(body, ensure_ascii=False).encode())
+        data = json.dumps(body, ensure_ascii=False).encode()
+        return await self.send("POST", path, data=data, headers={"Content-Type": "application/json"})
 
     async def get(self, path: str) -> Reply:
         return await self.send("GET", path)
@@ -98,7 +99,8 @@ class HttpTransport:
             raise ConnectionFailed(f"{self.base_url}: {error or type(error).__name__}") from error
         seconds = time.perf_counter() - started
         if self._raw_log:
-            self._write_log(method, url, options.get("data"), status, body, seconds)
+            sent = options.get("data")
+            self._write_log(method, url, sent if isinstance(sent, bytes) else b"", status, body, seconds)
         if status >= 400:
             raise self._error(status, headers, body)
         request_id = next((headers[name] for name in REQUEST_ID_HEADERS if name in headers), "")
@@ -126,12 +128,10 @@ class HttpTransport:
             text = text.replace(self._secret, "***")
         return SECRET.sub("***", text)
 
-    def _write_log(
-        self, method: str, url: str, sent: bytes | None, status: int, received: bytes, seconds: float
-    ) -> None:
+    def _write_log(self, method: str, url: str, sent: bytes, status: int, received: bytes, seconds: float) -> None:
         entry = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "request": {"method": method, "url": url, "body": _json_or_text(sent or b"")},
+            "request": {"method": method, "url": url, "body": _json_or_text(sent)},
             "response": {"status": status, "body": _json_or_text(received), "seconds": round(seconds, 3)},
         }
         line = self.redacted(json.dumps(entry, ensure_ascii=False)) + "\n"

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from builders.errors import ServiceError
 from builders.limits import RateLimits
+from builders.providers.batcher import Batching
+from builders.providers.batches import OpenAIBatches
 from builders.providers.http_service import HttpService
 from builders.providers.inline_thinking import without_thinking
 from builders.providers.reply import Reply, shared_usage
@@ -46,6 +48,8 @@ class OpenAIChat(HttpService):
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
         headers: Mapping[str, str] | None = None,
         limits: RateLimits = RateLimits(),
+        mode: Literal["online", "batch"] = "online",
+        batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,
     ) -> None:
@@ -55,12 +59,17 @@ class OpenAIChat(HttpService):
             api_key=api_key,
             headers=headers,
             limits=limits,
+            mode=mode,
+            batching=batching,
             free=free,
             raw_log=raw_log,
             max_n=max_n,
         )
         own = self.base_url == self.public_url
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
+
+    def batches(self) -> OpenAIBatches:
+        return OpenAIBatches(self.http, "/v1/chat/completions")
 
     def body(self, request: Request, n: int) -> dict[str, Any]:
         sampling = request.sampling

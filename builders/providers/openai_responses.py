@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from builders.errors import ServiceError
 from builders.limits import RateLimits
+from builders.providers.batcher import Batching
+from builders.providers.batches import OpenAIBatches
 from builders.providers.http_service import HttpService
 from builders.providers.inline_thinking import without_thinking
 from builders.providers.reply import Reply
@@ -38,6 +40,8 @@ class OpenAIResponses(HttpService):
         summary: str | None = None,
         headers: Mapping[str, str] | None = None,
         limits: RateLimits = RateLimits(),
+        mode: Literal["online", "batch"] = "online",
+        batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,
     ) -> None:
@@ -47,6 +51,8 @@ class OpenAIResponses(HttpService):
             api_key=api_key,
             headers=headers,
             limits=limits,
+            mode=mode,
+            batching=batching,
             free=free,
             raw_log=raw_log,
         )
@@ -55,6 +61,9 @@ class OpenAIResponses(HttpService):
     @property
     def identity(self) -> str:
         return super().identity + (f" summary={self.summary}" if self.summary else "")
+
+    def batches(self) -> OpenAIBatches:
+        return OpenAIBatches(self.http, "/v1/responses")
 
     def body(self, request: Request, n: int) -> dict[str, Any]:
         sampling = request.sampling

@@ -17,6 +17,7 @@ from builders.cost import CHARACTERS_PER_TOKEN, Ledger, added
 from builders.errors import AuthenticationError, ProviderError, ServiceError
 from builders.journal import Entry, Journal, Kept, request_body, request_key
 from builders.limits import Limiter, Size, limiter_for
+from builders.providers.batcher import Batcher
 from builders.providers.reply import Reply, Service, service_of
 from builders.records import Completion, Request, Sampling, Usage
 
@@ -45,30 +46,39 @@ class JournaledSampler:
         self.identity = service.identity
         self.free = service.free
         self.max_n = service.max_n
-        self.batch = False
+        self.batch = getattr(service, "mode", "online") == "batch"
         self._service = service
         self._journal = journal
         self._ledger = ledger
         self._limiter = limiter
         self._price = ledger.price_of(service.model, free=service.free)
+        self._batcher: Batcher | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         ledger.watch(limiter)
 
     async def __aenter__(self) -> JournaledSampler:
         self._ledger.carry(self._journal.spent_usd())
+        if self.batch:
+            service: Any = self._service
+            terms = service.batching
+            self._batcher = Batcher(service.batches(), self.identity, self._journal, self._ledger, terms)
+            self._batcher.take_up()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Wait a little for what is under way, so that its answers are kept; then let go."""
-        if self._tasks:
+        if self._batcher is not None:
+            await self._batcher.close()
+        elif self._tasks:
             await asyncio.wait(self._tasks, timeout=GRACE_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def cost_of(self, usage: Usage, answers: int = 1) -> float | None:
-        """Dollars for ``usage`` of ``answers``; None when no price is known."""
-        return None if self._price is None else self._price.of(usage, answers=answers)
+    def cost_of(self, usage: Usage, answers: int = 1, batch: bool | None = None) -> float | None:
+        """Dollars for ``usage`` of ``answers``; None when no price is known. ``batch`` None: as this sampler asks."""
+        batched = self.batch if batch is None else batch
+        return None if self._price is None else self._price.of(usage, answers=answers, batch=bool(batched))
 
     async def draw(self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0) -> list[Answer]:
         """One entry an index; see the protocol."""
@@ -156,24 +166,14 @@ class JournaledSampler:
     async def _ask_once(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Completion]:
         """One request, its answers kept in the journal."""
         request = seeded(flight.request, indices[0], flight.attempt)
-        size = Size(len(flight.body) / CHARACTERS_PER_TOKEN, len(indices))
-        read: list[Completion] = []
-
-        async def send() -> Reply:
-            self._ledger.check()
-            reply = await self._service.ask(request, len(indices))
-            self._limiter.learn(reply.headers)
-            read[:] = self._service.read(reply)  # a reply that cannot be read counts as a failure of the service
-            if not read:
-                raise ServiceError(f"{self.name} gave a reply without an answer")
-            return reply
-
-        reply = await self._limiter.run(send, size, flight.leaves)
+        name = f"{flight.key.hex()}_{flight.attempt}_{indices[0]}_{len(indices)}"
+        came = await self._from_batch(flight, name, request, len(indices)) if self._batcher else None
+        batched = came is not None
+        reply, read = came or await self._online(flight, request, len(indices))
         usage = Usage()
         for completion in read:
             usage = added(usage, completion.usage)
-        self._limiter.used(size, usage.prompt, usage.completion)
-        usd = self.cost_of(usage, len(read))
+        usd = self.cost_of(usage, len(read), batch=batched)
         self._ledger.paid(usage, usd, len(read))
         # More choices than were asked for are kept too, as the answers to the indices that follow.
         further = tuple(range(max(indices) + 1, max(indices) + 1 + len(read) - len(indices)))
@@ -191,10 +191,47 @@ class JournaledSampler:
                 model=self.model,
                 usage=usage,
                 usd=usd,
+                mode="batch" if batched else "online",
             )
         )
-        came = dict(zip(numbered, read, strict=True))
-        return came if new else self._first_kept(flight, came)
+        if self._batcher is not None:
+            await self._batcher.settled(name)
+        answers = dict(zip(numbered, read, strict=True))
+        return answers if new else self._first_kept(flight, answers)
+
+    async def _online(self, flight: _Flight, request: Request, n: int) -> tuple[Reply, list[Completion]]:
+        """A reply that could be read, through the limits."""
+        size = Size(len(flight.body) / CHARACTERS_PER_TOKEN, n)
+        read: list[Completion] = []
+
+        async def send() -> Reply:
+            self._ledger.check()
+            reply = await self._service.ask(request, n)
+            self._limiter.learn(reply.headers)
+            read[:] = self._service.read(reply)  # a reply that cannot be read counts as a failure of the service
+            if not read:
+                raise ServiceError(f"{self.name} gave a reply without an answer")
+            return reply
+
+        reply = await self._limiter.run(send, size, flight.leaves)
+        tokens = [(completion.usage.prompt, completion.usage.completion) for completion in read]
+        self._limiter.used(size, *map(sum, zip(*tokens, strict=True)))
+        return reply, read
+
+    async def _from_batch(
+        self, flight: _Flight, name: str, request: Request, n: int
+    ) -> tuple[Reply, list[Completion]] | None:
+        """A reply from a batch; None when the batch brought none that can be read."""
+        assert self._batcher is not None
+        service: Any = self._service
+        flight.leaves()
+        reply = await self._batcher.ask(name, service.body(request, n))
+        if reply is None:
+            return None
+        try:
+            return reply, self._service.read(reply)
+        except ServiceError:
+            return None  # asked again, online
 
     def _first_kept(self, flight: _Flight, came: dict[int, Completion]) -> dict[int, Completion]:
         """Another process answered meanwhile: what it kept first is the answer, for both."""

@@ -1,0 +1,175 @@
+"""Gathers requests into batches, waits for their answers, and takes up again what an earlier run has submitted.
+
+A request's name in its batch is its journal key, so a batch that is still under way after a crash is found by its id in
+the journal, and whoever asks for one of its names waits for it instead of submitting it anew. A crash between the
+submission and the note of its id (one commit) is the one way in which a batch can be paid for and not be known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from builders.cost import Ledger
+from builders.errors import AuthenticationError, ConnectionFailed, ProviderError, RateLimitError, ServiceError
+from builders.journal import Journal
+from builders.providers.batches import Batches
+from builders.providers.reply import Reply
+
+PASSING = (ConnectionFailed, RateLimitError, ServiceError)
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Batching:
+    """``gather_s`` without a further request, or ``most`` requests, send a batch off; it is looked at each ``poll_s``.
+
+    What a batch has not answered after ``patience_s``, or at its end, is asked online at the full price. For batches
+    worth the name let many queries wait together: shard_size=10000.
+    """
+
+    gather_s: float = 2.0
+    poll_s: float = 30.0
+    most: int = 10_000
+    patience_s: float = 25 * 3600.0
+
+
+class Batcher:
+    """``await ask(name, body)``: the reply from a batch, or None when it has to be asked online."""
+
+    def __init__(self, batches: Batches, identity: str, journal: Journal, ledger: Ledger, terms: Batching) -> None:
+        self._batches = batches
+        self._identity = identity
+        self._journal = journal
+        self._ledger = ledger
+        self._terms = terms
+        self._gathered: dict[str, Mapping[str, Any]] = {}
+        self._waiting: dict[str, asyncio.Future[Reply | ProviderError | None]] = {}
+        self._batch_of: dict[str, str] = {}  # name -> id of the batch under way that holds it
+        self._left: dict[str, set[str]] = {}  # batch id -> names not yet settled
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take_up(self) -> None:
+        """Wait for the batches that earlier runs left under way."""
+        rows = self._journal.rows(
+            "SELECT id, parts, at FROM batches WHERE provider = ? AND state = 'open'", (self._identity,)
+        )
+        for batch, parts, at in rows:
+            names = json.loads(zlib.decompress(parts))
+            log.warning("%s: taking up batch %s with %d requests", self._identity, batch, len(names))
+            self._begin(batch, names, at)
+
+    async def ask(self, name: str, body: Mapping[str, Any]) -> Reply | None:
+        """The reply to ``body``; None when the batch brought none. Raises the refusal that came in its place."""
+        future = self._waiting.get(name)
+        if future is None:
+            future = self._waiting[name] = asyncio.get_running_loop().create_future()
+            if name not in self._batch_of:
+                self._gathered[name] = body
+                self._schedule()
+        answer = await asyncio.shield(future)
+        if isinstance(answer, ProviderError):
+            await self.settled(name)
+            raise answer
+        return answer
+
+    async def settled(self, name: str) -> None:
+        """The answer to ``name`` is kept, or given up: a batch that has none left is closed."""
+        self._waiting.pop(name, None)
+        batch = self._batch_of.pop(name, None)
+        if batch is None:
+            return
+        self._left[batch].discard(name)
+        if not self._left[batch]:
+            await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (batch,))])
+
+    async def close(self) -> None:
+        """Stop waiting; the batches go on at the service and are taken up by the next run."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- gathering ---------------------------------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if len(self._gathered) >= self._terms.most:
+            self._send_off()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(self._terms.gather_s, self._send_off)
+
+    def _send_off(self) -> None:
+        bodies, self._gathered = self._gathered, {}
+        if bodies:
+            self._start(self._submit(bodies))
+
+    async def _submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> None:
+        try:
+            self._ledger.check()
+            batch = await self._batches.submit(bodies)
+            parts = zlib.compress(json.dumps(list(bodies)).encode())
+            values = (batch, self._identity, "open", parts, time.time())
+            await self._journal.note([("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", values)])
+        except PASSING as error:
+            log.warning("%s: the batch could not be submitted, so its requests go online: %s", self._identity, error)
+            self._answer(dict.fromkeys(bodies))
+        except Exception as error:  # a stop of the run: whoever waits raises it
+            self._fail(bodies, error)
+        else:
+            self._begin(batch, list(bodies), time.time())
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+
+    def _begin(self, batch: str, names: list[str], at: float) -> None:
+        self._batch_of.update(dict.fromkeys(names, batch))
+        self._left[batch] = set(names)
+        self._start(self._wait(batch, names, at))
+
+    async def _wait(self, batch: str, names: list[str], at: float) -> None:
+        outcome = None
+        while outcome is None and time.time() - at < self._terms.patience_s:
+            try:
+                outcome = await self._batches.outcome(batch)
+            except PASSING as error:
+                log.warning("%s: batch %s cannot be looked at now: %s", self._identity, batch, error)
+            except AuthenticationError as error:
+                self._fail(names, error)
+                return
+            except ProviderError as error:  # the batch is refused or gone: its requests go online
+                log.warning("%s: batch %s: %s", self._identity, batch, error)
+                outcome = {}
+            if outcome is None:
+                await asyncio.sleep(self._terms.poll_s)
+        answered = outcome or {}
+        stragglers = len(names) - len(answered)
+        if stragglers:
+            log.warning("%s: %d of batch %s were not answered and go online", self._identity, stragglers, batch)
+        self._answer({name: answered.get(name) for name in names})
+
+    def _answer(self, answers: Mapping[str, Reply | ProviderError | None]) -> None:
+        loop = asyncio.get_running_loop()
+        for name, answer in answers.items():
+            future = self._waiting.setdefault(name, loop.create_future())
+            if not future.done():
+                future.set_result(answer)
+
+    def _fail(self, names: Any, error: Exception) -> None:
+        for name in names:
+            future = self._waiting.get(name)
+            if future is not None and not future.done():
+                future.set_exception(error)
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,113 @@
+"""The batch APIs of OpenAI and Anthropic: half the price, an answer within a day.
+
+Both are the same to us: ``submit`` named bodies, ask for the ``outcome`` until there is one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from builders.errors import ProviderError, RequestError, ServiceError
+from builders.providers.http_transport import HttpTransport, parsed
+from builders.providers.reply import Reply
+
+Outcome = dict[str, Reply | ProviderError]
+
+
+class Batches(Protocol):
+    """A service's batch API. Names are of letters, digits, ``_`` and ``-``, at most 64."""
+
+    async def submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+        """The id of a batch of request bodies by name."""
+        ...
+
+    async def outcome(self, batch: str) -> Outcome | None:
+        """Name -> reply or refusal; None while the batch is under way. A name that is not there was not answered."""
+        ...
+
+
+class OpenAIBatches:
+    """``/files`` and ``/batches``; ``endpoint`` is that of the bodies (``/v1/chat/completions``, ``/v1/responses``)."""
+
+    def __init__(self, http: HttpTransport, endpoint: str) -> None:
+        self._http = http
+        self._endpoint = endpoint
+
+    async def submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+        import aiohttp
+
+        lines = [
+            json.dumps({"custom_id": name, "method": "POST", "url": self._endpoint, "body": body}, ensure_ascii=False)
+            for name, body in bodies.items()
+        ]
+        form = aiohttp.FormData()
+        form.add_field("purpose", "batch")
+        form.add_field("file", "\n".join(lines).encode(), filename="bestofn.jsonl", content_type="application/jsonl")
+        file = parsed(await self._http.send("POST", "/files", data=form))
+        asked = {"input_file_id": file["id"], "endpoint": self._endpoint, "completion_window": "24h"}
+        return str(parsed(await self._http.post("/batches", asked))["id"])
+
+    async def outcome(self, batch: str) -> Outcome | None:
+        told = json.loads((await self._http.get(f"/batches/{batch}")).body)
+        if told["status"] in ("validating", "in_progress", "finalizing", "cancelling"):
+            return None
+        if told["status"] == "failed":
+            errors = (told.get("errors") or {}).get("data") or []
+            raise RequestError(f"batch {batch} was refused: {[error.get('message') for error in errors]}")
+        outcome: Outcome = {}
+        for file in (told.get("output_file_id"), told.get("error_file_id")):
+            if file:
+                reply = await self._http.get(f"/files/{file}/content")
+                outcome.update(self._read(line) for line in _lines(reply.body))
+        return {name: answer for name, answer in outcome.items() if not isinstance(answer, ServiceError)}
+
+    def _read(self, line: Mapping[str, Any]) -> tuple[str, Reply | ProviderError]:
+        response = line.get("response") or {}
+        status = int(response.get("status_code") or 500)
+        body = json.dumps(response.get("body") or line.get("error") or {}, ensure_ascii=False).encode()
+        if status < 400:
+            return line["custom_id"], Reply(body, request_id=str(response.get("request_id") or ""))
+        kind = RequestError if status in (400, 404, 413, 422) else ServiceError
+        return line["custom_id"], kind(
+            f"in the batch: {status}: {body[:500].decode('utf-8', 'replace')}", status=status
+        )
+
+
+class AnthropicBatches:
+    """``/v1/messages/batches``."""
+
+    def __init__(self, http: HttpTransport) -> None:
+        self._http = http
+
+    async def submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+        requests = [{"custom_id": name, "params": body} for name, body in bodies.items()]
+        return str(parsed(await self._http.post("/v1/messages/batches", {"requests": requests}))["id"])
+
+    async def outcome(self, batch: str) -> Outcome | None:
+        told = parsed(await self._http.get(f"/v1/messages/batches/{batch}"))
+        if told["processing_status"] != "ended":
+            return None
+        reply = await self._http.get(f"/v1/messages/batches/{batch}/results")
+        outcome: Outcome = {}
+        for line in _lines(reply.body):
+            result = line["result"]
+            if result["type"] == "succeeded":
+                body = json.dumps(result["message"], ensure_ascii=False).encode()
+                outcome[line["custom_id"]] = Reply(body, request_id=str(result["message"].get("id") or ""))
+            elif result["type"] == "errored":
+                error = (result.get("error") or {}).get("error") or {}
+                if error.get("type") in ("invalid_request_error", "not_found_error", "request_too_large"):
+                    outcome[line["custom_id"]] = RequestError(f"in the batch: {error.get('message')}", status=400)
+        return outcome
+
+
+def _lines(body: bytes) -> Iterator[dict[str, Any]]:
+    """The JSON of each line. Raises ``ServiceError`` for one that is none."""
+    for line in body.splitlines():
+        if line.strip():
+            try:
+                yield json.loads(line)
+            except ValueError as error:
+                raise ServiceError(f"a line of the batch's results is not JSON: {line[:200]!r}") from error

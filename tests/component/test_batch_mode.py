@@ -1,0 +1,282 @@
+"""``mode=batch`` against loopback doubles of both batch APIs, made with the SDKs' own types."""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
+from anthropic.types.messages.batch_create_params import BatchCreateParams
+from openai.types import Batch, FileObject
+from pydantic import TypeAdapter
+
+from builders.cost import Ledger
+from builders.errors import BudgetError, ConfigError, RequestError
+from builders.journal import Journal
+from builders.limits import RateLimits
+from builders.providers.anthropic_messages import AnthropicMessages
+from builders.providers.batcher import Batching
+from builders.providers.ollama import Ollama
+from builders.providers.openai_chat import OpenAIChat
+from builders.providers.openai_responses import OpenAIResponses
+from builders.providers.sampling import sampler
+from builders.records import Completion, Request, Sampling
+from tests.wire_server import Answer, Sent, WireServer
+
+TERMS = Batching(gather_s=0.05, poll_s=0.02, most=1000)
+PRICES = {"m": {"call": 1.0}}
+
+
+def chat_answer(body: dict[str, Any]) -> dict[str, Any]:
+    text = f"{body['messages'][-1]['content']} {body.get('seed')}"
+    choices = [
+        {"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": f"{text}.{index}"}}
+        for index in range(body.get("n") or 1)
+    ]
+    usage = {"prompt_tokens": 4, "completion_tokens": 4, "total_tokens": 8}
+    return {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": choices, "usage": usage}
+
+
+def message_answer(body: dict[str, Any]) -> dict[str, Any]:
+    text = body["messages"][-1]["content"][0]["text"]
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 4, "output_tokens": 4},
+    }
+
+
+class OpenAIDouble:
+    """Files, batches and online chat. ``polls`` until a batch is done; questions in ``unanswered`` are left out."""
+
+    def __init__(self, polls: int = 2, unanswered: tuple[str, ...] = (), refused: tuple[str, ...] = ()) -> None:
+        self.polls, self.unanswered, self.refused = polls, unanswered, refused
+        self.files: dict[str, str] = {}
+        self.inputs: dict[str, str] = {}
+        self.looked: dict[str, int] = {}
+        self.lines: list[dict[str, Any]] = []
+        self.online = 0
+        self.ends = "completed"
+
+    def __call__(self, sent: Sent) -> Answer:
+        path = sent.path.removeprefix("/v1")
+        if path == "/files":
+            found = re.search(rb'filename="bestofn.jsonl"\r\n\r\n(.*?)\r\n--', sent.raw, re.DOTALL)
+            assert found
+            assert b'name="purpose"\r\n\r\nbatch' in sent.raw
+            name = f"file-{len(self.files)}"
+            self.files[name] = found[1].decode()
+            file = {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "f", "purpose": "batch"}
+            return Answer(FileObject(**file, status="processed").model_dump())
+        if path == "/batches":
+            assert sent.body["completion_window"] == "24h"
+            name = f"batch-{len(self.inputs)}"
+            self.inputs[name] = sent.body["input_file_id"]
+            self.lines += [json.loads(line) for line in self.files[sent.body["input_file_id"]].splitlines()]
+            return Answer(self._batch(name, "validating"))
+        if path.startswith("/batches/"):
+            name = path.split("/")[2]
+            self.looked[name] = self.looked.get(name, 0) + 1
+            return Answer(self._batch(name, "in_progress" if self.looked[name] <= self.polls else self.ends))
+        if path.endswith("/content"):
+            return Answer(self._output(path.split("/")[2].removeprefix("out-")))
+        self.online += 1
+        return Answer(chat_answer(sent.body))
+
+    def _batch(self, name: str, status: str) -> dict[str, Any]:
+        value = {"id": name, "object": "batch", "completion_window": "24h", "created_at": 1, "status": status}
+        value |= {"endpoint": "/v1/chat/completions", "input_file_id": self.inputs[name]}
+        if status in ("completed", "expired"):
+            value["output_file_id"] = f"out-{name}"
+        return Batch.model_validate(value).model_dump()
+
+    def _output(self, batch: str) -> bytes:
+        lines = []
+        for line in map(json.loads, self.files[self.inputs[batch]].splitlines()):
+            question = line["body"]["messages"][-1]["content"]
+            if question in self.unanswered:
+                continue
+            status, body = 200, chat_answer(line["body"])
+            if question in self.refused:
+                status, body = 400, {"error": {"message": "too long"}}
+            response = {"status_code": status, "request_id": "r", "body": body}
+            lines.append(json.dumps({"id": "1", "custom_id": line["custom_id"], "response": response, "error": None}))
+        return "\n".join(reversed(lines)).encode()  # in no order that can be relied on
+
+
+class AnthropicDouble:
+    def __init__(self) -> None:
+        self.looked = 0
+        self.requests: list[dict[str, Any]] = []
+
+    def __call__(self, sent: Sent) -> Answer:
+        if sent.path == "/v1/messages/batches":
+            TypeAdapter(BatchCreateParams).validate_python(sent.body)
+            self.requests += sent.body["requests"]
+            return Answer(self._batch("in_progress"))
+        if sent.path.endswith("/results"):
+            lines = []
+            for request in self.requests:
+                line = {
+                    "custom_id": request["custom_id"],
+                    "result": {"type": "succeeded", "message": message_answer(request["params"])},
+                }
+                lines.append(MessageBatchIndividualResponse.model_validate(line).model_dump_json())
+            return Answer("\n".join(lines).encode())
+        self.looked += 1
+        return Answer(self._batch("ended" if self.looked > 1 else "in_progress"))
+
+    def _batch(self, status: str) -> dict[str, Any]:
+        counts = {"canceled": 0, "errored": 0, "expired": 0, "processing": 0, "succeeded": 0}
+        value = {"id": "msgbatch_1", "type": "message_batch", "processing_status": status, "request_counts": counts}
+        value |= {"created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z"}
+        return MessageBatch.model_validate(value, strict=False).model_dump(mode="json", exclude_unset=True)
+
+
+def ask(number: int) -> Request:
+    return Request(messages=({"role": "user", "content": f"Q{number}"},), sampling=Sampling(seed=0))
+
+
+def draw(tmp_path, provider, count: int = 6, n: int = 2, ledger: Ledger | None = None):
+    async def run():
+        journal, book = Journal(tmp_path / "j.sqlite"), ledger or Ledger(prices=PRICES)
+        draws = sampler(provider, journal, book)
+        async with journal, provider, draws:
+            drawn = await asyncio.gather(*(draws.draw(ask(number), range(n)) for number in range(count)))
+        return drawn, book.totals()
+
+    return asyncio.run(run())
+
+
+def chat(server: WireServer, **settings: Any) -> OpenAIChat:
+    url = f"{server.url}/v1"
+    return OpenAIChat(model="m", base_url=url, mode="batch", batching=settings.pop("batching", TERMS), **settings)
+
+
+def states(tmp_path) -> list[str]:
+    journal = Journal(tmp_path / "j.sqlite").open()
+    rows = [row[0] for row in journal.rows("SELECT state FROM batches")]
+    journal.close()
+    return rows
+
+
+def test_openai_answers_come_at_half_the_price_and_only_once(tmp_path) -> None:
+    double = OpenAIDouble()
+    with WireServer(double) as server:
+        drawn, totals = draw(tmp_path, chat(server))
+        assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i} 0.0", f"Q{i} 0.1"] for i in range(6)]
+        assert (len(double.inputs), len(double.lines), double.online) == (1, 6, 0)
+        assert {line["url"] for line in double.lines} == {"/v1/chat/completions"}
+        assert all(re.fullmatch(r"[\w-]{1,64}", line["custom_id"]) for line in double.lines)
+        assert totals["usd"] == pytest.approx(6.0)
+        assert states(tmp_path) == ["closed"]
+        again, totals = draw(tmp_path, chat(server))
+        assert again == drawn
+        assert (len(double.inputs), totals["replayed"]) == (1, 12)
+
+
+def test_the_journal_is_the_same_online_and_in_batches(tmp_path) -> None:
+    double = OpenAIDouble()
+    with WireServer(double) as server:
+        drawn, _ = draw(tmp_path, chat(server))
+        online = OpenAIChat(model="m", base_url=f"{server.url}/v1")
+        assert draw(tmp_path, online)[0] == drawn
+    assert double.online == 0
+
+
+def test_anthropic_answers_come_through_its_batches(tmp_path) -> None:
+    double = AnthropicDouble()
+    with WireServer(double) as server:
+        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS, cache=None)
+        drawn, totals = draw(tmp_path, provider, count=3)
+    assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(3)]
+    assert len(double.requests) == 6
+    assert totals["usd"] == pytest.approx(3.0)
+
+
+def test_stragglers_go_online_and_refusals_do_not(tmp_path) -> None:
+    double = OpenAIDouble(unanswered=("Q1", "Q3"), refused=("Q2",))
+    double.ends = "expired"
+    with WireServer(double) as server:
+        drawn, totals = draw(tmp_path, chat(server))
+    assert double.online == 2
+    assert [isinstance(one, Completion) for pair in drawn for one in pair] == [True] * 4 + [False] * 2 + [True] * 6
+    assert isinstance(drawn[2][0], RequestError)
+    assert totals["usd"] == pytest.approx(3 * 2 * 0.5 + 2 * 2 * 1.0)
+    assert states(tmp_path) == ["closed"]
+
+
+def test_a_batch_that_is_refused_goes_online(tmp_path) -> None:
+    double = OpenAIDouble(polls=0)
+    double.ends = "failed"
+    with WireServer(double) as server:
+        drawn, _ = draw(tmp_path, chat(server))
+    assert double.online == 6
+    assert all(isinstance(one, Completion) for pair in drawn for one in pair)
+
+
+def test_patience_ends(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        drawn, _ = draw(tmp_path, chat(server, batching=Batching(gather_s=0.02, poll_s=0.02, patience_s=0.2)))
+    assert double.online == 6
+    assert len(drawn) == 6
+
+
+def test_a_run_that_ends_takes_its_batch_up_again(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+
+        async def leave() -> None:
+            journal = Journal(tmp_path / "j.sqlite")
+            provider = chat(server)
+            draws = sampler(provider, journal, Ledger(prices=PRICES))
+            async with journal, provider, draws:
+                waiting = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(6)]
+                while not double.looked:  # noqa: ASYNC110  # the double lives in another thread
+                    await asyncio.sleep(0.01)
+                for task in waiting:
+                    task.cancel()
+                await asyncio.gather(*waiting, return_exceptions=True)
+
+        asyncio.run(leave())
+        assert states(tmp_path) == ["open"]
+        double.polls = 0
+        drawn, _ = draw(tmp_path, chat(server), count=8)
+        assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(8)]
+        assert [len(double.files[file].splitlines()) for file in double.inputs.values()] == [6, 2]
+        assert states(tmp_path) == ["closed", "closed"]
+
+
+def test_large_batches_are_split(tmp_path) -> None:
+    double = OpenAIDouble()
+    with WireServer(double) as server:
+        draw(tmp_path, chat(server, batching=Batching(gather_s=0.05, poll_s=0.02, most=4)), count=10)
+    assert sorted(len(double.files[file].splitlines()) for file in double.inputs.values()) == [2, 4, 4]
+
+
+def test_the_budget_stands_before_a_batch(tmp_path) -> None:
+    double = OpenAIDouble()
+    spent = Ledger(budget_usd=1.0, prices=PRICES)
+    spent.carry(2.0)
+    with WireServer(double) as server, pytest.raises(BudgetError):
+        draw(tmp_path, chat(server), ledger=spent)
+    assert double.inputs == {}
+
+
+def test_responses_name_their_endpoint_and_others_have_no_batches(tmp_path) -> None:
+    provider = OpenAIResponses(model="m", base_url="http://127.0.0.1:9/v1", mode="batch", limits=RateLimits(retries=0))
+
+    async def endpoint() -> str:
+        async with provider:
+            return provider.batches()._endpoint
+
+    assert asyncio.run(endpoint()) == "/v1/responses"
+    with pytest.raises(ConfigError, match="has no batch API"):
+        Ollama(model="m").batches()
