@@ -6,11 +6,11 @@ often wrong, and verification has something to teach it. One seed makes one poli
 
 from __future__ import annotations
 
+import copy
 import json
-import math
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -55,9 +55,11 @@ def train(config: Mapping[str, Any]) -> Path:
     tokenizer = AutoTokenizer.from_pretrained(str(out))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = new_model(tokenizer, config["model"]).to(device)
+    if config["start"]:
+        model.load_state_dict(type(model).from_pretrained(config["start"], dtype=torch.float32).state_dict())
     print(f"{sum(weight.numel() for weight in model.parameters()):,} parameters, {len(tokenizer)} tokens, on {device}")
-    fit(model, batches(tokenizer, config), config)
-    save(model.to("cpu"), tokenizer, out)
+    fit(model, batches(tokenizer, config), config, lambda: save(model, tokenizer, out))
+    save(model, tokenizer, out)
     print(f"saved to {out}")
     return out
 
@@ -114,10 +116,11 @@ def save(model: Any, tokenizer: Any, out: Path) -> None:
     import torch
     from transformers import GenerationConfig
 
-    model.generation_config = GenerationConfig(
+    saved = copy.deepcopy(model).to("cpu", torch.float16)
+    saved.generation_config = GenerationConfig(
         do_sample=True, temperature=1.0, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
-    model.to(torch.float16).save_pretrained(str(out))
+    saved.save_pretrained(str(out))
 
 
 # --- the data --------------------------------------------------------------------------------------------------------
@@ -192,8 +195,8 @@ def shuffled(groups: list[Any], rng: Random) -> list[Any]:
 # --- the training ----------------------------------------------------------------------------------------------------
 
 
-def fit(model: Any, data: Iterator[tuple[Any, Any]], config: Mapping[str, Any]) -> None:
-    """Muon for the matrices, AdamW for the rest; linear warm-up, then cosine to nothing."""
+def fit(model: Any, data: Iterator[tuple[Any, Any]], config: Mapping[str, Any], checkpoint: Callable[[], None]) -> None:
+    """Muon for the matrices, AdamW for the rest; see ``schedule`` for the rate."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -232,14 +235,16 @@ def fit(model: Any, data: Iterator[tuple[Any, Any]], config: Mapping[str, Any]) 
                 flush=True,
             )
             loss_sum = 0.0
+        if step % config["save_every"] == 0:
+            checkpoint()
     model.eval()
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:
-    """The share of the learning rate at ``step``."""
+    """The share of the learning rate at ``step``: up, level, and down to nothing in the last third."""
     if step < warmup:
         return (step + 1) / warmup
-    return 0.5 * (1 + math.cos(math.pi * min(1.0, (step - warmup) / max(1, steps - warmup))))
+    return min(1.0, 3 * (steps - step) / steps)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,8 +91,6 @@ class LocalEngine:
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
-        if self._threads:
-            torch.set_num_threads(self._threads)
         device = self._device if self._device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
         dtype = self._dtype if self._dtype != "auto" else "float32" if device == "cpu" else "auto"
         try:
@@ -172,7 +170,7 @@ class LocalEngine:
         import torch
 
         try:
-            with self._turn, torch.inference_mode():
+            with self._turn, _threads(self._threads), torch.inference_mode():
                 return self._batch(batch, asks)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
@@ -264,6 +262,19 @@ class LocalEngine:
     def _logits(self, ids: Any) -> Any:
         """(tokens, vocabulary) of one sequence alone."""
         return self.network(input_ids=ids[None].to(self.network.device), use_cache=False).logits[0].float().cpu()
+
+
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """``count`` threads of computation while the block runs; whoever trains in this process keeps its own."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _device_lock(device: str) -> Any:

@@ -37,7 +37,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows.append(row | {"candidates": [task.answer, task.slips[0]]})
     file = out.parent / "queries.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    words = ["dataset=jsonl", f"dataset.path={file}", "provider=recorded", "sandbox=none", "tools=none", "n=2"]
+    words = [
+        "dataset=jsonl",
+        f"dataset.path={file}",
+        "dataset.columns.candidates=candidates",
+        "provider=recorded",
+        "sandbox=none",
+        "tools=none",
+        "n=2",
+    ]
     config = assemble.compose([*words, "test_share=0.2", f"out={out}"])
     assemble.Assembly().build(config["executor"], "executor").run(config, out)
     return out
@@ -85,7 +93,7 @@ def test_goes_on_from_a_checkpoint(run: Path, tmp_path: Path) -> None:
 def test_grpo_is_rewarded_by_our_verifier(run: Path, tmp_path: Path) -> None:
     from builders.verified_reward import verified_reward
 
-    config = assemble.compose(["train@trl=grpo", f"run={run}"], "train")
+    config = assemble.compose(["train@trl=grpo", f"run={run}", "sandbox=none"], "train")
     with verified_reward(config) as reward:
         metrics = train(settings(run, "grpo", tmp_path), [reward])
     assert metrics["rows"] > 4

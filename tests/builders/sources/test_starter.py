@@ -60,7 +60,7 @@ def test_chooses_splits_and_counts_within_them() -> None:
 
 @pytest.mark.parametrize("settings", [{"part": "test"}, {"splits": ["maths"]}])
 def test_says_what_is_wrong(settings: dict[str, Any]) -> None:
-    with pytest.raises(SourceError, match="expected|the starter set has"):
+    with pytest.raises(SourceError, match=r"expected|the starter set has"):
         Starter(**settings)
 
 

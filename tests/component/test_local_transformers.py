@@ -1,0 +1,269 @@
+"""The in-process provider with the shipped pocket policy: a real model, no network."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders.errors import ConfigError, RequestError, ServiceError
+from builders.protocols import Provider
+from builders.providers.local_engine import POCKET, Ask, LocalEngine
+from builders.providers.local_transformers import LocalTransformers
+from builders.providers.seeded_sampling import Warp, in_units, uniforms
+from builders.records import Completion, Request, Sampling
+from builders.sources.starter import Starter
+
+QUERIES = list(Starter())[:12]
+
+
+@pytest.fixture(scope="module")
+def engine() -> LocalEngine:
+    made = LocalEngine("pocket")
+    made.load()
+    return made
+
+
+def request(text: str = "What is 12 + 13?", **sampling: Any) -> Request:
+    return Request(({"role": "user", "content": text},), sampling=Sampling(**({"seed": 1} | sampling)))
+
+
+def drawn(requests: Sequence[Request], n: int, **settings: Any) -> list[list[Completion]]:
+    async def all_of_them() -> list[list[Completion]]:
+        async with LocalTransformers(**({"model": "pocket", "max_answer_tokens": 96} | settings)) as provider:
+            return list(await asyncio.gather(*(provider.sample(one, n) for one in requests)))
+
+    return asyncio.run(all_of_them())
+
+
+def facts(completions: Sequence[Completion]) -> list[Any]:
+    """Everything of an answer but its time."""
+    return [(dict(one.message), one.stop_reason, one.usage, one.logprob, one.detail) for one in completions]
+
+
+def test_is_a_provider_that_names_its_weights() -> None:
+    provider = LocalTransformers(model="pocket")
+    assert isinstance(provider, Provider)
+    assert provider.identity == LocalTransformers(model="pocket", max_rows=3).identity
+    assert provider.identity != LocalTransformers(model="pocket", max_answer_tokens=9).identity
+
+
+def test_two_runs_are_equal_whatever_the_order_and_the_batches() -> None:
+    requests = [Request(query.messages, query.tools, Sampling(seed=5)) for query in QUERIES]
+    order = list(range(len(requests)))
+    random.Random(0).shuffle(order)
+    first = drawn(requests, 4)
+    shuffled = drawn([requests[place] for place in order], 4, max_rows=7)
+    again = dict(zip(order, shuffled, strict=True))
+    assert [facts(one) for one in first] == [facts(again[place]) for place in range(len(requests))]
+
+
+def test_a_later_sample_is_the_same_alone() -> None:
+    """Sample i is drawn with seed + i: widening n, or asking for one index, gives the same answers."""
+    (four,) = drawn([request(seed=10)], 4)
+    (third,) = drawn([request(seed=12)], 1)
+    assert facts(third)[0][0] == facts(four)[2][0]
+    assert third[0].logprob == four[2].logprob
+
+
+def test_samples_differ_and_greedy_ones_do_not() -> None:
+    (samples,) = drawn([request()], 16)
+    assert len({one.text for one in samples}) > 1
+    (greedy,) = drawn([request(temperature=0.0)], 3)
+    assert len({one.text for one in greedy}) == 1
+
+
+def test_logprob_is_the_models_own(engine: LocalEngine) -> None:
+    import torch
+
+    (samples,) = drawn([request(logprobs=True)], 3)
+    prompt = engine.encode([{"role": "user", "content": "What is 12 + 13?"}])
+    for one in samples:
+        answer = engine.tokenizer(one.text + "<|end|>", add_special_tokens=False)["input_ids"]
+        if len(answer) != one.usage.completion:
+            continue  # sampled in another segmentation than the tokenizer's own
+        with torch.no_grad():
+            logits = engine.network(torch.tensor([[*prompt, *answer]])).logits[0, len(prompt) - 1 : -1]
+        wanted = torch.log_softmax(logits, -1).gather(1, torch.tensor(answer)[:, None]).sum().item()
+        assert one.logprob == pytest.approx(wanted, abs=0.011)
+        assert sum(one.detail["token_logprobs"]) == pytest.approx(wanted, abs=0.01)
+
+
+def test_stops_at_length_and_at_stop_strings() -> None:
+    (short,) = drawn([request(max_tokens=5)], 2)
+    assert {(one.stop_reason, one.usage.completion) for one in short} == {("length", 5)}
+    (stopped,) = drawn([request(stop=("The answer",))], 4)
+    assert all("The answer" not in one.text for one in stopped)
+    assert {one.stop_reason for one in stopped} == {"stop"}
+
+
+def test_usage_counts_the_prompt_once(engine: LocalEngine) -> None:
+    (samples,) = drawn([request()], 3)
+    prompt = engine.encode([{"role": "user", "content": "What is 12 + 13?"}])
+    assert sum(one.usage.prompt for one in samples) == len(prompt)
+    assert all(one.usage.completion > 1 for one in samples)
+
+
+def test_lifts_tool_calls_out_of_the_text() -> None:
+    query = next(query for query in QUERIES if query.tools)
+    (samples,) = drawn([Request(query.messages, query.tools, Sampling(seed=0))], 8)
+    calls = [one for one in samples if one.message.get("tool_calls")]
+    assert calls
+    for one in calls:
+        assert one.stop_reason == "tool_calls"
+        assert "<tool_call>" not in one.text
+        json.loads(one.message["tool_calls"][0]["function"]["arguments"])
+    ids = [made["id"] for one in calls for made in one.message["tool_calls"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_refuses_a_prompt_that_does_not_fit_and_goes_on() -> None:
+    async def both() -> Any:
+        async with LocalTransformers(model="pocket", max_answer_tokens=8) as provider:
+            long, short = request("7 " * 3_000), request()
+            return await asyncio.gather(provider.sample(long, 1), provider.sample(short, 1), return_exceptions=True)
+
+    long, short = asyncio.run(both())
+    assert isinstance(long, RequestError)
+    assert "2048" in str(long)
+    assert len(short) == 1
+
+
+def test_halves_the_batch_when_memory_runs_out(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    asks = [Ask(engine.encode([{"role": "user", "content": "What is 12 + 13?"}]), 9, seed=3, max_tokens=20)]
+    wanted = engine.generate(asks)
+    sizes: list[int] = []
+    whole = engine._batch
+
+    def small(batch: Any, asks: Any) -> Any:
+        sizes.append(len(batch))
+        if len(batch) > 2:
+            raise torch.OutOfMemoryError("out of memory")
+        return whole(batch, asks)
+
+    monkeypatch.setattr(engine, "_batch", small)
+    monkeypatch.setattr(engine, "max_rows", 128)
+    assert engine.generate(asks) == wanted
+    assert sizes[0] == 9
+    assert engine.max_rows <= 2
+    monkeypatch.setattr(engine, "_batch", lambda batch, asks: (_ for _ in ()).throw(torch.OutOfMemoryError("no")))
+    with pytest.raises(ServiceError, match="out of memory for one answer"):
+        engine.generate(asks)
+
+
+def test_other_errors_reach_who_asked_and_the_provider_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask() -> Any:
+        async with LocalTransformers(model="pocket", max_answer_tokens=8) as provider:
+            broken = provider.engine.generate
+            monkeypatch.setattr(provider.engine, "generate", lambda asks: 1 / 0)
+            (failed,) = await asyncio.gather(provider.sample(request(), 1), return_exceptions=True)
+            monkeypatch.setattr(provider.engine, "generate", broken)
+            return failed, await provider.sample(request(), 1)
+
+    failed, answered = asyncio.run(ask())
+    assert isinstance(failed, ServiceError)
+    assert "ZeroDivisionError" in str(failed)
+    assert len(answered) == 1
+
+
+def test_says_that_there_is_no_such_model(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"provider\.model"):
+        LocalEngine(str(tmp_path / "none")).load()
+
+
+# --- sampling by itself ----------------------------------------------------------------------------------------------
+
+
+def test_uniforms_depend_on_seed_and_prompt_alone() -> None:
+    assert (uniforms(1, (1, 2), 5) == uniforms(1, (1, 2), 9)[:5]).all()
+    assert (uniforms(1, (1, 2), 5) != uniforms(2, (1, 2), 5)).all()
+    assert (uniforms(1, (1, 2), 5) != uniforms(1, (1, 3), 5)).all()
+
+
+def test_truncation_keeps_the_most_probable() -> None:
+    import torch
+
+    logits = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]]))
+    nucleus = Warp(top_p=0.7).probabilities(logits)
+    assert nucleus[0].tolist() == pytest.approx([0.625, 0.375, 0, 0])
+    assert Warp(top_k=1).probabilities(logits)[0].tolist() == pytest.approx([1, 0, 0, 0])
+    assert Warp(temperature=0.5).probabilities(logits)[0, 0].item() == pytest.approx(0.25 / 0.365)
+
+
+def test_frequencies_are_those_of_the_model(engine: LocalEngine) -> None:
+    """The share of each first token among 2,000 draws is its probability, within four standard errors."""
+    import torch
+
+    prompt = engine.encode([{"role": "user", "content": "What is 47 + 38?"}])
+    with torch.no_grad():
+        shares = torch.softmax(engine.network(torch.tensor([prompt])).logits[0, -1], -1)
+    (answers,) = engine.generate([Ask(prompt, 2_000, seed=0, max_tokens=1)])
+    likely = int(shares.argmax())
+    found = sum(one.text == engine.tokenizer.decode([likely]) for one in answers) / 2_000
+    share = shares[likely].item()
+    assert abs(found - share) <= 4 * (share * (1 - share) / 2_000) ** 0.5 + 1e-9
+
+
+def test_near_a_border_the_row_alone_decides() -> None:
+    assert in_units(-1.2301, lambda: pytest.fail("not needed")) == -1.23
+    assert in_units(-1.2350001, lambda: -1.2349) == -1.23
+    assert in_units(-1.2349999, lambda: -1.2351) == -1.24
+
+
+# --- what is shipped -------------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_policy_is_small_and_says_what_it_is() -> None:
+    assert (POCKET / "model.safetensors").stat().st_size <= 8 << 20
+    configuration = json.loads((POCKET / "config.json").read_text())
+    assert configuration["model_type"] == "llama"
+    card = (POCKET / "README.md").read_text()
+    assert "train_pocket" in card
+    assert "pass@1" in card
+
+
+def test_tokenizer_gives_every_text_back(engine: LocalEngine) -> None:
+    texts = [
+        "What is 47 + 38?",
+        "SELECT * FROM x WHERE a >= 5;",
+        "naïve “ünïcödé” 数学 \n\t  two  spaces",
+        "```python\n",
+    ]
+    texts += [query.text for query in QUERIES]
+    for text in texts:
+        assert engine.tokenizer.decode(engine.tokenizer(text, add_special_tokens=False)["input_ids"]) == text
+    assert len(engine.tokenizer("1234", add_special_tokens=False)["input_ids"]) == 4
+
+
+def test_template_renders_every_role_and_a_call_as_the_policy_writes_it(engine: LocalEngine) -> None:
+    from builders.sources.pocket_tasks.tool_tasks import TOOLS, written
+
+    arguments = {"location": "Oslo", "units": "metric"}
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "How warm is it?"}]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"function": {"name": "weather_current", "arguments": arguments}}],
+        },
+        {"role": "tool", "content": "{}"},
+    ]
+    text = engine.tokenizer.apply_chat_template(
+        messages, tools=[TOOLS["weather_current"]], tokenize=False, add_generation_prompt=True
+    )
+    assert text == (
+        "<|tools|>weather_current(location, units)<|end|><|system|>Be brief.<|end|><|user|>How warm is it?<|end|>"
+        f"<|assistant|>{written('weather_current', arguments)}<|end|><|tool|>{{}}<|end|><|assistant|>"
+    )
+    messages[2]["tool_calls"][0]["function"]["arguments"] = json.dumps(arguments)  # type: ignore[index]
+    assert engine.encode(messages, [TOOLS["weather_current"]]) == tuple(
+        engine.tokenizer(text, add_special_tokens=False)["input_ids"]
+    )
