@@ -17,15 +17,17 @@ import inspect
 import json
 import logging
 import os
+import re
 import sys
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from builders.errors import ConfigError
-from builders.protocols import Sampler
+from builders.protocols import Archive, Sampler
 
+INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
 OURS = ("builders", "verifiers", "sandbox", "reward", "personas", "conf")
 ROOT_GROUPS = ("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs", "executor", "hub")
 
@@ -34,11 +36,19 @@ class Assembly:
     """Objects built from one resolved configuration, each once.
 
     ``wrap`` turns a provider into the sampler that stages hold; it is given by whoever owns the journal.
-    ``opened_in_order`` lists every object built, dependencies first: the order to open them in.
+    ``opened_in_order`` lists every object built, dependencies first: the order to open them in. ``names`` maps the place
+    of an interpolation to what it names, so that a message speaks of the key that the user sets.
     """
 
-    def __init__(self, *, trusted: Sequence[str] = (), wrap: Callable[[Any], Sampler] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        trusted: Sequence[str] = (),
+        wrap: Callable[[Any], Sampler] | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self._trusted = (*OURS, *trusted)
+        self._names = dict(names or {})
         self._wrap = wrap
         self._built: dict[str, Any] = {}
         self._samplers: dict[int, Sampler] = {}
@@ -56,6 +66,7 @@ class Assembly:
         if isinstance(node, Sequence) and not isinstance(node, str):
             return [self.build(value, f"{where}[{index}]") for index, value in enumerate(node)]
         if node == "???":
+            where = self._said(where)
             raise ConfigError(f"{where} is missing. Set it on the command line: {where}=…")
         return node
 
@@ -69,13 +80,13 @@ class Assembly:
             for key, value in node.items():
                 if key == "_target_":
                     continue
-                here = _join(where, str(key))
+                here = self._said(_join(where, str(key)))
                 if parameters is not None and key not in parameters:
                     raise ConfigError(unknown_key(here, str(key), list(parameters), _name(target)))
                 keywords[str(key)] = self._argument(value, hints.get(str(key), Any), here)
             for key, parameter in (parameters or {}).items():
                 if parameter.default is parameter.empty and key not in keywords:
-                    here = _join(where, key)
+                    here = self._said(_join(where, key))
                     raise ConfigError(f"{here} is missing; {_name(target)} needs it. Set {here}=…")
             self._built[name] = self._make(target, keywords, where)
             self.opened_in_order.append(self._built[name])
@@ -98,7 +109,19 @@ class Assembly:
         built = self.build(value, where)
         if _wants(hint, Sampler) and not isinstance(built, Sampler) and hasattr(built, "sample"):
             return self.sampler(built, where)
+        if _wants(hint, Sampler) and _optional(hint) and isinstance(built, Archive) and not _wants(hint, Archive):
+            return None  # recorded answers stand in the provider's place: there is nobody to ask
         return checked(built, hint, where)
+
+    def _said(self, where: str) -> str:
+        """``where`` in the words of the command line: ``provider.model``, not the place that interpolates it."""
+        for _ in range(len(self._names) + 1):
+            parts = where.split(".")
+            place = next((i for i in range(len(parts), 0, -1) if ".".join(parts[:i]) in self._names), None)
+            if place is None:
+                return where
+            where = ".".join([self._names[".".join(parts[:place])], *parts[place:]])
+        return where
 
     def sampler(self, provider: Any, where: str = "provider") -> Sampler:
         """``provider`` made safe to pay for, once for each provider."""
@@ -210,7 +233,13 @@ def compose(overrides: Sequence[str] = (), config_name: str = "build") -> dict[s
         raise ConfigError(str(error)) from error
 
 
-def resolved(config: Any) -> dict[str, Any]:
+class Resolved(dict[str, Any]):
+    """A configuration as plain dicts; ``names`` maps the place of an interpolation to what it names."""
+
+    names: dict[str, str]
+
+
+def resolved(config: Any) -> Resolved:
     """A Hydra configuration as plain dicts with its interpolations resolved.
 
     Raises ``ConfigError`` for an interpolation that names nothing.
@@ -219,9 +248,19 @@ def resolved(config: Any) -> dict[str, Any]:
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        return typing.cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+        plain = Resolved(typing.cast(dict[str, Any], OmegaConf.to_container(config, resolve=True)))
+        plain.names = dict(_interpolations(OmegaConf.to_container(config, resolve=False)))
+        return plain
     except OmegaConfBaseException as error:
         raise ConfigError(f"{getattr(error, 'full_key', '') or 'the configuration'}: {error}") from error
+
+
+def _interpolations(node: Any, where: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from _interpolations(value, _join(where, str(key)))
+    elif isinstance(node, str) and (match := INTERPOLATION.fullmatch(node)):
+        yield where, match.group(1)
 
 
 def hydra_overrides(arguments: Sequence[str], config_name: str = "build") -> list[str]:

@@ -84,6 +84,7 @@ def assemble(config: Mapping[str, Any], out: Path, loop: Loop) -> Build:
     assembly = Assembly(
         trusted=config.get("trusted") or (),
         wrap=lambda provider: sampler(provider, journal, ledger),
+        names=getattr(config, "names", {}),
     )
     assembly.opened_in_order.append(journal)
     source = assembly.build(config["dataset"], "dataset")

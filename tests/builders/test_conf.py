@@ -1,0 +1,137 @@
+"""Every shipped configuration file composes and assembles; nothing is opened and nothing sent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from builders import pipeline
+from builders.apply import Loop
+from builders.assemble import compose, conf_folder
+from builders.errors import ConfigError
+from scripts.main import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUPS = ("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs", "executor", "hub")
+CALM = {"provider": "scripted", "sandbox": "none", "executor": "local"}
+SETTINGS = {  # what a choice cannot know by itself
+    "dataset": ["dataset.path=rows.jsonl"],
+    "provider": ["provider.model=some-model"],
+    "persona": ["persona.text=You answer like a pirate."],
+    "reward": ["reward.model=some-model", "reward.path=some-folder"],
+    "hub": ["hub.repo=someone/something"],
+}
+PARTS = {("verifier", "refusals")}  # a part of the verifiers, not one of them
+
+
+def choices(group: str) -> list[str]:
+    folder = conf_folder() / group
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.yaml"))
+
+
+def unset(node: object, where: str = "") -> list[str]:
+    if isinstance(node, dict):
+        return [found for key, value in node.items() for found in unset(value, f"{where}.{key}" if where else key)]
+    return [where] if node == "???" else []
+
+
+def words(group: str, choice: str) -> list[str]:
+    others = [f"{name}={value}" for name, value in CALM.items() if name != group]
+    return [*others, f"{group}={choice}"]
+
+
+def assembled(overrides: list[str], out: Path) -> pipeline.Build:
+    with Loop() as loop:
+        return pipeline.assemble(compose(overrides), out, loop)
+
+
+@pytest.mark.parametrize(
+    ("group", "choice"),
+    [(group, choice) for group in GROUPS for choice in choices(group) if (group, choice) not in PARTS],
+)
+def test_every_choice_composes_and_assembles(group: str, choice: str, tmp_path: Path) -> None:
+    overrides = words(group, choice)
+    if (group, choice) == ("persona", "file"):
+        (tmp_path / "pirate.md").write_text("You answer like a pirate.")
+        overrides.append(f"persona.path={tmp_path / 'pirate.md'}")
+    if choice == "code":
+        overrides.append("sandbox=auto")
+        overrides.remove("sandbox=none")
+    missing = [key for key in unset(compose(overrides)) if key.startswith(f"{group}.")]
+    known = [one for one in SETTINGS.get(group, []) if one.split("=")[0] in missing]
+    assert {one.split("=")[0] for one in known} == set(missing)
+    built = assembled([*overrides, *known], tmp_path)
+    assert [stage.name for stage, _ in built.stages] == ["generate", "verify", "reward", "pairs"]
+
+
+@pytest.mark.parametrize("name", choices("experiment"))
+def test_every_experiment_composes_with_nothing_missing(name: str, tmp_path: Path) -> None:
+    overrides = [f"experiment={name}", "provider=scripted", "sandbox=none"]
+    assert unset(compose(overrides)) == []
+    assert assembled(overrides, tmp_path).stages
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["provider.temprature=1"], r"provider.temprature: unknown key 'temprature'"),
+        (["n=four"], r"^n is 'four' \(str\); expected int"),
+        (["nn=4"], r"nn: unknown key 'nn'; did you mean 'n'\?"),
+        (["verifer=by_split"], r"verifer: unknown key 'verifer'; did you mean 'verifier'\?"),
+        (["dataset=jsonl"], r"dataset.path is missing. Set it on the command line: dataset.path="),
+        (["pairs=best_vs_wurst"], r"there is no such choice; did you mean 'best_vs_worst'\?"),
+        (["sampling.temprature=0.5"], r"sampling.temprature: unknown key 'temprature'; did you mean 'temperature'\?"),
+        (["sampling.temperature=0"], r"the candidates would be identical"),
+        (["pairs.debias=1"], r"pairs.debias: unknown key 'debias'"),
+        (["provider._target_=os.system"], r"package 'os' is not trusted"),
+    ],
+)
+def test_a_wrong_setting_names_itself(overrides: list[str], message: str, tmp_path: Path) -> None:
+    base = ["provider=scripted", "sandbox=none"]
+    with pytest.raises(ConfigError, match=message):
+        assembled([*base, *overrides], tmp_path)
+
+
+def test_the_command_line_beats_the_experiment_and_that_the_defaults() -> None:
+    assert compose(["provider=scripted", "experiment=demo"])["n"] == 8
+    assert compose(["provider=scripted", "experiment=demo", "n=2"])["n"] == 2
+    assert compose(["provider=scripted"])["n"] == 4
+
+
+def test_every_command_that_is_listed_exists() -> None:
+    found = {path.stem for path in (ROOT / "scripts").glob("*.py")}
+    assert set(COMMANDS) <= found
+
+
+def test_help_is_quick_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from scripts.main import main; main(['--help']); "
+        "print([name for name in ('torch', 'datasets', 'hydra', 'transformers') if name in sys.modules])"
+    )
+    started = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    print(f"bestofn --help: {time.perf_counter() - started:.2f} s")
+    assert done.stdout.rstrip().endswith("[]")
+    assert "build" in done.stdout
+
+
+def test_a_foreign_package_named_verifiers_is_refused(tmp_path: Path) -> None:
+    foreign = tmp_path / "verifiers"
+    foreign.mkdir()
+    (foreign / "__init__.py").write_text("")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from scripts.main import main; main(['inspect', 'x'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "the package 'verifiers' that Python finds is" in done.stderr
+    assert "pip uninstall verifiers" in done.stderr
