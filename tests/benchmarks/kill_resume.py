@@ -1,0 +1,103 @@
+"""kill -9 at random moments of a build, the same command again, and the same dataset at the end.
+
+    python tests/benchmarks/kill_resume.py [--prompts 2000] [--trials 3] [--kills 1] [--concurrency 64] [--seed 0]
+
+Each trial builds into a fresh folder against a mock server (``completion_server.py``), is killed ``kills`` times after
+a random number of requests, and is run to its end. Prints the requests that were sent again, beside the bound (kills ×
+concurrency), and whether the candidates table equals that of an uninterrupted build in every column but the timings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from bench_generation import ROOT, server  # noqa: E402
+
+N = 4
+TIMINGS = ("latency_s", "verification_seconds", "timestamp", "generated_at")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in {"prompts": 2000, "trials": 3, "kills": 1, "concurrency": 64, "seed": 0}.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    given = parser.parse_args()
+    random.seed(given.seed)
+    with tempfile.TemporaryDirectory() as folder, server(tail=False) as port:
+        data = Path(folder) / "sums.jsonl"
+        rows = ({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(given.prompts))
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        finish(start(data, port, Path(folder) / "whole", given.concurrency))
+        whole = table(Path(folder) / "whole")
+        good = 0
+        for trial in range(given.trials):
+            again, same = one(given, data, port, Path(folder) / str(trial), whole)
+            bound = given.kills * given.concurrency
+            good += again <= bound and same
+            print(f"trial {trial}: {again} requests sent again (at most {bound}), same dataset: {same}", flush=True)
+        print(f"{good} of {given.trials} trials hold")
+
+
+def one(given: Any, data: Path, port: int, out: Path, whole: list[dict[str, Any]]) -> tuple[int, bool]:
+    """(requests sent again, whether the dataset is the same) of one trial."""
+    call(port, "reset", b"")
+    for _ in range(given.kills):
+        before = call(port, "stats")["requests"]
+        process = start(data, port, out, given.concurrency)
+        target = before + random.randint(1, max(1, given.prompts // (given.kills + 1)))
+        while call(port, "stats")["requests"] < target and process.poll() is None:
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+        time.sleep(0.5)  # the server finishes what it was asked
+    finish(start(data, port, out, given.concurrency))
+    return call(port, "stats")["requests"] - given.prompts, table(out) == whole
+
+
+def start(data: Path, port: int, out: Path, concurrency: int) -> subprocess.Popen[bytes]:
+    settings = {
+        "dataset.path": data,
+        "provider.base_url": f"http://127.0.0.1:{port}/v1",
+        "provider.model": "mock-model",
+        "provider.limits.concurrency": concurrency,
+        "n": N,
+        "out": out,
+    }
+    words = ["dataset=jsonl", "provider=openai_chat", "sandbox=none", "tools=none"]
+    words += [f"{key}={value}" for key, value in settings.items()]
+    with (data.parent / "log.txt").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "scripts.build", *words], cwd=ROOT, env={**os.environ}, stdout=log, stderr=log
+        )
+
+
+def finish(process: subprocess.Popen[bytes]) -> None:
+    if process.wait(600):
+        raise SystemExit(f"the build ended with {process.returncode}")
+
+
+def table(out: Path) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(out / "candidates").to_pylist()
+    return [{key: value for key, value in row.items() if key not in TIMINGS} for row in rows]
+
+
+def call(port: int, path: str, body: bytes | None = None) -> dict[str, Any]:
+    with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/{path}", data=body)) as reply:
+        return json.loads(reply.read())
+
+
+if __name__ == "__main__":
+    main()

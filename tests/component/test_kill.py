@@ -1,0 +1,70 @@
+"""kill -9 in the middle of asking a real HTTP server: what is asked again is what was under way, and no more."""
+
+import json
+import random
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+from tests.loopback import OpenAIServer, sums
+
+ROOT = Path(__file__).resolve().parents[2]
+PROMPTS, N, CONCURRENCY = 600, 4, 64
+PROGRAM = textwrap.dedent("""
+    import asyncio, json, sys
+    from pathlib import Path
+    from builders.cost import Ledger
+    from builders.journal import Journal
+    from builders.limits import RateLimits
+    from builders.providers.openai_chat import OpenAIChat
+    from builders.providers.sampling import sampler
+    from builders.records import Request, Sampling
+
+    url, path, prompts, n, concurrency = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+
+    async def main():
+        journal = Journal(Path(path))
+        provider = OpenAIChat(model="m", base_url=url, limits=RateLimits(concurrency=concurrency))
+        draws = sampler(provider, journal, Ledger())
+        async with journal, provider, draws:
+            async def one(number):
+                messages = ({"role": "user", "content": f"What is {number} + 1?"},)
+                return [answer.text for answer in await draws.draw(Request(messages, sampling=Sampling(seed=0)), range(n))]
+            print(json.dumps(await asyncio.gather(*map(one, range(prompts)))))
+
+    asyncio.run(main())
+""")
+
+
+def start(server: OpenAIServer, journal: Path) -> subprocess.Popen:
+    words = [sys.executable, "-c", PROGRAM, server.url, str(journal), *map(str, (PROMPTS, N, CONCURRENCY))]
+    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+
+def test_only_what_was_under_way_is_asked_again(tmp_path) -> None:
+    random.seed(6)
+    journal = tmp_path / "journal.sqlite"
+    with OpenAIServer(latency_s=0.1) as server:
+        kills = 0
+        for _ in range(4):
+            before = server.requests
+            process = start(server, journal)
+            target = before + random.randint(30, 150)
+            while server.requests < target and process.poll() is None:
+                time.sleep(0.002)
+            kills += process.poll() is None
+            process.kill()
+            process.communicate()
+            time.sleep(0.15)  # the server finishes what it was asked
+        assert kills == 4
+        process = start(server, journal)
+        answers = json.loads(process.communicate(timeout=60)[0])
+        assert server.requests <= PROMPTS + kills * CONCURRENCY
+        expected = [[sums(f"What is {number} + 1?", index) for index in range(N)] for number in range(PROMPTS)]
+        assert answers == expected
+        asked = server.requests
+        process = start(server, journal)
+        assert json.loads(process.communicate(timeout=60)[0]) == expected
+        assert server.requests == asked, "a third run sends nothing"
