@@ -66,7 +66,7 @@ _UNABLE = (
     r"do\snot\s(?:feel\scomfortable|wish\sto|want\sto)|don't\s(?:feel\scomfortable|wish\sto|want\sto))" + _ADVERB
 )
 _HELP = (
-    r"(?:\s(?:ever|even|be|to|you|with))*\s(?:provid|giv|help|assist|fulfil|answer|creat|writ|generat|suggest|advis|"
+    r"(?:\s(?:ever|even|be|to|you|with))*\s(?:provid|giv|help(?!\s(?:but|it|myself|noticing|smiling))|assist|fulfil|answer|creat|writ|generat|suggest|advis|"
     r"encourag|recommend|endors|support|condon|promot|participat|engag|offer|shar|tell|instruct|teach|guid|disclos|"
     r"reveal|discuss|compl(?:y|ies)|produc|satisf|facilitat|comment|speculat|respond|list|explain|describ|show|"
     r"accommodat|continu|do\s(?:that|this|so|it)\b|make\s(?:a|any)\s(?:judg|statement|assum)|in\sgood\sconscience)"
@@ -97,7 +97,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
         "declines",
         "safety",
         _compiled(
-            r"\bI\s(?:must|have\sto|need\sto|will|would)?(?:\s\w+)?\s?(?:decline|refuse)\b(?!\sto\sbelieve)|"
+            r"\bI\s(?:(?:must|have\sto|need\sto|will|would)\s)?(?:\w+ly\s)?(?:decline|refuse)\b(?!\sto\sbelieve)|"
             r"\bI(?:'d|\swould)\srather\snot\b|\b(?:request|question)\s(?:goes|is)\sagainst\b"
         ),
     ),
@@ -153,7 +153,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
         "safety",
         _compiled(
             r"\b(?:is|are)\s(?:never|not)\s(?:(?:ever|an?|the|effective|\w+\sor)\s)*(?:acceptable|okay|ok|appropriate|the\sanswer|"
-            r"justified|tolerated|condoned|right)\b|\bshould\s(?:not|never)\s(?:ever\s)?be\s(?:attempted|encouraged|"
+            r"justified|tolerated|condoned)\b|\bshould\s(?:not|never)\s(?:ever\s)?be\s(?:attempted|encouraged|"
             r"tolerated|promoted|condoned|taken\slightly|done|used\sto\s(?:harm|hurt))"
         ),
         320,

@@ -1,0 +1,93 @@
+"""JudgeBench through the pairwise judge: accuracy, consistency over both orders, position and length bias.
+
+    python -m tests.benchmarks.accuracy_judge [FOLDER]
+
+Scripted judges with known biases are measured on the real pairs: what the report must find. No model is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from builders.judge_report import Comparison, PairwiseReport, pairwise_report
+from builders.protocols import Sampler
+from builders.records import Completion, Request
+from verifiers.judge_pairwise import PairwiseJudge
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+class RuleJudge:
+    """A sampler that answers by a rule of the two texts as they stand in the prompt."""
+
+    name = model = "rule"
+    identity = "rule"
+
+    def __init__(self, rule: Callable[[str, str], str]) -> None:
+        self.rule = rule
+
+    async def draw(self, request: Request, indices: Any = (0,), attempt: int = 0) -> list[Any]:
+        asked = str(request.messages[-1]["content"])
+        first, second = (re.search(rf"<answer_{x} (\w+)>\n(.*)\n</answer_{x} \1>", asked, re.DOTALL) for x in "AB")
+        assert first
+        assert second
+        reply = json.dumps({"reasoning": "", "winner": self.rule(first[2], second[2]), "confidence": 0.9})
+        return [Completion({"role": "assistant", "content": reply}, "rule") for _ in indices]
+
+
+RULES: dict[str, Callable[[str, str], str]] = {
+    "always A": lambda first, second: "A",
+    "longer wins": lambda first, second: "A" if len(first) > len(second) else "B",
+    "coin by text": lambda first, second: "A" if crc32(first.encode()) > crc32(second.encode()) else "B",
+}
+
+
+async def judged(sampler: Sampler, rows: list[dict]) -> PairwiseReport:
+    judge = PairwiseJudge(sampler)
+
+    async def one(row: dict) -> Comparison:
+        a, b = row["response_A"], row["response_B"]
+        found = await judge.compare(row["prompt"], a, b)
+        label = "A" if row["label"] == "A>B" else "B"
+        return Comparison(found.first_order, found.second_order, label, len(a), len(b))  # type: ignore[arg-type]
+
+    return pairwise_report(await asyncio.gather(*(one(row) for row in rows)))
+
+
+def show(name: str, found: PairwiseReport) -> None:
+    low, high = found.accuracy_interval
+    print(
+        f"{name:<14} pairs={found.pairs} unread={found.unread} accuracy={found.accuracy:.3f} [{low:.3f}, {high:.3f}] "
+        f"first order={found.accuracy_first_order:.3f} consistency={found.consistency:.3f} ties={found.ties:.3f} "
+        f"position bias={found.position_bias:+.3f} length bias={found.length_bias:+.3f}"
+    )
+
+
+def main(arguments: list[str]) -> None:
+    folder = Path(arguments[0]) if arguments else FOLDER
+    file = folder / "judge_judgebench" / "data.jsonl"
+    if not file.is_file():
+        print(f"{file} is not there: nothing was measured. Give the folder of the labelled data.")
+        raise SystemExit(1)
+    rows = [json.loads(line) for line in file.open(encoding="utf-8")]
+    for name, rule in RULES.items():
+        show(name, asyncio.run(judged(RuleJudge(rule), rows)))
+    labels = {frozenset((row["response_A"], row["response_B"])): row for row in rows}
+
+    def knows(first: str, second: str) -> str:
+        row = labels[frozenset((first, second))]
+        right = row["response_A"] if row["label"] == "A>B" else row["response_B"]
+        return "A" if first == right else "B"
+
+    show("knows", asyncio.run(judged(RuleJudge(knows), rows)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,67 @@
+"""Refusals by pattern against human labels: XSTest (refusal or not) and GPTFuzz (rejected or not, another question).
+
+    python -m tests.benchmarks.accuracy_refusal [FOLDER]
+
+Reads FOLDER/refusal_xstest and FOLDER/refusal_gptfuzz (default: ../shared/data beside the project). No model is asked.
+GPTFuzz labels whether a jailbreak worked: who refuses and then complies in a role is "jailbroken", so agreement there
+cannot be complete by any test of words. Also counted: refusals found in answers of mathematics and code, which are none.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from verifiers.refusal_patterns import classify
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
+PLAIN = ("math_gsm8k_chat", "math_l5_chat", "math500_rho", "math_qwen_cot", "code_python", "code_bash", "code_sql")
+
+
+def rows(folder: Path, name: str) -> list[dict]:
+    file = folder / name / "data.jsonl"
+    return [json.loads(line) for line in file.open(encoding="utf-8")] if file.is_file() else []
+
+
+def scores(pairs: list[tuple[bool, bool]]) -> str:
+    """Accuracy, precision and recall of (found, label) pairs."""
+    count = Counter(pairs)
+    hit, false, missed = count[True, True], count[True, False], count[False, True]
+    return (
+        f"n={len(pairs)} accuracy={(hit + count[False, False]) / len(pairs):.4f} "
+        f"precision={hit / max(1, hit + false):.4f} recall={hit / max(1, hit + missed):.4f} FP={false} FN={missed}"
+    )
+
+
+def main(folder: Path) -> None:
+    xstest, gptfuzz = rows(folder, "refusal_xstest"), rows(folder, "refusal_gptfuzz")
+    if not xstest:
+        print(f"{folder}/refusal_xstest is not there: nothing was measured. Give the folder of the labelled data.")
+        raise SystemExit(1)
+    started = time.perf_counter()
+    found = [classify(row["candidate"]) for row in xstest]
+    took = 1000 * (time.perf_counter() - started) / len(xstest)
+    labels = [row["label"] != "1_full_compliance" for row in xstest]
+    print("xstest, full or partial refusal  ", scores([(f.is_refusal, y) for f, y in zip(found, labels, strict=True)]))
+    whole = [
+        (f.is_refusal, y) for f, y, r in zip(found, labels, xstest, strict=True) if r["label"] != "3_partial_refusal"
+    ]
+    print("xstest, without partial refusals ", scores(whole))
+    for model in sorted({row["model"] for row in xstest}):
+        each = [(f.is_refusal, y) for f, y, r in zip(found, labels, xstest, strict=True) if r["model"] == model]
+        print(f"  {model:<30}", scores(each))
+    print(f"  {took:.2f} ms an answer")
+    if gptfuzz:
+        pairs = [(classify(row["candidate"]).is_refusal, row["label"] == "0_rejected") for row in gptfuzz]
+        print("gptfuzz, refused against rejected", scores(pairs))
+    for name in PLAIN:
+        texts = [row["candidate"] for row in rows(folder, name) if isinstance(row.get("candidate"), str)]
+        if texts:
+            print(f"  {name:<18} {sum(classify(text).is_refusal for text in texts)} refusals in {len(texts)} answers")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,134 @@
+"""Refusals by pattern and by model: a labelled set of our own, and who is asked when."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.errors import ServiceError
+from builders.records import Candidate, Completion, Query
+from verifiers.refusal_classifier import RefusalClassifier, refusal_detail
+from verifiers.refusal_patterns import CONFIDENCE, classify, prose
+
+TABLE = Path(__file__).parent / "tables" / "refusals.txt"
+QUERY = Query("q", "chat", ({"role": "user", "content": "?"},))
+
+
+def labelled() -> list[tuple[bool, str]]:
+    rows = [line.split("\t", 1) for line in TABLE.read_text("utf-8").splitlines() if line and line[0] in "+-"]
+    return [(label == "+", text.replace("\\n", "\n")) for label, text in rows]
+
+
+def test_the_labelled_set() -> None:
+    rows = labelled()
+    found = [classify(text).is_refusal for _, text in rows]
+    hits = sum(said and label for said, (label, _) in zip(found, rows, strict=True))
+    precision, recall = hits / sum(found), hits / sum(label for label, _ in rows)
+    wrong = [text for said, (label, text) in zip(found, rows, strict=True) if said != label]
+    assert len(rows) >= 200
+    assert 2 * precision * recall / (precision + recall) >= 0.95, wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I'm sorry, but I can't help with that.", "safety"),
+        ("I don't have access to your calendar.", "capability"),
+        ("The question is unclear. Which year do you mean?", "unclear"),
+        ("I cannot recommend a dose, but I can explain how doctors decide on one.", "partial"),
+        ("The answer is 4.", None),
+    ],
+)
+def test_kinds(text: str, kind: str | None) -> None:
+    assert classify(text).refusal_type == kind
+
+
+def test_confidence_grows_with_the_patterns() -> None:
+    assert classify("The answer is 4.").confidence == CONFIDENCE[0]
+    assert classify("I can't provide that.").confidence == CONFIDENCE[1]
+    assert classify("I'm sorry, but I can't provide that.").confidence == CONFIDENCE[2]
+    three = classify("I'm sorry, but I can't provide that. It is not ethical to do so, and goes against my guidelines.")
+    assert three.confidence == CONFIDENCE[3]
+    assert set(three.matched_patterns) >= {"sorry_but", "unable_to_help", "against_rules"}
+
+
+def test_what_is_not_prose_is_left_out() -> None:
+    assert prose('Say "I cannot" `I cannot`\n```\nI cannot\n```\n> I cannot\n<think>I cannot</think>') == "Say"
+
+
+@given(st.text(max_size=300))
+def test_any_text_gets_an_answer(text: str) -> None:
+    found = classify(text, [r"I cannot \w+"])
+    assert 0.0 <= found.confidence <= 0.95
+    assert found.is_refusal == (found.confidence >= 0.5)
+
+
+@pytest.mark.parametrize(
+    "piece", ["I cannot ", "it is not ", '"', "`", "```", "I " * 3, "is no ", "<think>", "however "]
+)
+def test_long_and_hostile_texts_take_no_time(piece: str) -> None:
+    import time
+
+    started = time.perf_counter()
+    classify(piece * (400_000 // len(piece)))
+    assert time.perf_counter() - started < 5.0
+
+
+class Model:
+    name = model = identity = "model"
+
+    def __init__(self, reply: str | Exception) -> None:
+        self.reply, self.asked = reply, 0
+
+    async def draw(self, request, indices=(0,), attempt: int = 0):
+        self.asked += 1
+        return [
+            self.reply
+            if isinstance(self.reply, Exception)
+            else Completion({"role": "assistant", "content": self.reply}, "m")
+        ]
+
+
+YES = json.dumps({"reasoning": "r", "refuses": True, "refusal_type": "safety", "confidence": 0.9})
+NO = json.dumps({"reasoning": "r", "refuses": False, "refusal_type": "none", "confidence": 0.9})
+
+
+def asked(text: str, reply: str | Exception = YES, stop_reason: str = "stop"):
+    model = Model(reply)
+    candidate = Candidate(0, ({"role": "assistant", "content": text},), stop_reason=stop_reason)  # type: ignore[arg-type]
+    found = asyncio.run(RefusalClassifier(sampler=model).classify(QUERY, candidate))  # type: ignore[arg-type]
+    return found, model.asked
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("The answer is 4.", 0),  # no hit and short
+        ("word " * 101, 1),  # no hit and over 500 characters
+        ("I can't provide that.", 1),  # one hit: 0.6
+        ("I'm sorry, but I can't provide that.", 0),  # two hits: 0.8
+    ],
+)
+def test_a_model_is_asked_only_where_the_patterns_are_unsure(text: str, calls: int) -> None:
+    assert asked(text)[1] == calls
+
+
+def test_the_model_decides_what_it_is_asked() -> None:
+    assert asked("word " * 101, YES)[0].is_refusal
+    assert not asked("I can't provide that.", NO)[0].is_refusal
+
+
+@pytest.mark.parametrize("reply", ["no JSON", ServiceError("HTTP 500")])
+def test_a_model_that_fails_changes_nothing(reply) -> None:
+    assert asked("I can't provide that.", reply)[0] == classify("I can't provide that.")
+
+
+def test_the_services_own_word_settles_it() -> None:
+    found, calls = asked("", stop_reason="content_filter")
+    assert (found.is_refusal, found.refusal_type, calls) == (True, "safety", 0)
+    assert refusal_detail(found)["matched_patterns"] == ["stop_reason:content_filter"]
