@@ -105,7 +105,7 @@ def normalised(text: str) -> str:
     """A string without what two ways of writing the same thing differ in (see the policy above)."""
     text = unicodedata.normalize("NFKC", text).casefold()
     text = re.sub(r"[\"`’‘“”]", "'", re.sub(r"[‐‑–—−]", "-", text)).replace("**", "^")
-    return _DROPPED.sub("", re.sub(r"\s", "", text))
+    return unicodedata.normalize("NFKC", _DROPPED.sub("", re.sub(r"\s", "", text)))
 
 
 def contains_fact(text: str, fact: str) -> bool:

@@ -1,0 +1,95 @@
+"""What must hold for every value and every list of calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.tools.linear_regex import PatternError, find_all
+from sandbox.tools.tool_matching import nearest
+from verifiers.tool_matching import match
+from verifiers.tool_schema import MadeCall
+from verifiers.tool_values import contains_fact, equal_values, normalised
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_a_value_is_itself(value: Any) -> None:
+    assert equal_values(value, value)
+    assert equal_values(value, value, lenient=True, unordered=True)
+
+
+@given(VALUES, VALUES, st.booleans(), st.booleans())
+def test_equality_has_no_direction(one: Any, other: Any, lenient: bool, unordered: bool) -> None:
+    here = equal_values(one, other, lenient=lenient, unordered=unordered)
+    assert here == equal_values(other, one, lenient=lenient, unordered=unordered)
+
+
+@given(VALUES, VALUES)
+def test_leniency_only_adds(one: Any, other: Any) -> None:
+    if equal_values(one, other):
+        assert equal_values(one, other, lenient=True)
+        assert equal_values(one, other, unordered=True)
+
+
+@given(st.integers(), st.integers())
+def test_numbers_are_never_confused(one: int, other: int) -> None:
+    assert equal_values(one, other) == (one == other)
+    assert equal_values(str(one), str(other)) == (one == other)
+
+
+@given(st.lists(st.integers(0, 3), max_size=6), st.randoms(use_true_random=False))
+def test_order_free_matching_knows_no_order(values: list[int], chance: Any) -> None:
+    expected = [{"name": "f", "arguments": {"x": value}} for value in values]
+    made = [MadeCall("f", {"x": value}) for value in values]
+    chance.shuffle(made)
+    found = match(expected, made)
+    assert (found.missing, found.extra) == ((), ())
+    assert found.precision == found.recall == 1.0
+
+
+@given(st.lists(st.integers(0, 3), max_size=6), st.lists(st.integers(0, 3), max_size=6))
+def test_every_call_is_matched_missing_or_extra(wanted: list[int], made: list[int]) -> None:
+    expected = [{"name": "f", "arguments": {"x": value}} for value in wanted]
+    calls = [MadeCall("f", {"x": value}) for value in made]
+    common = sum(min(wanted.count(value), made.count(value)) for value in set(wanted))
+    found = match(expected, calls)
+    assert len(found.matched) == common
+    assert len(found.matched) + len(found.missing) == len(wanted)
+    assert len(found.matched) + len(found.extra) == len(made)
+    in_order = match(expected, calls, order="subsequence")
+    assert len(in_order.matched) <= common
+    assert list(in_order.matched) == sorted(in_order.matched, key=lambda pair: pair[1])
+
+
+@given(st.text(max_size=40))
+def test_spaces_around_say_nothing(text: str) -> None:
+    assert normalised(f" {text} ") == normalised(text)
+
+
+@given(st.text(max_size=40), st.text(max_size=20))
+def test_facts_and_names_never_break(text: str, fact: str) -> None:
+    assert contains_fact(text, fact) in (True, False)
+    assert 0.0 <= nearest(text, fact).confidence <= 1.0
+
+
+@given(st.from_regex(r"[ab.|()*+?\[\]^$\\d{},0-9-]{0,12}", fullmatch=True), st.text("ab1-", max_size=12))
+def test_patterns_end_with_matches_or_a_reason(pattern: str, text: str) -> None:
+    import re
+
+    try:
+        found = find_all(pattern, text)
+    except PatternError:
+        return
+    first = re.search(pattern, text)
+    assert bool(found) == bool(first)
+    if first and first.group():
+        assert first.group() in found
