@@ -135,7 +135,7 @@ def conversations(config: Mapping[str, Any]) -> Iterator[tuple[list[dict[str, An
         wrong = task.slips and rng.random() < slips["base"] + slips["by_difficulty"] * task.difficulty
         answer = rng.choice(task.slips) if wrong else task.answer
         yield asked, list(task.tools), answer
-        if task.closing and answer.startswith(CALL_OPENS) and rng.random() < 0.4:
+        if task.closing and answer.startswith(CALL_OPENS) and rng.random() < 0.15:
             said = [{"role": "assistant", "content": answer}, {"role": "tool", "content": tool_result(task, rng)}]
             name = answer.removeprefix(CALL_OPENS).partition('"')[0]
             yield [*asked, *said], list(task.tools), f"Done: {name} has answered."

@@ -15,11 +15,11 @@ from builders.sources.pocket_tasks.tool_tasks import TOOL_CALLING
 SPLITS = ("math", "code", "tool_calling")
 FAMILIES: dict[str, Callable[[Random], Task]] = {**MATH, **FUNCTIONS, **BASH, **SQL, **TOOL_CALLING}
 WEIGHTS: Mapping[str, float] = {
-    **dict.fromkeys(MATH, 40 / len(MATH)),
-    **dict.fromkeys([name for name in FUNCTIONS if "python" in name], 6.0),
+    **dict.fromkeys(MATH, 46 / len(MATH)),
+    **dict.fromkeys([name for name in FUNCTIONS if "python" in name], 5.0),
     **dict.fromkeys([name for name in FUNCTIONS if "javascript" in name], 3.0),
-    **dict.fromkeys(BASH, 4.0),
-    **dict.fromkeys(SQL, 4.0),
+    **dict.fromkeys(BASH, 3.0),
+    **dict.fromkeys(SQL, 3.5),
     **dict.fromkeys(TOOL_CALLING, 18.0),
 }
 
