@@ -166,16 +166,44 @@ class JournaledSampler:
     async def _ask_once(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Completion]:
         """One request, its answers kept in the journal."""
         request = seeded(flight.request, indices[0], flight.attempt)
-        name = f"{flight.key.hex()}_{flight.attempt}_{indices[0]}_{len(indices)}"
-        came = await self._from_batch(flight, name, request, len(indices)) if self._batcher else None
-        batched = came is not None
-        reply, read = came or await self._online(flight, request, len(indices))
-        usage = Usage()
-        for completion in read:
-            usage = added(usage, completion.usage)
-        usd = self.cost_of(usage, len(read), batch=batched)
+        if self._batcher is not None:
+            name = f"{flight.key.hex()}_{flight.attempt}_{indices[0]}_{len(indices)}"
+            came = await self._from_batch(flight, name, request, len(indices))
+            kept = await (
+                self._keep(flight, indices, *came, "batch") if came else self._online(flight, request, indices)
+            )
+            await self._batcher.settled(name)
+            return kept
+        return await self._online(flight, request, indices)
+
+    async def _online(self, flight: _Flight, request: Request, indices: Sequence[int]) -> dict[int, Completion]:
+        """A reply that can be read, through the limits. It counts as under way until it is on disk: so what a kill
+        makes the next run ask again is never more than the requests that are allowed at once."""
+        size = Size(len(flight.body) / CHARACTERS_PER_TOKEN, len(indices))
+
+        async def send() -> dict[int, Completion]:
+            self._ledger.check()
+            reply = await self._service.ask(request, len(indices))
+            self._limiter.learn(reply.headers)
+            read = self._service.read(reply)  # a reply that cannot be read counts as a failure of the service
+            if not read:
+                raise ServiceError(f"{self.name} gave a reply without an answer")
+            usage = total(read)
+            self._limiter.used(size, usage.prompt, usage.completion)
+            return await self._keep(flight, indices, reply, read, "online")
+
+        return await self._limiter.run(send, size, flight.leaves)
+
+    async def _keep(
+        self, flight: _Flight, indices: Sequence[int], reply: Reply, read: Sequence[Completion], mode: str
+    ) -> dict[int, Completion]:
+        """Count what came and put it into the journal; index -> completion.
+
+        More choices than were asked for are kept too, as the answers to the indices that follow.
+        """
+        usage = total(read)
+        usd = self.cost_of(usage, len(read), batch=mode == "batch")
         self._ledger.paid(usage, usd, len(read))
-        # More choices than were asked for are kept too, as the answers to the indices that follow.
         further = tuple(range(max(indices) + 1, max(indices) + 1 + len(read) - len(indices)))
         numbered = (*indices[: len(read)], *further)
         new = await self._journal.add(
@@ -191,32 +219,11 @@ class JournaledSampler:
                 model=self.model,
                 usage=usage,
                 usd=usd,
-                mode="batch" if batched else "online",
+                mode=mode,
             )
         )
-        if self._batcher is not None:
-            await self._batcher.settled(name)
         answers = dict(zip(numbered, read, strict=True))
         return answers if new else self._first_kept(flight, answers)
-
-    async def _online(self, flight: _Flight, request: Request, n: int) -> tuple[Reply, list[Completion]]:
-        """A reply that could be read, through the limits."""
-        size = Size(len(flight.body) / CHARACTERS_PER_TOKEN, n)
-        read: list[Completion] = []
-
-        async def send() -> Reply:
-            self._ledger.check()
-            reply = await self._service.ask(request, n)
-            self._limiter.learn(reply.headers)
-            read[:] = self._service.read(reply)  # a reply that cannot be read counts as a failure of the service
-            if not read:
-                raise ServiceError(f"{self.name} gave a reply without an answer")
-            return reply
-
-        reply = await self._limiter.run(send, size, flight.leaves)
-        tokens = [(completion.usage.prompt, completion.usage.completion) for completion in read]
-        self._limiter.used(size, *map(sum, zip(*tokens, strict=True)))
-        return reply, read
 
     async def _from_batch(
         self, flight: _Flight, name: str, request: Request, n: int
@@ -261,6 +268,14 @@ class _Flight:
         self.waiters -= 1
         if self.waiters <= 0 and not self.sent:
             self.task.cancel()
+
+
+def total(completions: Sequence[Completion]) -> Usage:
+    """The usage of all ``completions``."""
+    usage = Usage()
+    for completion in completions:
+        usage = added(usage, completion.usage)
+    return usage
 
 
 def seed_of(sampling: Sampling, index: int, attempt: int) -> int | None:

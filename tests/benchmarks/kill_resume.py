@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from bench_generation import ROOT, server  # noqa: E402
+from bench_generation import ROOT, server
 
 N = 4
 TIMINGS = ("latency_s", "verification_seconds", "timestamp", "generated_at")
