@@ -1,0 +1,100 @@
+"""Every shipped experiment, end to end with three queries a split, against a server on loopback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from builders import assemble
+from scripts.build import build
+from tests.wire_server import Answer, Sent, WireServer
+
+FOLDER = assemble.conf_folder() / "experiment"
+EXPERIMENTS = sorted(
+    file.relative_to(FOLDER).with_suffix("").as_posix()
+    for file in FOLDER.rglob("*.yaml")
+    if file.parent.name in ("baseline", "marvin", "data", "j5")
+)
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather.current",
+        "description": "Current weather",
+        "parameters": {"type": "object", "properties": {"location": {"type": "string"}}, "required": ["location"]},
+    },
+}
+
+
+def write_nemotron(folder: Path) -> None:
+    """Both versions in their real columns, a folder a split, five rows each."""
+    for version, splits in ((1, ("tool_calling", "chat")), (2, ("math", "code", "chat"))):
+        for split in splits:
+            rows = [
+                {
+                    "uuid": f"{split}-{i}",
+                    "messages": [
+                        {"role": "user", "content": f"Task {i} of {split}: what is {i} + {i}?"},
+                        {"role": "assistant", "content": f"It is \\boxed{{{2 * i}}}."},
+                    ],
+                    "metadata": json.dumps({"tools": [WEATHER]} if split == "tool_calling" else {}),
+                }
+                for i in range(5)
+            ]
+            place = folder / f"v{version}" / split
+            place.mkdir(parents=True)
+            (place / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def answered(sent: Sent) -> Answer:
+    """A judge's verdict where a schema asks for it, else an answer, in the shape of the path."""
+    body = sent.body
+    judged = "equivalent" in json.dumps(
+        body.get("text") or body.get("response_format") or body.get("output_config") or ""
+    )
+    text = '{"reasoning": "r", "equivalent": true, "confidence": 0.9}' if judged else "Sigh. The answer is \\boxed{2}."
+    model = body["model"]
+    if sent.path.endswith("/messages"):
+        usage = {"input_tokens": 5, "output_tokens": 7}
+        content = [{"type": "text", "text": text}]
+        return Answer({"id": "m", "type": "message", "role": "assistant", "model": model, "content": content,
+                       "stop_reason": "end_turn", "usage": usage})  # fmt: skip
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    message = {"type": "message", "id": "x", "role": "assistant", "status": "completed", "content": content}
+    usage = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
+    return Answer({"id": "r", "object": "response", "model": model, "status": "completed", "output": [message],
+                   "usage": usage})  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    write_nemotron(tmp_path)
+    with WireServer(answered) as server:
+        words = [
+            f"experiment={name}",
+            f"dataset.paths={{1: {tmp_path}/v1, 2: {tmp_path}/v2}}",
+            "dataset.max_queries=3",
+            f"provider.base_url={server.url}",
+            "sandbox=none",
+            f"out={tmp_path}/run",
+        ]
+        config = assemble.compose(words)
+        build(config)
+        sent = [json.dumps(one.body, ensure_ascii=False) for one in server.sent]
+    table = pq.read_table(tmp_path / "run" / "candidates" / "data.parquet")
+    splits = config["dataset"]["splits"]
+    assert table.num_rows == 3 * len(splits) * config["n"]
+    assert set(table["split"].to_pylist()) == set(splits)
+    assert not any(table["generation_error"].to_pylist())
+    if config["persona"].get("name"):
+        text = assemble.Assembly().build(config["persona"]).text
+        assert any(json.dumps(text, ensure_ascii=False)[1:60] in body for body in sent)
+        assert not any(text[:40] in stored for stored in table["input_messages"].to_pylist())
+    if config["verifier"].get("default"):
+        judged = {row["split"] for row in table.to_pylist() if row["verifier_name"] == "judge"}
+        assert "tool_calling" in judged
