@@ -90,6 +90,13 @@ def test_our_own_trouble_is_not_papered_over_unless_asked_for() -> None:
     assert verify(Cascade(broken, judge, on_error="ask")).outcome == "pass"
 
 
+def test_without_a_first_verifier_the_second_decides() -> None:
+    """As for code where there is no sandbox."""
+    verdict = verify(Cascade(None, Says("fail", 0.8, "judge")))
+    assert (verdict.outcome, verdict.verifier) == ("fail", "judge")
+    assert verify(Cascade(None)).outcome == "abstain"
+
+
 def test_a_gate_outside_zero_to_one_is_refused() -> None:
     with pytest.raises(ValueError, match="below is 4"):
         Cascade(Says("pass", 1.0), below=4)
