@@ -276,6 +276,8 @@ OFFERS = _compiled(
     r"\bhere\s(?:are|is)\s(?:some|a|an|the|one|how|several|\w+\sways)|\b(?:follow|take)\sthese\s(?:steps|general)|"
     r"\bI(?:'ll|\swill)\s(?:provide|give|explain|show)"
 )
+COMMITS = _compiled(r"\\boxed\{|\b(?:the|my|final)\s(?:final\s)?(?:answer|result)\s(?:is|must\sbe)\b|\banswer:")
+"""A final answer: whoever says "it cannot be determined, so the answer is (E)" has answered."""
 _NOT_PROSE = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]*`|\$\$.*?\$\$|^\s*>.*?$|\"[^\"\n]{1,400}\"|“[^”]{1,400}”|«[^»]{1,400}»",
     re.DOTALL | re.MULTILINE,
@@ -301,7 +303,7 @@ def classify(text: str, whitelist: Sequence[str] = ()) -> Refusal:
     said = prose(text)
     voice = [match.span() for phrase in whitelist for match in re.finditer(phrase, said, re.IGNORECASE)]
     hits = [(pattern, match) for pattern in PATTERNS if (match := _first(pattern, said))]
-    if all(pattern.name in SOFT and OFFERS.search(said, match.start(), match.end() + 250) for pattern, match in hits):
+    if all(pattern.name in SOFT and _helps_after(said, match) for pattern, match in hits):
         hits = []
     if not hits:
         return Refusal(False, 0.0)
@@ -314,6 +316,10 @@ def classify(text: str, whitelist: Sequence[str] = ()) -> Refusal:
     return Refusal(
         confidence >= THRESHOLD, confidence, _kind(said, hits), tuple(pattern.name for pattern, _ in hits), bool(voice)
     )
+
+
+def _helps_after(said: str, match: re.Match[str]) -> bool:
+    return bool(OFFERS.search(said, match.start(), match.end() + 250) or COMMITS.search(said, match.start()))
 
 
 def _first(pattern: RefusalPattern, said: str) -> re.Match[str] | None:
