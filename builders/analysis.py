@@ -1,0 +1,202 @@
+"""Best-of-N analysis from one pool: every k from the same answers, by unbiased subset estimators.
+
+A pool of n answers a query gives the curve for all k ≤ n without drawing again. Intervals resample whole queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from builders import candidate_table, statistics
+from builders.candidate_table import Group
+from builders.summary import largest_k, picked_share, steps
+
+
+def analyze(path: Path, *, resamples: int = statistics.RESAMPLES, seed: int = 0, read: int = 20) -> dict[str, Any]:
+    """Curves, comparisons and disagreements of the run at ``path``; JSON-ready. ``read`` disagreements are listed."""
+    groups = list(candidate_table.read(path).groups())
+    curve = curves(groups, resamples=resamples, seed=seed)
+    return {
+        "run": path.name,
+        "queries": len(groups),
+        "curves": curve,
+        "knee": knees(curve),
+        "greedy": greedy_against_best(groups, resamples=resamples, seed=seed),
+        "reward": reward_against_truth(groups),
+        "over_optimisation": over_optimised(curve),
+        "disagreements": disagreements(groups, read),
+    }
+
+
+def curves(groups: Sequence[Group], *, resamples: int, seed: int) -> dict[str, Any]:
+    """By k: pass@k, pass^k, best of k by reward, majority and weighted majority, and the mean reward of the best.
+
+    All over the same queries, those with the largest pool that 95 % reach, so that the points can be compared. A
+    curve that lacks its column (rewards, answer clusters) is left out.
+    """
+    pools = [group.conclusive for group in groups if group.conclusive]
+    largest = largest_k([len(pool) for pool in pools])
+    kept = [group for group in groups if largest and len(group.conclusive) >= largest]
+    if not kept:
+        return {"queries": 0, "k": [], "lines": {}}
+    ks = steps(largest)
+    columns: dict[str, list[list[float]]] = {}
+    for group in kept:
+        for name, values in _of_query(group, ks, seed).items():
+            columns.setdefault(name, []).append(values)
+    whole = {name: rows for name, rows in columns.items() if len(rows) == len(kept)}
+    lines = {}
+    for name, rows in whole.items():
+        table = np.array(rows, float)
+        low, high = statistics.bootstrap_columns(table, resamples=resamples, seed=seed)
+        lines[name] = {"mean": _plain(table.mean(axis=0)), "low": _plain(low), "high": _plain(high)}
+    return {"queries": len(kept), "k": ks, "kl_bound": [statistics.kl_bound(k) for k in ks], "lines": lines}
+
+
+def knees(curve: Mapping[str, Any]) -> dict[str, float]:
+    """Where each accuracy curve bends: from there on, doubling n buys less than it did."""
+    lines = curve["lines"]
+    return {
+        name: statistics.knee(curve["k"], lines[name]["mean"])
+        for name in ("pass_at_k", "best_by_reward", "majority")
+        if name in lines
+    }
+
+
+def over_optimised(curve: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Reward against truth as k grows: the k where the truth of the best by reward peaks (Gao et al. 2022).
+
+    ``hacked``: the truth at the largest k lies below its peak by more than the interval there; None without rewards.
+    """
+    lines = curve["lines"]
+    if "best_by_reward" not in lines or "reward_of_best" not in lines:
+        return None
+    truth = lines["best_by_reward"]
+    peak = max(range(len(curve["k"])), key=lambda place: truth["mean"][place])
+    return {
+        "peak_k": curve["k"][peak],
+        "peak_truth": truth["mean"][peak],
+        "last_truth": truth["mean"][-1],
+        "reward_gain": lines["reward_of_best"]["mean"][-1] - lines["reward_of_best"]["mean"][0],
+        "hacked": truth["high"][-1] < truth["mean"][peak],
+    }
+
+
+def greedy_against_best(groups: Sequence[Group], *, resamples: int, seed: int) -> dict[str, Any] | None:
+    """The greedy answer against the best of the samples by reward, on the same queries; None without a greedy arm.
+
+    ``overhead``: seconds of all samples over seconds of the greedy answer. ``wins``, ``losses``: queries where only
+    one of the two is right; ``p``: McNemar's exact test over queries whose best sample is one.
+    """
+    rows = []
+    for group in groups:
+        greedy = [place for place, flag in enumerate(group.greedy) if flag]
+        picked = picked_share(group)
+        if greedy and picked is not None:
+            sampled = sum(group.seconds[place] or 0.0 for place in group.sampled)
+            rows.append((float(group.right(greedy[0])), picked, group.seconds[greedy[0]] or 0.0, sampled))
+    if not rows:
+        return None
+    before, after, one, many = (np.array(column) for column in zip(*rows, strict=True))
+    low, high = statistics.bootstrap_difference_interval(list(before), list(after), resamples=resamples, seed=seed)
+    wins = int(((before == 0) & (after == 1)).sum())
+    losses = int(((before == 1) & (after == 0)).sum())
+    return {
+        "queries": len(rows),
+        "greedy": float(before.mean()),
+        "best_by_reward": float(after.mean()),
+        "improvement": float((after - before).mean()),
+        "interval": [low, high],
+        "wins": wins,
+        "losses": losses,
+        "p": statistics.mcnemar(losses, wins),
+        "greedy_seconds": float(one.mean()),
+        "best_of_n_seconds": float(many.mean()),
+        "overhead": float(many.mean() / one.mean()) if one.mean() else None,
+    }
+
+
+def reward_against_truth(groups: Sequence[Group]) -> dict[str, Any] | None:
+    """How well the reward orders right before wrong within a query, and how far it follows length.
+
+    None without rewards. ``auc``: the share ordered right of all pairs of a pass and a fail of one query (ties half).
+    """
+    right = pairs = 0.0
+    rewards: list[float] = []
+    lengths: list[float] = []
+    for group in groups:
+        scored = [(value, place) for place in group.conclusive if (value := group.rewards[place]) is not None]
+        passes = [value for value, place in scored if group.right(place)]
+        fails = [value for value, place in scored if not group.right(place)]
+        right += sum((good > bad) + 0.5 * (good == bad) for good in passes for bad in fails)
+        pairs += len(passes) * len(fails)
+        middle = [
+            sum(column) / len(scored) for column in zip(*((v, group.lengths[p] or 0) for v, p in scored), strict=True)
+        ]
+        rewards += [value - middle[0] for value, _ in scored]
+        lengths += [(group.lengths[place] or 0) - middle[1] for _, place in scored]
+    if not rewards:
+        return None
+    return {
+        "auc": right / pairs if pairs else None,
+        "pairs": int(pairs),
+        "length_correlation": statistics.correlation(rewards, lengths),
+    }
+
+
+def disagreements(groups: Sequence[Group], count: int) -> list[dict[str, Any]]:
+    """Queries whose best by reward failed although another sample passed, the widest gap first: worth reading."""
+    found = []
+    for group in groups:
+        scored = [(value, place) for place in group.conclusive if (value := group.rewards[place]) is not None]
+        passes = [(value, place) for value, place in scored if group.right(place)]
+        if not passes:
+            continue
+        top, good = max(scored), max(passes)
+        if top[0] > good[0]:
+            found.append(
+                {
+                    "query_id": group.query_id,
+                    "split": group.split,
+                    "rewarded": group.indices[top[1]],
+                    "verified": group.indices[good[1]],
+                    "gap": top[0] - good[0],
+                    "explanation": group.explanations[top[1]],
+                }
+            )
+    return sorted(found, key=lambda row: (-row["gap"], row["query_id"]))[:count]
+
+
+def _of_query(group: Group, ks: Sequence[int], seed: int) -> dict[str, list[float]]:
+    """Each curve of one query."""
+    places = group.conclusive
+    marks = [group.right(place) for place in places]
+    n, c = len(marks), sum(marks)
+    found = {
+        "pass_at_k": [statistics.pass_at_k(n, c, k) for k in ks],
+        "pass_hat_k": [statistics.pass_hat_k(n, c, k) for k in ks],
+    }
+    rewards = [group.rewards[place] for place in places]
+    values = [value for value in rewards if value is not None]
+    if len(values) == n:
+        scored = list(zip(values, map(float, marks), strict=True))
+        found["best_by_reward"] = [statistics.best_of_k(scored, k) for k in ks]
+        found["reward_of_best"] = [statistics.expected_max(values, k) for k in ks]
+    clusters = [group.clusters[place] for place in places]
+    if all(cluster is not None for cluster in clusters):
+        options: Mapping[str, Any] = {"resamples": 100, "seed": seed}
+        found["majority"] = [statistics.majority_at_k(clusters, marks, k, **options) for k in ks]
+        if len(values) == n:
+            weights = [1.0 / (1.0 + np.exp(-value)) for value in values]
+            found["weighted_majority"] = [
+                statistics.majority_at_k(clusters, marks, k, weights=weights, **options) for k in ks
+            ]
+    return found
+
+
+def _plain(values: np.ndarray) -> list[float]:
+    return [float(value) for value in values]

@@ -1,0 +1,141 @@
+"""``bestofn analyze run=RUN``: best-of-N curves, greedy against best, over-optimisation, disagreements.
+
+Writes ``RUN/analysis/analysis.json`` and ``curves.html`` beside it, and prints the headlines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+LABELS = {
+    "pass_at_k": "pass@k",
+    "pass_hat_k": "pass^k",
+    "best_by_reward": "best of k by reward",
+    "majority": "majority of k",
+    "weighted_majority": "weighted majority of k",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="bestofn analyze", description="Best-of-N analysis of one run.")
+    parser.add_argument("run", help="the run's folder or a Parquet file of candidates; run=FOLDER is the same")
+    parser.add_argument("--resamples", type=int, default=2000, help="of the bootstrap (default 2000)")
+    parser.add_argument("--read", type=int, default=20, help="disagreements to list (default 20)")
+    parser.add_argument("--json", action="store_true", help="print all figures as JSON and write nothing")
+    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+
+    from builders.analysis import analyze
+    from builders.errors import BestofnError
+
+    run = Path(options.run.removeprefix("run="))
+    try:
+        found = analyze(run, resamples=options.resamples, read=options.read)
+    except BestofnError as error:
+        print(f"bestofn: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    if options.json:
+        print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    show(found)
+    print(f"\n{write(found, (run if run.is_dir() else run.parent) / 'analysis')}")
+
+
+def write(found: dict[str, Any], folder: Path) -> Path:
+    """Write the figures and their plots below ``folder``; returns it."""
+    from builders.manifest import write_text
+
+    write_text(folder / "analysis.json", json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(folder / "curves.html", page(found))
+    return folder
+
+
+def page(found: dict[str, Any]) -> str:
+    """The curves on one self-contained page."""
+    import html
+
+    from builders.charts import Line, lines
+
+    curve, drawn = found["curves"], []
+    for name, line in curve["lines"].items():
+        if name in LABELS:
+            points = list(zip(curve["k"], line["mean"], strict=True))
+            drawn.append(Line(LABELS[name], points, list(zip(line["low"], line["high"], strict=True))))
+    parts = [lines(drawn, "k", "share right", y_range=(0.0, 1.0))]
+    if "reward_of_best" in curve["lines"]:
+        truth, reward = curve["lines"]["best_by_reward"], curve["lines"]["reward_of_best"]
+        against = [
+            Line("verified", list(zip(curve["kl_bound"], truth["mean"], strict=True))),
+            Line("reward", list(zip(curve["kl_bound"], reward["mean"], strict=True))),
+        ]
+        parts.append(lines(against, "KL bound (nats)", "reward, truth"))
+    style = (
+        "body{font:15px system-ui;max-width:60rem;margin:2rem auto}svg{max-width:100%}"
+        "polyline{fill:none;stroke-width:2}.band{opacity:.15}"
+        + "".join(
+            f".line.c{i}{{stroke:{colour}}}.dot.c{i},.band.c{i}{{fill:{colour}}}"
+            for i, colour in enumerate(("#0868ac", "#c2571a", "#2a8a4a", "#8a3a9a", "#777"))
+        )
+    )
+    title = html.escape(f"Best of N: {found['run']}, {curve['queries']:,} queries")
+    head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{style}</style>"
+    return f"{head}<h1>{title}</h1>{''.join(parts)}"
+
+
+def show(found: dict[str, Any]) -> None:
+    """The headlines, on a terminal."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    curve = found["curves"]
+    if not curve["k"]:
+        console.print("No query has a conclusive verdict: there is nothing to draw a curve of.")
+        return
+    table = Table(title=f"{found['run']}: {curve['queries']:,} queries", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("")
+    for k in curve["k"]:
+        table.add_column(f"k={k}", justify="right")
+    for name, label in LABELS.items():
+        if line := curve["lines"].get(name):
+            cells = zip(line["mean"], line["low"], line["high"], strict=True)
+            table.add_row(label, *(f"{100 * m:.1f} ({100 * low:.0f}–{100 * high:.0f})" for m, low, high in cells))
+    console.print(table)
+    for line in headlines(found):
+        console.print(line, highlight=False, markup=False)
+
+
+def headlines(found: dict[str, Any]) -> list[str]:
+    """What the figures say, a line each."""
+    lines = [f"The curve of {LABELS[name]} bends at k={k:g}." for name, k in found["knee"].items()]
+    if reward := found["reward"]:
+        auc = "–" if reward["auc"] is None else f"{100 * reward['auc']:.1f} %"
+        lines.append(
+            f"The reward orders {auc} of {reward['pairs']:,} pass–fail pairs right; "
+            f"its correlation with length is {reward['length_correlation']:+.2f}."
+        )
+    if over := found["over_optimisation"]:
+        word = "the reward is being hacked beyond it" if over["hacked"] else "no sign of over-optimisation"
+        lines.append(
+            f"Truth of the best by reward peaks at k={over['peak_k']} ({100 * over['peak_truth']:.1f} %): {word}."
+        )
+    if greedy := found["greedy"]:
+        low, high = greedy["interval"]
+        overhead = "" if greedy["overhead"] is None else f", {greedy['overhead']:.1f} × the time"
+        lines.append(
+            f"Greedy {100 * greedy['greedy']:.1f} %, best of n {100 * greedy['best_by_reward']:.1f} %: "
+            f"{100 * greedy['improvement']:+.1f} points (95 % {100 * low:+.1f} to {100 * high:+.1f}){overhead}."
+        )
+    for row in found["disagreements"][:5]:
+        sides = f"rewarded {row['rewarded']}, verified {row['verified']}"
+        lines.append(f"Read {row['query_id']}: {sides} ({row['explanation'][:80]})")
+    return lines
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""A Hugging Face Hub on loopback: enough of its API for the real client to create, commit, list and load a dataset."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import re
+import threading
+from typing import Any
+
+from aiohttp import web
+
+
+class HubDouble:
+    """``with HubDouble() as hub: … hub.url``. ``refuse_commit`` answers that many commits well and the rest with 400."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.lfs: dict[str, bytes] = {}
+        self.large: set[str] = set()
+        self.commits: list[list[str]] = []
+        self.created: list[dict[str, Any]] = []
+        self.uploads = 0
+        self.refuse_commit: int | None = None
+
+    def __enter__(self) -> HubDouble:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._main(ready)), daemon=True)
+        self._thread.start()
+        if not ready.wait(10):
+            raise RuntimeError("the Hub double did not start within 10 s")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    @property
+    def sha(self) -> str:
+        return hashlib.sha1(str(len(self.commits)).encode()).hexdigest()
+
+    async def _main(self, ready: threading.Event) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(client_max_size=1 << 30)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        ready.set()
+        await self._stop.wait()
+        await runner.cleanup()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        path = request.path
+        if path == "/api/repos/create":
+            self.created.append(await request.json())
+            return web.json_response({"url": f"{self.url}/datasets/me/sums", "name": "me/sums", "id": "1"})
+        if path == "/api/validate-yaml":
+            return web.json_response({"errors": [], "warnings": []})
+        if path.endswith("/info/lfs/objects/batch"):
+            return await self._batch(request)
+        if match := re.fullmatch(r"/lfs/(\w+)", path):
+            self.uploads += 1
+            self.lfs[match[1]] = await request.read()
+            return web.Response()
+        if path == "/verify":
+            return web.Response()
+        if match := re.search(r"/resolve/[^/]+/(.+)", path):
+            return self._resolve(request, match[1])
+        if not path.startswith("/api/datasets/") or not self.created:
+            return _missing("RepoNotFound" if path.startswith("/api/datasets/") else "EntryNotFound")
+        if "/preupload/" in path:
+            wanted = (await request.json())["files"]
+            rows = [
+                {
+                    "path": f["path"],
+                    "uploadMode": "lfs" if f["path"].endswith(".parquet") else "regular",
+                    "shouldIgnore": False,
+                }
+                for f in wanted
+            ]
+            return web.json_response({"files": rows})
+        if "/commit/" in path:
+            return await self._commit(request)
+        if match := re.search(r"/tree/[^/]+/?(.*)", path):
+            return self._tree(match[1], request.query.get("recursive", "").lower() == "true")
+        return web.json_response(self._info())
+
+    async def _batch(self, request: web.Request) -> web.Response:
+        objects = []
+        for item in (await request.json())["objects"]:
+            actions = {"upload": {"href": f"{self.url}/lfs/{item['oid']}"}, "verify": {"href": f"{self.url}/verify"}}
+            there = item["oid"] in self.lfs
+            objects.append({**item, "authenticated": True, **({} if there else {"actions": actions})})
+        return web.json_response({"transfer": "basic", "objects": objects}, content_type="application/vnd.git-lfs+json")
+
+    async def _commit(self, request: web.Request) -> web.Response:
+        if self.refuse_commit is not None and len(self.commits) >= self.refuse_commit:
+            return web.json_response({"error": "cut off"}, status=400)
+        touched = []
+        for line in (await request.text()).splitlines():
+            entry = json.loads(line)
+            value = entry["value"]
+            if entry["key"] == "file":
+                self.files[value["path"]] = base64.b64decode(value["content"])
+            elif entry["key"] == "lfsFile":
+                self.files[value["path"]] = self.lfs[value["oid"]]
+                self.large.add(value["path"])
+            elif entry["key"] == "deletedFile":
+                self.files.pop(value["path"], None)
+            if "path" in value:
+                touched.append(value["path"])
+        self.commits.append(touched)
+        return web.json_response(
+            {"commitOid": self.sha, "commitUrl": f"{self.url}/datasets/me/sums/commit/{self.sha}", "success": True}
+        )
+
+    def _info(self) -> dict[str, Any]:
+        return {
+            "_id": "1",
+            "id": "me/sums",
+            "sha": self.sha,
+            "private": True,
+            "gated": False,
+            "disabled": False,
+            "downloads": 0,
+            "likes": 0,
+            "tags": [],
+            "siblings": [{"rfilename": name} for name in self.files],
+        }
+
+    def _tree(self, folder: str, recursive: bool) -> web.Response:
+        prefix = f"{folder}/" if folder else ""
+        rows: dict[str, dict[str, Any]] = {}
+        for name, data in self.files.items():
+            if not name.startswith(prefix):
+                continue
+            rest = name[len(prefix) :]
+            if "/" in rest:
+                under = prefix + rest.split("/")[0]
+                rows.setdefault(under, {"type": "directory", "path": under, "oid": "0" * 40, "size": 0})
+                if not recursive:
+                    continue
+            blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+            rows[name] = {"type": "file", "path": name, "size": len(data), "oid": blob}
+            if name in self.large:
+                rows[name]["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+        if folder and not rows:
+            return _missing("EntryNotFound")
+        return web.json_response(list(rows.values()))
+
+    def _resolve(self, request: web.Request, name: str) -> web.Response:
+        if name not in self.files:
+            return _missing("EntryNotFound")
+        data = self.files[name]
+        headers = {"ETag": f'"{hashlib.sha256(data).hexdigest()}"', "X-Repo-Commit": self.sha, "Accept-Ranges": "bytes"}
+        if wanted := re.match(r"bytes=(\d+)-(\d*)", request.headers.get("Range", "")):
+            start, stop = int(wanted[1]), min(int(wanted[2] or len(data) - 1), len(data) - 1)
+            headers["Content-Range"] = f"bytes {start}-{stop}/{len(data)}"
+            return web.Response(body=data[start : stop + 1], status=206, headers=headers)
+        if request.method == "HEAD":
+            return web.Response(headers={**headers, "Content-Length": str(len(data))})
+        return web.Response(body=data, headers=headers)
+
+
+def _missing(code: str) -> web.Response:
+    return web.json_response({"error": code}, status=404, headers={"X-Error-Code": code})

@@ -1,0 +1,117 @@
+"""Best-of-N analysis on tables whose figures are known."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builders.analysis import analyze
+from scripts.analyze import main
+from tests.runs import write_run
+
+
+def pool(path: Path, queries: list[list[tuple[bool, float, str]]], greedy: list[bool] | None = None) -> Path:
+    """A bare candidates file: (right, reward, answer) a sample; ``greedy`` adds one greedy answer a query."""
+    rows: list[dict[str, Any]] = []
+    for q, answers in enumerate(queries):
+        for i, (right, reward, cluster) in enumerate(answers):
+            rows.append(row(q, i, right, reward, cluster, "sample", 2.0))
+        if greedy:
+            rows.append(row(q, len(answers), greedy[q], 0.0, "g", "greedy", 1.0))
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+def row(q: int, i: int, right: bool, reward: float, cluster: str, arm: str, seconds: float) -> dict[str, Any]:
+    return {
+        "query_id": f"q{q}",
+        "candidate_idx": i,
+        "is_verified": right,
+        "verification_status": "pass" if right else "fail",
+        "verification_explanation": f"because {i}",
+        "reward_final": reward,
+        "answer_cluster": cluster,
+        "arm": arm,
+        "latency_s": seconds,
+        "quality_answer_length": 10 * i,
+    }
+
+
+QUERIES = [
+    [(True, 0.9, "a"), (False, 0.8, "b"), (True, 0.1, "a"), (False, 0.2, "b")],
+    [(False, 0.9, "c"), (False, 0.1, "d"), (True, 0.5, "a"), (False, 0.3, "c")],
+    [(True, 1.0, "a"), (True, 0.0, "a"), (True, 0.5, "a"), (True, 0.4, "a")],
+]
+
+
+def test_curves_equal_brute_force(tmp_path: Path) -> None:
+    found = analyze(pool(tmp_path / "x.parquet", QUERIES), resamples=100)["curves"]
+    assert found["k"] == [1, 2, 4]
+    for place, k in enumerate(found["k"]):
+        truth = {"pass_at_k": 0.0, "pass_hat_k": 0.0, "best_by_reward": 0.0, "reward_of_best": 0.0}
+        for answers in QUERIES:
+            subsets = list(itertools.combinations(answers, k))
+            for subset in subsets:
+                best = max(subset, key=lambda answer: answer[1])
+                share = 1 / len(subsets) / len(QUERIES)
+                truth["pass_at_k"] += share * any(right for right, _, _ in subset)
+                truth["pass_hat_k"] += share * all(right for right, _, _ in subset)
+                truth["best_by_reward"] += share * best[0]
+                truth["reward_of_best"] += share * best[1]
+        for name, value in truth.items():
+            line = found["lines"][name]
+            assert line["mean"][place] == pytest.approx(value)
+            assert line["low"][place] <= value <= line["high"][place]
+
+
+def test_reward_against_truth_and_disagreements(tmp_path: Path) -> None:
+    found = analyze(pool(tmp_path / "x.parquet", QUERIES), resamples=50)
+    assert found["reward"]["pairs"] == 7
+    assert found["reward"]["auc"] == pytest.approx((2 + 0 + 2) / 7)
+    (worst,) = found["disagreements"]
+    assert (worst["query_id"], worst["rewarded"], worst["verified"]) == ("q1", 0, 2)
+    assert worst["gap"] == pytest.approx(0.4)
+    assert worst["explanation"] == "because 0"
+
+
+def test_greedy_against_best(tmp_path: Path) -> None:
+    found = analyze(pool(tmp_path / "x.parquet", QUERIES, [False, True, True]), resamples=50)["greedy"]
+    assert (found["greedy"], found["best_by_reward"]) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert (found["wins"], found["losses"], found["p"]) == (1, 1, 1.0)
+    assert found["overhead"] == pytest.approx(8.0)
+
+
+def test_a_hacked_reward_is_seen(tmp_path: Path) -> None:
+    """The reward is right about three of four answers and loves the fourth, which is wrong."""
+    queries = [[(True, 0.5, "a"), (True, 0.6, "a"), (False, 0.2, "b"), (False, 9.0, "c")] for _ in range(40)]
+    found = analyze(pool(tmp_path / "x.parquet", queries), resamples=100)["over_optimisation"]
+    assert found["hacked"]
+    assert found["last_truth"] == 0.0
+    assert found["reward_gain"] > 5
+
+
+def test_the_command_writes_figures_and_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "run", 30)
+    main([f"run={run}", "--resamples", "50"])
+    said = capsys.readouterr().out
+    assert "pass@k" in said
+    assert "The reward orders" in said
+    assert json.loads((run / "analysis" / "analysis.json").read_text())["queries"] == 30
+    page = (run / "analysis" / "curves.html").read_text()
+    assert page.count("<svg") == 2
+    assert "http" not in page.replace("http://www.w3.org", "")
+    main([str(run), "--json", "--resamples", "20"])
+    assert json.loads(capsys.readouterr().out)["curves"]["queries"] <= 30
+
+
+def test_nothing_to_analyze_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([str(tmp_path / "none")])
+    assert ended.value.code == 2
+    assert "is not there" in capsys.readouterr().err
