@@ -11,7 +11,7 @@ from builders.errors import SandboxError
 from builders.records import Execution, Program
 from sandbox.box import Box, BoxGone
 
-ENOUGH_TIMEOUTS = 2  # of the inputs of one program: the rest would most likely run out of time as well
+ENOUGH_TIMEOUTS = 1  # of the inputs of one program: the rest would most likely run out of time as well
 
 
 class Pool:

@@ -36,7 +36,7 @@ class CodeVerifier:
 
     Expected values are compared here and never enter the sandbox together with the program. No tests, or tests that
     expect nothing: abstain. A sandbox that fails: error, after the sandbox itself has tried twice. ``timeout_s`` is
-    wall-clock seconds for one case; all calls of one execution have three times that. Equal programs under equal
+    wall-clock seconds for one case; all cases of one execution together have three times that. Equal programs under equal
     tests are judged once.
     """
 
@@ -103,7 +103,7 @@ class CodeVerifier:
 
     async def _judge(self, source: str, tests: CodeTests) -> Found:
         wall = tests.timeout_s or self.timeout_s
-        limits = Limits(wall_s=wall, cpu_s=wall, memory_mb=self.memory_mb)
+        limits = Limits(wall_s=wall, cpu_s=3 * wall, memory_mb=self.memory_mb)
         program = Program(tests.language, source, limits=limits)
         return await _JUDGES[tests.kind](self.sandbox, program, tests)
 
@@ -139,11 +139,6 @@ def _expects_nothing(tests: CodeTests) -> str:
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-
-
-def _many(limits: Limits, count: int) -> Limits:
-    times = min(3, max(1, count))
-    return replace(limits, wall_s=limits.wall_s * times, cpu_s=limits.cpu_s * times)
 
 
 def _reason(execution: Execution) -> str:
@@ -205,7 +200,7 @@ async def _judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
         {"name": tests.entry_point, "args": _arguments(case), "kwargs": dict(case.get("kwargs") or {})}
         for case in cases
     )
-    execution = await sandbox.run(replace(program, calls=calls, limits=_many(program.limits, len(calls))))
+    execution = await sandbox.run(replace(program, calls=calls))
     if _trouble(execution):
         return Found(0, len(cases), "infra", trouble=_trouble(execution))
     verdicts: list[Mapping[str, Any] | None] = []
@@ -246,7 +241,6 @@ async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) ->
             tests=sources,
             setup=tests.setup if program.language == "python" else "",
             entry_point=tests.entry_point,
-            limits=_many(program.limits, len(sources)),
         )
     )
     if _trouble(execution):
@@ -298,7 +292,7 @@ async def _judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> F
 
 def _query(program: Program, source: str, setups: Sequence[str]) -> Program:
     calls = tuple({"name": "", "args": [setup]} for setup in setups)
-    return replace(program, source=source, calls=calls, limits=_many(program.limits, len(calls)))
+    return replace(program, source=source, calls=calls)
 
 
 async def _wanted_rows(

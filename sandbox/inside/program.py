@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import gc
 import os
@@ -19,11 +20,19 @@ from sandbox.inside.jobs import Job
 
 FILE = "main.py"
 
+_OURS: list[str] = []
+_HIDDEN: list[types.ModuleType] = []
+
+
+def remember_our_modules() -> None:
+    """Called once, before any fork."""
+    _OURS[:] = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
+
 
 def fresh_interpreter() -> None:
     """Take our own modules out of the program's sight, and start what the fork left aside."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "sandbox"]:
-        del sys.modules[name]
+    for name in _OURS:
+        _HIDDEN.append(sys.modules.pop(name))  # kept alive: taking modules apart costs more than the whole fork
     sys.argv[:] = [FILE]
     sys.path.insert(0, "")  # its own files can be imported
     random.seed(0)  # the same program gets the same verdict
@@ -41,8 +50,7 @@ def load(source: str, name: str) -> types.ModuleType:
 
 def finish(code: int) -> None:
     """End as the interpreter would: threads joined, exit functions called, streams flushed; then at once."""
-    import atexit
-
+    
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()

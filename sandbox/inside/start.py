@@ -13,11 +13,12 @@ from typing import Any
 from sandbox.inside import kernel, launcher
 from sandbox.inside.confine import SYSTEM, Confinement
 from sandbox.inside.descriptors import write_all
+from sandbox.inside.program import remember_our_modules
 from sandbox.inside.supervisor import Supervisor
 
 # What programs of this kind import most: a child has them by being forked.
 PRELOAD = (
-    "abc", "array", "bisect", "collections", "collections.abc", "contextlib", "copy", "datetime", "decimal", "enum",
+    "abc", "array", "atexit", "bisect", "collections", "collections.abc", "contextlib", "copy", "datetime", "decimal", "enum",
     "fractions", "functools", "heapq", "io", "itertools", "json", "math", "numbers", "operator", "os", "random", "re",
     "sqlite3", "statistics", "string", "sys", "threading", "time", "traceback", "types", "typing", "dataclasses",
 )  # fmt: skip
@@ -45,6 +46,8 @@ def _supervisor(settings: dict[str, Any]) -> Supervisor:
         importlib.import_module(name)
     confinement = Confinement((*SYSTEM, *settings["folders"]), uids=settings["uids"])
     supervisor = Supervisor(confinement, settings["uid_of_first_run"])
+    remember_our_modules()
+    confinement.share()
     gc.collect()
     gc.disable()
     gc.freeze()

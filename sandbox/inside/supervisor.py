@@ -139,7 +139,7 @@ class Supervisor:
         out, out_w = os.pipe()
         err, err_w = os.pipe()
         result, result_w = os.pipe()
-        pid = os.fork()
+        pid = kernel.fork()
         if pid == 0:
             try:
                 null = os.open("/dev/null", os.O_RDONLY)
@@ -165,7 +165,7 @@ class Supervisor:
         self.uid += 1
         ready, ready_w = os.pipe()
         verdict, verdict_w = os.pipe()
-        pid = os.fork()
+        pid = kernel.fork()
         if pid == 0:
             try:
                 null = os.open("/dev/null", os.O_RDWR)
@@ -220,7 +220,7 @@ class Supervisor:
             os.close(child.result)
         outputs = [output for output in (self.stdout, self.stderr, self.result, self.verdict) if output.fd >= 0]
 
-        stopped = self.watch(main, outputs, started + request.wall_ms / 1000)
+        stopped = self.watch(main, outputs, request.wall_ms / 1000, started + request.total_ms / 1000)
         seconds = time.monotonic() - started
         if stopped or main != child.pid:
             _kill(child.pid)
@@ -236,8 +236,12 @@ class Supervisor:
         sizes = [len(output.kept()) for output in (self.stdout, self.stderr, self.result, self.verdict)]
         return Reply(status, flags, code, *sizes, self.sequence, seconds, cpu_s)
 
-    def watch(self, main: int, outputs: list[Output], deadline: float) -> str:
-        """Read the outputs until ``main`` has ended ("") or must be ended: "timeout", "output"."""
+    def watch(self, main: int, outputs: list[Output], wall_s: float, end: float) -> str:
+        """Read the outputs until ``main`` has ended ("") or must be ended: "timeout", "output".
+
+        Each result gives the program ``wall_s`` for the next one, until ``end``.
+        """
+        deadline = min(end, time.monotonic() + wall_s)
         poll = select.poll()
         by_fd = {output.fd: output for output in outputs}
         for fd in by_fd:
@@ -257,6 +261,8 @@ class Supervisor:
                         poll.unregister(fd)
                     elif by_fd[fd].over:
                         return "output"
+                    elif fd in (self.result.fd, self.verdict.fd):
+                        deadline = min(end, time.monotonic() + wall_s)
                 if ended < 0 and os.waitid(os.P_PID, main, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                     return ""
         finally:
@@ -290,11 +296,10 @@ class Supervisor:
         """Empty the folder; False when something could not be removed."""
         if not os.listdir(FOLDER):
             return True
-        pid = os.fork()
+        pid = kernel.fork()
         if pid == 0:
             try:
                 if self.confinement.uids:
-                    os.setgroups([])
                     os.setresgid(uid, uid, uid)
                     os.setresuid(uid, uid, uid)
                 kernel.drop_capabilities()

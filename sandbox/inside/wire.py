@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-REQUEST = struct.Struct("<4s4sII8I")
+REQUEST = struct.Struct("<4s4sII9I")
 REPLY = struct.Struct("<4sBBhIIIIIdd")
 MAGIC = b"bofn"
 
@@ -26,7 +26,8 @@ class Request(NamedTuple):
     language: str
     driver_bytes: int
     program_bytes: int
-    wall_ms: int
+    wall_ms: int  # for one case: each result that arrives starts it anew
+    total_ms: int
     cpu_s: int
     memory_mb: int
     processes: int

@@ -1,0 +1,57 @@
+"""Takes the best isolation that this machine has, and says which; never less than a tested box."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AsyncExitStack
+from typing import Any
+
+from builders.errors import SandboxError
+from builders.records import Execution, Program
+
+log = logging.getLogger(__name__)
+
+
+class AutoSandbox:
+    """``docker`` when it opens, else ``local`` when its own tests hold, else nothing.
+
+    With nothing, no program is executed: each run is ``infra`` with the reason, so that the rows get ``error`` and
+    the run goes on; ``reason`` says why and what to install, and is logged once.
+    """
+
+    name = "auto"
+
+    def __init__(self, docker: Any, local: Any) -> None:
+        self.docker = docker
+        self.local = local
+        self.chosen: Any = None
+        self.reason = ""
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> AutoSandbox:
+        self._open = AsyncExitStack()
+        reasons = []
+        for sandbox in (self.docker, self.local):
+            try:
+                self.chosen = await self._open.enter_async_context(sandbox)
+            except SandboxError as error:
+                reasons.append(f"{sandbox.name}: {error}")
+                continue
+            if reasons:
+                log.info("programs run in sandbox=%s, for %s", sandbox.name, reasons[0])
+            return self
+        self.reason = "no program is executed on this machine, for nothing here isolates it. " + " | ".join(reasons)
+        log.warning(self.reason)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self.chosen = None
+        await self._open.aclose()
+
+    async def run(self, program: Program) -> Execution:
+        if self.chosen is not None:
+            return await self.chosen.run(program)
+        reason = self.reason or "the sandbox is not open"
+        return Execution(
+            status="infra", exit_code=None, stdout="", stderr="", seconds=0.0, detail={"reason": reason}
+        )
