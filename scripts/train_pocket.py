@@ -33,7 +33,7 @@ SYSTEM_LINES = (
     "Use bullet points where they help.",
 )
 CALL_OPENS = '<tool_call>{"name": "'
-POOL = 4_096  # examples that are sorted by length together, so that batches carry little padding
+POOL = 1_024  # examples that are sorted by length together, so that batches carry little padding
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -203,29 +203,22 @@ def fit(model: Any, data: Iterator[tuple[Any, Any]], config: Mapping[str, Any], 
     matrices = [weight for weight in model.model.layers.parameters() if weight.ndim == 2]
     inside = {id(weight) for weight in matrices}
     others = [weight for weight in model.parameters() if id(weight) not in inside]
-    rate = config["learning_rate"]
-    optimizers = [
-        torch.optim.Muon(matrices, lr=rate, weight_decay=0.01, adjust_lr_fn="original"),
-        torch.optim.AdamW(others, lr=rate / 5, betas=(0.9, 0.98), weight_decay=0.0),
-    ]
-    steps, warmup = config["steps"], config["warmup_steps"]
-    schedules = [
-        torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule(step, steps, warmup))
-        for optimizer in optimizers
-    ]
+    rate, steps, warmup = config["learning_rate"], config["steps"], config["warmup_steps"]
+    muon, adamw = Muon(matrices), torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0)
     model.train()
     started, loss_sum, seen = time.perf_counter(), 0.0, 0
     for step, (ids, labels) in enumerate(islice(data, steps), 1):
         ids, labels = ids.to(model.device), labels.to(model.device)
-        hidden = model.model(input_ids=ids, attention_mask=(ids != model.config.pad_token_id).long()).last_hidden_state
+        hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state  # padding stands behind what counts
         wanted = labels[:, 1:] != -100
         loss = cross_entropy(model.lm_head(hidden[:, :-1][wanted]), labels[:, 1:][wanted])  # only where it counts
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimizer, scheduler in zip(optimizers, schedules, strict=True):
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-            scheduler.step()
+        now = rate * schedule(step, steps, warmup)
+        muon.step(now)
+        adamw.param_groups[0]["lr"] = now / 5
+        adamw.step()
+        model.zero_grad(set_to_none=True)
         loss_sum, seen = loss_sum + loss.item(), seen + ids.numel()
         if step % config["log_every"] == 0:
             seconds = time.perf_counter() - started
@@ -238,6 +231,45 @@ def fit(model: Any, data: Iterator[tuple[Any, Any]], config: Mapping[str, Any], 
         if step % config["save_every"] == 0:
             checkpoint()
     model.eval()
+
+
+class Muon:
+    """Momentum whose updates are made orthogonal (Jordan et al. 2024, github.com/KellerJordan/Muon).
+
+    All matrices of one shape are worked on together, in single precision: on a CPU a quarter of the time that
+    ``torch.optim.Muon`` takes for them one by one.
+    """
+
+    def __init__(self, matrices: Sequence[Any], momentum: float = 0.95, decay: float = 0.01) -> None:
+        import torch
+
+        self._momentum, self._decay = momentum, decay
+        shapes = sorted({tuple(weight.shape) for weight in matrices})
+        self._groups = [[weight for weight in matrices if tuple(weight.shape) == shape] for shape in shapes]
+        self._moving = [torch.stack([torch.zeros_like(weight) for weight in group]) for group in self._groups]
+
+    def step(self, rate: float) -> None:
+        import torch
+
+        with torch.no_grad():
+            for group, moving in zip(self._groups, self._moving, strict=True):
+                gradients = torch.stack([weight.grad for weight in group])
+                moving.lerp_(gradients, 1 - self._momentum)
+                updates = orthogonal(gradients.lerp(moving, self._momentum))  # Nesterov's look ahead
+                scale = max(1.0, updates.shape[-2] / updates.shape[-1]) ** 0.5
+                for weight, update in zip(group, updates, strict=True):
+                    weight.mul_(1 - rate * self._decay).add_(update, alpha=-rate * scale)
+
+
+def orthogonal(matrices: Any, rounds: int = 5) -> Any:
+    """Near the orthogonal factor of each matrix: the quintic Newton–Schulz iteration, whose singular values near 1."""
+    turned = matrices.shape[-2] > matrices.shape[-1]
+    x = matrices.mT if turned else matrices
+    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
+    for _ in range(rounds):
+        square = x @ x.mT
+        x = 3.4445 * x + (2.0315 * square @ square - 4.7750 * square) @ x
+    return x.mT if turned else x
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:

@@ -1,0 +1,106 @@
+"""The pocket policy's training: its data, its optimizer, and a run of a few steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import assemble
+from builders.providers.local_engine import LocalEngine
+from scripts.train_pocket import Muon, batches, conversations, grouped, orthogonal, schedule, train
+
+
+@pytest.fixture(scope="module")
+def config() -> Mapping[str, Any]:
+    return assemble.compose([], "train_pocket")
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    engine = LocalEngine("pocket")
+    engine.load()
+    return engine.tokenizer
+
+
+def test_a_part_of_the_answers_slips(config: Mapping[str, Any]) -> None:
+    from builders.sources.pocket_tasks import tasks
+
+    drawn = islice(tasks("train", seed=config["seed"], distinct=False), 1_200)
+    right = {task.question: {task.answer} for task in drawn}
+    seen = [one for one in islice(conversations(config), 1_200) if one[0][-1]["role"] == "user"]
+    known = [(messages[-1]["content"], answer) for messages, _, answer in seen if messages[-1]["content"] in right]
+    slipped = sum(answer not in right[question] for question, answer in known) / len(known)
+    assert 0.25 < slipped < 0.45
+    assert any(messages[0]["role"] == "system" for messages, _, _ in seen)
+
+
+def test_the_loss_is_on_the_answer_and_its_end_alone(config: Mapping[str, Any], tokenizer: Any) -> None:
+    ids, labels = next(batches(tokenizer, config))
+    assert ids.numel() <= config["tokens"]
+    for row, wanted in zip(ids.tolist(), labels.tolist(), strict=True):
+        answer = [token for token in wanted if token != -100]
+        assert answer[-1] == tokenizer.eos_token_id
+        text = tokenizer.decode([token for token in row if token != tokenizer.pad_token_id])
+        assert text.endswith("<|assistant|>" + tokenizer.decode(answer))
+
+
+def test_batches_are_the_same_for_the_same_seed(config: Mapping[str, Any], tokenizer: Any) -> None:
+    first, second = (next(batches(tokenizer, config)) for _ in range(2))
+    assert first[0].equal(second[0])
+    other = next(batches(tokenizer, {**config, "seed": 1}))
+    assert not (other[0].shape == first[0].shape and other[0].equal(first[0]))
+
+
+def test_groups_fill_their_tokens() -> None:
+    pool = [([0] * length, 0) for length in (2, 2, 3, 3, 5, 9)]
+    assert [len(group) for group in grouped(pool, 10)] == [3, 2, 1]
+    assert sum(map(len, grouped(pool, 10))) == len(pool)
+
+
+def test_schedule_rises_holds_and_falls() -> None:
+    assert schedule(0, 90, 10) == 0.1
+    assert schedule(30, 90, 10) == schedule(59, 90, 10) == 1.0
+    assert schedule(75, 90, 10) == 0.5
+    assert schedule(90, 90, 10) == 0.0
+
+
+def test_updates_are_orthogonal_whatever_the_shape() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    for shape in ((3, 16, 16), (2, 48, 16), (2, 16, 48)):
+        singular = torch.linalg.svdvals(orthogonal(torch.randn(shape)))
+        assert singular.min() > 0.3
+        assert singular.max() < 1.3
+
+
+def test_muon_agrees_with_torchs_own() -> None:
+    import torch
+
+    torch.manual_seed(0)
+    ours = [torch.nn.Parameter(torch.randn(shape)) for shape in ((16, 16), (16, 16), (48, 16))]
+    theirs = [torch.nn.Parameter(weight.detach().clone()) for weight in ours]
+    muon = Muon(ours, decay=0.0)
+    reference = torch.optim.Muon(theirs, lr=0.02, weight_decay=0.0, adjust_lr_fn="original")
+    for _ in range(3):
+        for mine, other in zip(ours, theirs, strict=True):
+            mine.grad = torch.randn(mine.shape)
+            other.grad = mine.grad.clone()
+        muon.step(0.02)
+        reference.step()
+    for mine, other in zip(ours, theirs, strict=True):
+        assert torch.allclose(mine, other, atol=2e-3)  # torch iterates in bfloat16
+
+
+@pytest.mark.train
+def test_trains_and_saves_a_policy_that_answers(config: Mapping[str, Any], tmp_path: Path) -> None:
+    shape = {**config["model"], "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
+    train({**config, "out": str(tmp_path), "steps": 3, "tokens": 400, "log_every": 1, "save_every": 2, "model": shape})
+    engine = LocalEngine(str(tmp_path))
+    engine.load()
+    assert engine.encode([{"role": "user", "content": "What is 1 + 2?"}])
+    assert (tmp_path / "chat_template.jinja").exists()
