@@ -36,8 +36,8 @@ class Assembly:
     """Objects built from one resolved configuration, each once.
 
     ``wrap`` turns a provider into the sampler that stages hold; it is given by whoever owns the journal.
-    ``opened_in_order`` lists every object built, dependencies first: the order to open them in. ``names`` maps the place
-    of an interpolation to what it names, so that a message speaks of the key that the user sets.
+    ``opened_in_order`` lists every object built, dependencies first: the order to open them in. ``names`` maps the
+    place of an interpolation to what it names, so that a message speaks of the key that the user sets.
     """
 
     def __init__(
@@ -268,7 +268,8 @@ def hydra_overrides(arguments: Sequence[str], config_name: str = "build") -> lis
 
     ``key=value`` becomes ``++key=value`` unless ``key`` is a group: any constructor argument may then be given although
     its YAML does not list it, and a wrong key is answered by ``Assembly`` with the nearest match. Group choices are
-    checked here, for Hydra's own message has no nearest match.
+    checked here, for Hydra's own message has no nearest match. Flags come first, for argparse takes overrides only side
+    by side.
     """
     groups = {path.name: path for path in conf_folder().iterdir() if path.is_dir() and path.name[0] != "_"}
     searched = any(argument.lstrip("+").startswith("hydra.searchpath") for argument in arguments)
@@ -287,7 +288,11 @@ def hydra_overrides(arguments: Sequence[str], config_name: str = "build") -> lis
             lenient.append(argument)
         else:
             lenient.append("++" + argument)
-    return lenient
+    return sorted(lenient, key=_is_override)
+
+
+def _is_override(word: str) -> bool:
+    return word.startswith("~") or ("=" in word and not word.startswith("-"))
 
 
 def _check_choices(group: str, value: str, folder: Path) -> None:
@@ -309,6 +314,26 @@ def choices() -> dict[str, str]:
     if not HydraConfig.initialized():
         return {}
     return {key: value for key, value in HydraConfig.get().runtime.choices.items() if not key.startswith("hydra/")}
+
+
+def sweep_subfolder(arguments: Sequence[str]) -> list[str]:
+    """The override that names each job's folder by what is swept (``n=4,temperature=0.7``); [] outside a sweep."""
+    if not {"-m", "--multirun"} & set(arguments) or any(word.startswith("hydra.sweep.subdir") for word in arguments):
+        return []
+    groups = {path.name for path in conf_folder().iterdir() if path.is_dir()}
+    names = []
+    for argument in arguments:
+        key, equals, value = argument.lstrip("+").partition("=")
+        if equals and not key.startswith("hydra") and _is_sweep(value):
+            found = f"${{hydra.runtime.choices.{key}}}" if key in groups else f"${{{key}}}"
+            names.append(f"{key.rsplit('.', 1)[-1]}={found}")
+    return [f"hydra.sweep.subdir='{','.join(names)}'"] if names else []
+
+
+def _is_sweep(value: str) -> bool:
+    """Whether Hydra takes ``value`` for several: commas outside brackets and quotes, or one of its sweep functions."""
+    outside = re.sub(r"\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"", "", value)
+    return "," in outside or bool(re.match(r"(choice|range|interval|glob)\(", outside))
 
 
 def sweep_folder() -> Path | None:
@@ -344,7 +369,7 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
 
     try:
         program = os.path.basename(sys.argv[0])
-        sys.argv = [program, *hydra_overrides(arguments, config_name)]
+        sys.argv = [program, *hydra_overrides([*arguments, *sweep_subfolder(arguments)], config_name)]
         hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
     except BestofnError as error:
         print(f"bestofn: {error}", file=sys.stderr)

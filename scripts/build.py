@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from builders import assemble
-from builders.errors import BestofnError
+from builders.errors import BestofnError, ConfigError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    assemble.command(build, "build", list(sys.argv[1:] if arguments is None else arguments))
+    swept: list[Path] = []
+
+    def task(config: dict[str, Any]) -> None:
+        build(config)
+        if assemble.sweep_folder():
+            swept.append(run_folder(config))
+
+    assemble.command(task, "build", from_yaml(list(sys.argv[1:] if arguments is None else arguments)))
+    if len(swept) > 1:
+        from scripts import inspect
+
+        inspect.main([str(folder) for folder in swept])
+
+
+def from_yaml(words: list[str]) -> list[str]:
+    """``--from-yaml FILE`` as the overrides it stands for, before all others, so that the command line wins.
+
+    Raises ``SystemExit`` with the message of a file that cannot be read.
+    """
+    if "--from-yaml" not in words:
+        return words
+    from builders.legacy_config import overrides_of_file
+
+    place = words.index("--from-yaml")
+    try:
+        if place + 1 == len(words):
+            raise ConfigError("--from-yaml wants a file: bestofn build --from-yaml experiment.yaml")
+        named = overrides_of_file(Path(words[place + 1]), os.environ)
+    except BestofnError as error:
+        print(f"bestofn: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    return [*named, *words[:place], *words[place + 2 :]]
 
 
 def build(config: dict[str, Any]) -> dict[str, Any]:
     """Run the build that a resolved configuration describes; returns the run's manifest."""
     out = run_folder(config)
+    if config.get("journal") is None and assemble.sweep_folder():
+        config["journal"] = str(out.parent / "journal.sqlite")  # the jobs of a sweep share what they paid for
     if config.get("dry_run"):
         return dry_run(config, out)
     from builders import report, views

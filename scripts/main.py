@@ -29,6 +29,8 @@ COMMANDS = {
     "train_pocket": "train the embedded pocket policy from scratch",
 }
 
+PROVIDERS = ("openai", "claude", "local")  # bestofn openai generate …: a provider first, then what it does
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -41,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"bestofn {version('bestofn')}")
         return
     name, rest = words[0], words[1:]
+    if name in PROVIDERS:
+        refuse_foreign_verifiers()
+        importlib.import_module("scripts.provider_commands").main(name, rest)
+        return
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f" Did you mean `bestofn {near[0]}`?" if near else ""

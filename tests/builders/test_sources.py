@@ -30,7 +30,9 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def shipped(name: str, path: Path, *more: str) -> list[Query]:
     """The queries that conf/dataset/<name>.yaml reads from a local file."""
-    config = compose([f"dataset={name}", f"dataset.path={path}", "dataset.format=jsonl", "provider=scripted", "sandbox=none", *more])
+    config = compose(
+        [f"dataset={name}", f"dataset.path={path}", "dataset.format=jsonl", "provider=scripted", "sandbox=none", *more]
+    )
     return list(Assembly().build(config["dataset"], "dataset"))
 
 

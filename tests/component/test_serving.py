@@ -33,7 +33,9 @@ class Running:
     most_at_once: list[int]
 
     def client(self, key: str = "none") -> openai.OpenAI:
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=60, _strict_response_validation=True)
+        return openai.OpenAI(
+            base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=60, _strict_response_validation=True
+        )
 
     def lines(self) -> list[dict]:
         return [json.loads(line) for line in self.log.getvalue().splitlines()]

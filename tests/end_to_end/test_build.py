@@ -175,3 +175,32 @@ def test_a_missing_key_is_named_before_anything_is_sent(sums: Path, tmp_path: Pa
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode in (2, 5)
     assert "OPENAI_API_KEY" in done.stderr
+
+
+def test_a_sweep_gives_a_run_for_each_setting_and_one_table(sums: Path, tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        words = [word for word in command(sums, server.url, tmp_path) if not word.startswith("out=")]
+        words += ["-m", "n=1,2,4", f"hydra.sweep.dir={tmp_path / 'sweep'}"]
+        done = run(*words)
+        assert sorted(path.name for path in (tmp_path / "sweep").iterdir() if path.is_dir()) == ["n=1", "n=2", "n=4"]
+        assert [line.split()[0] for line in done.stdout.splitlines() if line.strip().startswith("n=")] == [
+            "n=1",
+            "n=2",
+            "n=4",
+        ]
+        assert server.completions == 24 * 4
+        run(*words)
+        assert server.completions == 24 * 4
+
+
+def test_a_documented_yaml_file_runs_as_it_stands(sums: Path, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        f"dataset: {sums}\nmodel: mock-model\nnum_candidates: 2\ntemperature: 0.9\ngenerator: openai\nnotes: kept\n"
+    )
+    with OpenAIServer() as server:
+        words = command(sums, server.url, tmp_path / "run")
+        done = run(*words[:3], "--from-yaml", str(file), *words[5:])
+        assert server.completions == 48
+    assert "24 queries" in done.stdout
+    assert {row["temperature"] for row in table(tmp_path / "run")} == {0.9}
