@@ -11,7 +11,7 @@ import pytest
 
 from builders import assemble
 from builders.providers.local_engine import LocalEngine
-from scripts.train_pocket import Muon, batches, conversations, grouped, orthogonal, schedule, train
+from scripts.train_pocket import Muon, batches, conversations, grouped, lessons, orthogonal, schedule, train
 
 
 @pytest.fixture(scope="module")
@@ -26,20 +26,27 @@ def tokenizer() -> Any:
     return engine.tokenizer
 
 
-def test_a_part_of_the_answers_slips(config: Mapping[str, Any]) -> None:
+def test_only_the_last_lesson_slips(config: Mapping[str, Any]) -> None:
     from builders.sources.pocket_tasks import tasks
 
-    drawn = islice(tasks("train", seed=config["seed"], distinct=False), 1_200)
-    right = {task.question: {task.answer} for task in drawn}
-    seen = [one for one in islice(conversations(config), 1_200) if one[0][-1]["role"] == "user"]
-    known = [(messages[-1]["content"], answer) for messages, _, answer in seen if messages[-1]["content"] in right]
-    slipped = sum(answer not in right[question] for question, answer in known) / len(known)
-    assert 0.25 < slipped < 0.45
-    assert any(messages[0]["role"] == "system" for messages, _, _ in seen)
+    shares = []
+    for lesson in config["lessons"]:
+        drawn = islice(tasks("train", seed="0", splits=lesson["splits"], distinct=False), 1_200)
+        right = {task.question: {task.answer} for task in drawn}
+        seen = [one for one in islice(conversations(config, lesson, "0"), 1_200) if one[0][-1]["role"] == "user"]
+        known = [(messages[-1]["content"], answer) for messages, _, answer in seen if messages[-1]["content"] in right]
+        shares.append(sum(answer not in right[question] for question, answer in known) / len(known))
+        assert any(messages[0]["role"] == "system" for messages, _, _ in seen)
+    assert shares[:2] == [0, 0]
+    assert 0.25 < shares[2] < 0.45
+
+
+def test_the_lessons_take_all_steps(config: Mapping[str, Any], tokenizer: Any) -> None:
+    assert sum(1 for _ in lessons(tokenizer, {**config, "steps": 10})) == 10
 
 
 def test_the_loss_is_on_the_answer_and_its_end_alone(config: Mapping[str, Any], tokenizer: Any) -> None:
-    ids, labels = next(batches(tokenizer, config))
+    ids, labels = next(batches(tokenizer, config, config["lessons"][-1], "0"))
     assert ids.numel() <= config["tokens"]
     for row, wanted in zip(ids.tolist(), labels.tolist(), strict=True):
         answer = [token for token in wanted if token != -100]
@@ -49,9 +56,9 @@ def test_the_loss_is_on_the_answer_and_its_end_alone(config: Mapping[str, Any], 
 
 
 def test_batches_are_the_same_for_the_same_seed(config: Mapping[str, Any], tokenizer: Any) -> None:
-    first, second = (next(batches(tokenizer, config)) for _ in range(2))
+    first, second = (next(batches(tokenizer, config, config["lessons"][-1], "0")) for _ in range(2))
     assert first[0].equal(second[0])
-    other = next(batches(tokenizer, {**config, "seed": 1}))
+    other = next(batches(tokenizer, config, config["lessons"][-1], "1"))
     assert not (other[0].shape == first[0].shape and other[0].equal(first[0]))
 
 

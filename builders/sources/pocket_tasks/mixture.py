@@ -27,7 +27,7 @@ WEIGHTS: Mapping[str, float] = {
 DRAWS = 2_000  # a family that gives nothing new in so many draws is used up
 
 
-def tasks(part: Part, *, seed: int = 0, splits: Sequence[str] = SPLITS, distinct: bool = True) -> Iterator[Task]:
+def tasks(part: Part, *, seed: int | str = 0, splits: Sequence[str] = SPLITS, distinct: bool = True) -> Iterator[Task]:
     """Tasks of ``part``, the same for the same ``seed``; ``distinct``: no problem comes twice, so the stream ends.
 
     The families come evenly by weight (smooth weighted round robin), so that any stretch of the stream is balanced; a
