@@ -95,7 +95,8 @@ class LocalEngine:
         dtype = self._dtype if self._dtype != "auto" else "float32" if device == "cpu" else "auto"
         try:
             self.tokenizer = AutoTokenizer.from_pretrained(self.path, padding_side="left")
-            self.network = AutoModelForCausalLM.from_pretrained(self.path, dtype=dtype).to(device).eval()
+            network: Any = AutoModelForCausalLM.from_pretrained(self.path, dtype=dtype)
+            self.network = network.to(device).eval()
         except (OSError, ValueError) as error:
             first = str(error).splitlines()[0]
             raise ConfigError(

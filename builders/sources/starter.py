@@ -37,7 +37,8 @@ class Starter:
         if unknown:
             raise SourceError(f"dataset.splits names {', '.join(unknown)}; the starter set has {', '.join(SPLITS)}")
         self.name = name or ("starter" if part == "starter" else f"starter-{part}")
-        self.part, self.splits, self.max_queries, self.offset, self.seed = part, wanted, max_queries, offset, seed
+        self.part: Part = part
+        self.splits, self.max_queries, self.offset, self.seed = wanted, max_queries, offset, seed
         self.size = size or (240 if part == "starter" else 1_000)
 
     def __iter__(self) -> Iterator[Query]:
