@@ -265,7 +265,7 @@ class Limiter:
             self._give_up(f"{self.name} has refused each of the first {self._refusals} requests. The last: {error}")
 
     def _give_up(self, reason: str) -> None:
-        self._outage = OutageError(f"{reason}\nWhen that is mended, the same command goes on from here.")
+        self._outage = OutageError(f"{reason}. Check provider.base_url, provider.model and the service's state.")
         while self._queue:
             turn, _ = self._queue.popleft()
             if not turn.done():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from contextlib import AsyncExitStack
-from typing import Any
 
 from builders.errors import SandboxError
 from builders.records import Execution, Program
+from sandbox.docker_sandbox import DockerSandbox
+from sandbox.local_sandbox import LocalSandbox
 
 log = logging.getLogger(__name__)
 
@@ -20,18 +21,27 @@ class AutoSandbox:
     """
 
     name = "auto"
+    operational = ("workers", "host")
 
-    def __init__(self, docker: Any, local: Any) -> None:
-        self.docker = docker
-        self.local = local
-        self.chosen: Any = None
+    def __init__(
+        self,
+        workers: int | None = None,
+        box_memory_mb: int = 1024,
+        base: str = "debian:bookworm-slim",
+        host: str | None = None,
+    ) -> None:
+        self.candidates: tuple[DockerSandbox | LocalSandbox, ...] = (
+            DockerSandbox(workers=workers, box_memory_mb=box_memory_mb, base=base, host=host),
+            LocalSandbox(workers=workers, box_memory_mb=box_memory_mb),
+        )
+        self.chosen: DockerSandbox | LocalSandbox | None = None
         self.reason = ""
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> AutoSandbox:
         self._open = AsyncExitStack()
         reasons = []
-        for sandbox in (self.docker, self.local):
+        for sandbox in self.candidates:
             try:
                 self.chosen = await self._open.enter_async_context(sandbox)
             except SandboxError as error:
@@ -52,6 +62,4 @@ class AutoSandbox:
         if self.chosen is not None:
             return await self.chosen.run(program)
         reason = self.reason or "the sandbox is not open"
-        return Execution(
-            status="infra", exit_code=None, stdout="", stderr="", seconds=0.0, detail={"reason": reason}
-        )
+        return Execution(status="infra", exit_code=None, stdout="", stderr="", seconds=0.0, detail={"reason": reason})

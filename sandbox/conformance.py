@@ -106,19 +106,22 @@ for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLIN
 links = []
 try: links = [line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]]
 except OSError: pass
-others = [link for link in links if link not in ("lo", "tunl0", "sit0", "ip6tnl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "ip6gre0")]
+inert = "lo tunl0 sit0 ip6tnl0 gre0 gretap0 erspan0 ip_vti0 ip6_vti0 ip6gre0".split()  # what a kernel puts everywhere
+others = [link for link in links if link not in inert]
 print(opened, others, "HELD" if not opened and not others else "NOT-HELD")
 """
 
 _FILES = """
 import os
 seen = []
-for path in ("/etc/shadow", "/root", "/home", "/proc/1/environ", "/proc/1/mem", "/proc/kcore", "/sys/kernel/debug", "/var/run/docker.sock"):
+secrets = "/etc/shadow /root /home /proc/1/environ /proc/1/mem /proc/kcore /sys/kernel/debug /var/run/docker.sock"
+for path in secrets.split():
     try:
         if os.path.isdir(path) and os.listdir(path): seen.append(path)
         elif not os.path.isdir(path) and open(path, "rb").read(1): seen.append(path)
     except OSError: pass
-for path in ("/x", "/etc/x", "/usr/x", "/dev/x", "/dev/shm/x", "/var/tmp/x", "/run/x", "/proc/sys/kernel/core_pattern", "/sys/fs/cgroup/x"):
+places = "/x /etc/x /usr/x /dev/x /dev/shm/x /var/tmp/x /run/x /proc/sys/kernel/core_pattern /sys/fs/cgroup/x"
+for path in places.split():
     try: open(path, "w").close(); seen.append("wrote " + path)
     except OSError: pass
 print(seen, "HELD" if not seen else "NOT-HELD")

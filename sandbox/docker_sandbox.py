@@ -146,7 +146,9 @@ class DockerSandbox:
             return
         except ImageNotFound:
             if self.image:
-                raise SandboxError(f"sandbox.image {tag} is not on this Docker engine; pull or build it first") from None
+                raise SandboxError(
+                    f"sandbox.image {tag} is not on this Docker engine; pull or build it first"
+                ) from None
         try:
             self._client.images.build(path=str(IMAGES), tag=tag, buildargs={"BASE": self.base}, rm=True)
         except (BuildError, APIError) as error:

@@ -98,10 +98,8 @@ async def _open(memory_mb: int) -> Box:
     }
     if as_root:
         os.chmod(root, 0o755)
-    log = tempfile.TemporaryFile()
-    process = subprocess.Popen(
-        [_python(), *COMMAND], stdin=theirs, stdout=theirs, stderr=log, env=ENVIRONMENT, cwd="/", start_new_session=True
-    )
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the box
+    process = _launch(theirs, log.fileno())
     theirs.close()
 
     async def close() -> None:
@@ -125,6 +123,14 @@ async def _open(memory_mb: int) -> Box:
             raise SandboxError(f"{error}; it said: {said}") from error
         raise
     return box
+
+
+def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
+    """From the calling thread: where a child is to die with its parent, the kernel means the thread that made it."""
+    words, ends = [_python(), *COMMAND], wire.fileno()
+    return subprocess.Popen(
+        words, stdin=ends, stdout=ends, stderr=log, env=ENVIRONMENT, cwd="/", start_new_session=True
+    )
 
 
 def _python() -> str:

@@ -15,7 +15,7 @@ ENOUGH_TIMEOUTS = 1  # of the inputs of one program: the rest would most likely 
 
 
 class Pool:
-    """At most ``workers`` boxes of one kind. A box serves one run at a time and at most ``runs_per_box`` in its life."""
+    """At most ``workers`` boxes of one kind. A box serves one run at a time, and ``runs_per_box`` in its life."""
 
     def __init__(self, open_box: Callable[[], Awaitable[Box]], workers: int, runs_per_box: int) -> None:
         self._open_box = open_box

@@ -20,8 +20,8 @@ class Cascade:
     A conclusive verdict is never overruled, for ``then`` is not even asked. What ``then`` says counts only if it is
     pass or fail with a confidence of at least ``accept``; otherwise the first verdict stands. An ``error`` of the
     first (our own trouble: a sandbox that broke) is kept, so that it is repaired and not papered over by a guess,
-    unless ``on_error="ask"``. ``then=None`` asks nobody; ``first=None`` (code without a sandbox) always asks ``then``. ``detail`` tells what happened: ``llm_judge_used``,
-    ``llm_judge_failed``, and the verdict that did not count.
+    unless ``on_error="ask"``. ``then=None`` asks nobody; ``first=None`` (code without a sandbox) always asks ``then``.
+    ``detail`` tells what happened: ``llm_judge_used``, ``llm_judge_failed``, and the verdict that did not count.
     """
 
     name = "cascade"

@@ -21,8 +21,10 @@ _STOP = re.compile(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?
 _PROMPTS = {"python": re.compile(r"^(?:>>> ?|\.\.\. ?)"), "bash": re.compile(r"^\$ ")}
 
 _SIGNS = {
-    "python": r"^\s*(?:def |class |import |from \w[\w.]* import |print\(|if __name__|async def |@\w|for .+:\s*$|while .+:\s*$)",
-    "javascript": r"^\s*(?:function\b|const |let |var |class \w+ \{|console\.|module\.exports|import .+ from |export |async function)",
+    "python": r"^\s*(?:def |class |import |from \w[\w.]* import |print\(|if __name__|async def |@\w"
+    r"|for .+:\s*$|while .+:\s*$)",
+    "javascript": r"^\s*(?:function\b|const |let |var |class \w+ \{|console\.|module\.exports|import .+ from |export "
+    r"|async function)",
     "bash": r"^\s*(?:#!/.*sh\b|\w+\(\)\s*\{|echo |if \[|for \w+ in |while (?:read|\[)|fi$|done$|local |set -)",
     "sql": r"^\s*(?:SELECT|WITH|INSERT|UPDATE|DELETE|CREATE|VALUES)\b",
 }
@@ -149,7 +151,8 @@ def _with_helpers(blocks: list[Block], chosen: int, language: str) -> str:
 
 _DEFINITION = {
     "python": r"^(?:async )?(?:def|class) +(\w+)",
-    "javascript": r"^(?:export )?(?:default )?(?:async )?(?:function\*?|class) +([\w$]+)|^(?:export )?(?:const|let|var) +([\w$]+) *=",
+    "javascript": r"^(?:export )?(?:default )?(?:async )?(?:function\*?|class) +([\w$]+)"
+    r"|^(?:export )?(?:const|let|var) +([\w$]+) *=",
     "bash": r"^(?:function +)?([\w-]+) *\(\)|^function +([\w-]+)",
     "sql": r"(?!)",
 }
@@ -223,10 +226,8 @@ def _clean(text: str, language: str) -> str:
     if prompt and next((line for line in lines if line.strip()), "").startswith((">>> ", "$ ")):
         lines = [prompt.sub("", line) for line in lines if prompt.match(line)]
     text = "\n".join(lines)
-    first = next((line for line in lines if line.strip()), "")
-    if first[:1] in (" ", "\t") and all(not line.strip() or line[:1] in (" ", "\t") for line in lines):
-        if any(re.match(rf"\s*(?:{'def |class |import |from '})", line) for line in lines[:3]) and language == "python":
-            dedented = textwrap.dedent(text)
-            if dedented[:1] not in (" ", "\t"):
-                text = dedented if re.match(r"\s*(?:def |class |import |from )", dedented) else text
+    indented = all(not line.strip() or line[:1] in (" ", "\t") for line in lines)
+    dedented = textwrap.dedent(text)
+    if language == "python" and indented and dedented.lstrip("\n").startswith(("def ", "class ", "import ", "from ")):
+        text = dedented
     return text.strip("\n") + "\n" if text.strip() else ""

@@ -36,8 +36,8 @@ class CodeVerifier:
 
     Expected values are compared here and never enter the sandbox together with the program. No tests, or tests that
     expect nothing: abstain. A sandbox that fails: error, after the sandbox itself has tried twice. ``timeout_s`` is
-    wall-clock seconds for one case; all cases of one execution together have three times that. Equal programs under equal
-    tests are judged once.
+    wall-clock seconds for one case; all cases of one execution together have three times that. Equal programs under
+    equal tests are judged once.
     """
 
     name = "code"

@@ -60,7 +60,7 @@ class Confinement:
             self._seccomp.install()
 
     def enter(self, uid: int, caps: Caps, writes: bool = True, address_space: bool = True) -> None:
-        """Bind the calling child for good. ``address_space`` False: for runtimes that reserve far more than they use."""
+        """Bind the calling child for good. ``address_space`` False: for runtimes that reserve more than they use."""
         memory = caps.memory_mb * _MIB
         for which, value in (
             (resource.RLIMIT_CPU, caps.cpu_s),

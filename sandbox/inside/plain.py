@@ -55,9 +55,9 @@ def encode(value: Any, other: Callable[[Any], Any] | None = None, depth: int = D
         items = dict.items(value)
         return {"d": [[encode(key, other, depth - 1), encode(item, other, depth - 1)] for key, item in items]}
     if isinstance(value, (set, frozenset)):
-        base = set if isinstance(value, set) else frozenset
-        items = [encode(item, other, depth - 1) for item in base.__iter__(value)]
-        return {"s" if base is set else "fs": items}
+        members = set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
+        items = [encode(item, other, depth - 1) for item in members]
+        return {"s" if isinstance(value, set) else "fs": items}
     if isinstance(value, (bytes, bytearray)):
         return {"b" if isinstance(value, bytes) else "ba": bytes(value).hex()}
     if kind is complex:

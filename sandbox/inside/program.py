@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import contextlib
 import gc
 import os
 import random
@@ -50,7 +51,6 @@ def load(source: str, name: str) -> types.ModuleType:
 
 def finish(code: int) -> None:
     """End as the interpreter would: threads joined, exit functions called, streams flushed; then at once."""
-    
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
@@ -61,10 +61,8 @@ def finish(code: int) -> None:
         sys.stdout.flush()
     except (OSError, ValueError):
         code = code or 1
-    try:
+    with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
-    except (OSError, ValueError):
-        pass
     os._exit(code)
 
 

@@ -18,9 +18,9 @@ from sandbox.inside.supervisor import Supervisor
 
 # What programs of this kind import most: a child has them by being forked.
 PRELOAD = (
-    "abc", "array", "atexit", "bisect", "collections", "collections.abc", "contextlib", "copy", "datetime", "decimal", "enum",
-    "fractions", "functools", "heapq", "io", "itertools", "json", "math", "numbers", "operator", "os", "random", "re",
-    "sqlite3", "statistics", "string", "sys", "threading", "time", "traceback", "types", "typing", "dataclasses",
+    "abc", "array", "atexit", "bisect", "collections", "collections.abc", "contextlib", "copy", "datetime", "decimal",
+    "enum", "fractions", "functools", "heapq", "io", "itertools", "json", "math", "numbers", "operator", "os", "random",
+    "re", "sqlite3", "statistics", "string", "sys", "threading", "time", "traceback", "types", "typing", "dataclasses",
 )  # fmt: skip
 
 

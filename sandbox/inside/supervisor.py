@@ -233,8 +233,10 @@ class Supervisor:
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory") else 0)
         if not self.clean(child.uid):
             flags |= LEFT_FILES
-        sizes = [len(output.kept()) for output in (self.stdout, self.stderr, self.result, self.verdict)]
-        return Reply(status, flags, code, *sizes, self.sequence, seconds, cpu_s)
+        stdout, stderr, result, verdict = (
+            len(output.kept()) for output in (self.stdout, self.stderr, self.result, self.verdict)
+        )
+        return Reply(status, flags, code, stdout, stderr, result, verdict, self.sequence, seconds, cpu_s)
 
     def watch(self, main: int, outputs: list[Output], wall_s: float, end: float) -> str:
         """Read the outputs until ``main`` has ended ("") or must be ended: "timeout", "output".
@@ -270,7 +272,7 @@ class Supervisor:
                 os.close(ended)
 
     def reap(self, main: int, program: int) -> tuple[int, float, bool]:
-        """Kill and reap until nothing lives. Returns the main process's exit code, CPU seconds, and whether others were left."""
+        """Kill and reap until nothing lives. Returns ``main``'s exit code, CPU seconds, whether others were left."""
         code, cpu_s, left = 0, 0.0, False
         options = os.WNOHANG
         while True:

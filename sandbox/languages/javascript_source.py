@@ -37,6 +37,10 @@ function receive(fd) {
   return body && parse(body.toString());
 }
 // Values as plain typed data; the same forms as sandbox.inside.plain.
+// An own property whatever the name: `__proto__` too.
+function assign(made, key, value) {
+  Object.defineProperty(made, key, {value, enumerable: true, writable: true, configurable: true});
+}
 function encode(value, other, depth = 200) {
   if (depth <= 0) throw new TypeError('nested too deep');
   const inner = (item) => encode(item, other, depth - 1);
@@ -50,11 +54,17 @@ function encode(value, other, depth = 200) {
     default: return other(value);
   }
   if (value === null) return null;
-  if (Array.isArray(value)) { const list = []; for (let i = 0; i < value.length; i++) list.push(inner(value[i])); return list; }
+  if (Array.isArray(value)) {
+    const list = [];
+    for (let i = 0; i < value.length; i++) list.push(inner(value[i]));
+    return list;
+  }
   if (value instanceof Map) return {m: Array.from(value, ([key, item]) => [inner(key), inner(item)])};
   if (value instanceof Set) return {s: Array.from(value, inner)};
   if (value instanceof Date) return {jsdate: encode(value.getTime(), other)};
-  if (value instanceof Number || value instanceof String || value instanceof Boolean) return encode(value.valueOf(), other);
+  if (value instanceof Number || value instanceof String || value instanceof Boolean) {
+    return encode(value.valueOf(), other);
+  }
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return Array.from(value, inner);
   const kind = Object.getPrototypeOf(value);
   if (kind === Object.prototype || kind === null) return {d: Object.keys(value).map((key) => [key, inner(value[key])])};
@@ -70,8 +80,11 @@ function decode(form, other) {
     case 'i': return body[0] === '-' ? -BigInt('0x' + body.slice(1)) : BigInt('0x' + body);
     case 'f': return {nan: NaN, inf: Infinity, '-inf': -Infinity, '-0': -0}[body];
     case 't': return body.map(inner);
-    case 'd': { const made = {}; for (const [key, item] of body)
-      Object.defineProperty(made, decode(key), {value: inner(item), enumerable: true, writable: true, configurable: true}); return made; }
+    case 'd': {
+      const made = {};
+      for (const [key, item] of body) assign(made, decode(key), inner(item));
+      return made;
+    }
     case 'm': return new Map(body.map(([key, item]) => [inner(key), inner(item)]));
     case 's': return new Set(body.map(inner));
     case 'jsdate': return new Date(inner(body));
@@ -105,7 +118,8 @@ let lookup = () => undefined;
 function begin(tail) {
   try { main._compile(job.source + tail, file); }
   catch (error) {
-    if (!(error instanceof SyntaxError) || !/import statement|'export'|import.meta|await is only/.test(error.message)) throw error;
+    const isModule = /import statement|'export'|import.meta|await is only/;
+    if (!(error instanceof SyntaxError) || !isModule.test(error.message)) throw error;
     fs.writeFileSync('main.mjs', job.source);
     return import('/tmp/main.mjs').then((made) => { main.exports = made; fs.unlinkSync('main.mjs'); });
   }
@@ -128,6 +142,12 @@ function find(name) {
 }
 const LOOKUP = '\n;module.__lookup = (__name) => eval(__name);';
 
+function notPlain() { throw new TypeError('not plain data'); }
+// An instance of the program's own class counts as its fields.
+function ofClass(item) {
+  if (typeof item !== 'object') notPlain();
+  return {d: Object.keys(item).map((key) => [key, encode(item[key], notPlain)])};
+}
 async function calls() {
   await begin(LOOKUP);
   for (const call of job.calls) {
@@ -135,11 +155,13 @@ async function calls() {
     try {
       const target = find(call.name);
       if (target === undefined) throw new ReferenceError(call.name + ' is not defined');
-      let value = target(...decode(call.args), ...(Object.keys(call.kwargs.d ? Object.fromEntries(call.kwargs.d) : {}).length ? [decode(call.kwargs)] : []));
+      const options = call.kwargs.d && call.kwargs.d.length ? [decode(call.kwargs)] : [];
+      let value = target(...decode(call.args), ...options);
       if (value && typeof value.then === 'function') value = await value;
-      line = {value: encode(value, (item) => typeof item === 'object' ? {d: Object.keys(item).map((key) => [key, encode(item[key], () => { throw new TypeError('not plain data'); })])} : (() => { throw new TypeError('not plain data'); })())};
+      line = {value: encode(value, ofClass)};
     } catch (error) {
-      line = {error: [String((error && error.name) || typeof error), String((error && error.message) || error).slice(0, 500)]};
+      const text = String((error && error.message) || error).slice(0, 500);
+      line = {error: [String((error && error.name) || typeof error), text]};
     }
     writeAll(3, Buffer.from(stringify(line) + '\n'));
   }
@@ -148,7 +170,10 @@ async function calls() {
 
 async function serve() {
   const objects = [];
-  const keep = (value) => (objects.push(value), {handle: {id: objects.length - 1, callable: typeof value === 'function'}});
+  const keep = (value) => {
+    objects.push(value);
+    return {handle: {id: objects.length - 1, callable: typeof value === 'function'}};
+  };
   const put = (value) => encode(value, keep);
   const target = (reference) => typeof reference === 'number' ? objects[reference] : find(reference);
   const take = (form) => decode(form, (tag, body) => {
@@ -165,8 +190,11 @@ async function serve() {
     };
     throw new TypeError('unknown form ' + tag);
   });
-  const wrong = (error) => error instanceof Error ? {name: String(error.name), message: String(error.message)} : {thrown: encode(error, String)};
-  const changed = (args) => args.map((item) => item && typeof item === 'object' && (Array.isArray(item) || item instanceof Map || item instanceof Set || Object.getPrototypeOf(item) === Object.prototype) ? put(item) : null);
+  const wrong = (error) => error instanceof Error
+    ? {name: String(error.name), message: String(error.message)} : {thrown: encode(error, String)};
+  const isContainer = (item) => item && typeof item === 'object' && (Array.isArray(item) || item instanceof Map
+    || item instanceof Set || Object.getPrototypeOf(item) === Object.prototype);
+  const changed = (args) => args.map((item) => isContainer(item) ? put(item) : null);
   function perform(request, args) {
     if (request.op === 'get') return target(request.target)[request.name];
     if (request.op === 'set') return void (target(request.target)[request.name] = args[0]);
@@ -186,7 +214,8 @@ async function serve() {
     if (!request) process.exit(0);
     if (request.op === 'name') {
       const value = find(request.name);
-      send(3, value === undefined ? {missing: 1} : {ok: typeof value === 'function' ? {function: request.name} : put(value)});
+      const form = typeof value === 'function' ? {function: request.name} : put(value);
+      send(3, value === undefined ? {missing: 1} : {ok: form});
       continue;
     }
     let promised = false;
@@ -247,7 +276,10 @@ function request(op, target, args, name = '') {
     const form = answer.raise;
     let error;
     if ('thrown' in form) error = decode(form.thrown, String);
-    else { error = new (own.call(realm, form.name) ? realm[form.name] : Error)(form.message); error.name = form.name; }
+    else {
+      error = new (own.call(realm, form.name) ? realm[form.name] : Error)(form.message);
+      error.name = form.name;
+    }
     if (answer.promised) return Promise.reject(error);
     throw error;
   }
@@ -260,17 +292,22 @@ function restore(old, made) {
   else if (old instanceof Set && made instanceof Set) { old.clear(); made.forEach((item) => old.add(item)); }
   else if (!(old instanceof Map) && !(old instanceof Set) && typeof made === 'object') {
     for (const key of Object.keys(old)) if (!own.call(made, key)) delete old[key];
-    for (const key of Object.keys(made)) Object.defineProperty(old, key, {value: made[key], enumerable: true, writable: true, configurable: true});
+    for (const key of Object.keys(made)) assign(old, key, made[key]);
   }
 }
 // Names that a comparison or a conversion would ask for are never answered by the program.
-const silent = new Set(['valueOf', 'toString', 'toJSON', 'constructor', 'then', 'inspect', 'length', 'name', 'prototype', '__proto__']);
+const silent = new Set([
+  'valueOf', 'toString', 'toJSON', 'constructor', 'then', 'inspect', 'length', 'name', 'prototype', '__proto__',
+]);
 function remote(reference, callable) {
   const target = callable ? function () {} : {};
   target['<object of the program>'] = reference;
   const proxy = new Proxy(target, {
     apply: (_, self, args) => request('call', reference, args),
-    construct: (_, args) => { const made = request('new', reference, args); return made !== null && typeof made === 'object' ? made : {}; },
+    construct: (_, args) => {
+      const made = request('new', reference, args);
+      return made !== null && typeof made === 'object' ? made : {};
+    },
     get: (of, name) => {
       if (typeof name === 'symbol' || silent.has(name)) return name === 'prototype' ? of.prototype : undefined;
       const value = request('get', reference, [], name);
@@ -314,7 +351,9 @@ const scope = new Proxy({}, {
   get: (_, name) => typeof name === 'symbol' ? undefined : name === 'require' ? demand : known.get(name),
 });
 for (const name of ['module', 'exports', '__filename', '__dirname', 'require']) delete globalThis[name];
-process.on('uncaughtException', (error) => end((error && error.stack || String(error)).split('\n').slice(0, 3).join(' ')));
+process.on('uncaughtException', (error) => {
+  end((error && error.stack || String(error)).split('\n').slice(0, 3).join(' '));
+});
 process.on('exit', () => end('the tests ended early'));
 let finished = false;
 process.on('beforeExit', () => { if (!finished) end('the tests never finished'); });
@@ -323,9 +362,14 @@ process.on('beforeExit', () => { if (!finished) end('the tests never finished');
   for (const source of job.cases) {
     try {
       const entry = /^[A-Za-z_$][\w$]*$/.test(job.entry_point) ? job.entry_point : '';
-      const tail = entry ? `\nif (typeof check === 'function' && !/^\\s*check\\(/m.test(__source)) await check(${entry});` : '';
-      bodies.push(new Function('__scope', '__source', `with (__scope) { return (async function () {${job.setup || ''}\n${source}${tail}\n})(); }`));
-    } catch (error) { say({broken: 'the test source is not JavaScript: ' + error.message}); process.reallyExit(0); }
+      const checked = "typeof check === 'function' && !/^\\s*check\\(/m.test(__source)";
+      const tail = entry ? `\nif (${checked}) await check(${entry});` : '';
+      const body = `return (async function () {${job.setup || ''}\n${source}${tail}\n})();`;
+      bodies.push(new Function('__scope', '__source', `with (__scope) { ${body} }`));
+    } catch (error) {
+      say({broken: 'the test source is not JavaScript: ' + error.message});
+      process.reallyExit(0);
+    }
   }
   for (let place = 0; place < bodies.length; place++) {
     let error = '';

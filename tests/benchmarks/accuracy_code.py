@@ -62,8 +62,7 @@ def make(sandbox: str) -> Any:
     from sandbox.docker_sandbox import DockerSandbox
     from sandbox.local_sandbox import LocalSandbox
 
-    docker, local = DockerSandbox(), LocalSandbox()
-    return {"docker": docker, "local": local, "auto": AutoSandbox(docker, local)}[sandbox]
+    return {"docker": DockerSandbox, "local": LocalSandbox, "auto": AutoSandbox}[sandbox]()
 
 
 async def measure_set(name: str, verifier: CodeVerifier, concurrency: int) -> Row:

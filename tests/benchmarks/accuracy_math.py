@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from verifiers.math_verifier import judge
+from verifiers.math_verifier import judge, units
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = re.compile(r"-?\d+")
@@ -73,6 +73,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"No labelled sets in {data}; expected folders math*/data.jsonl there. Set data=DIR.", file=sys.stderr)
         return 2
     beside = math_verify() if options.get("math_verify", "true") == "true" else None
+    units.load()  # as the verifier does when it is opened
     counts: dict[str, tuple[Count, Count]] = {}
     times: tuple[list[float], list[float]] = ([], [])
     disagreements: list[str] = []

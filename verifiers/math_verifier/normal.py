@@ -26,33 +26,29 @@ _RAISED = re.compile(f"[{''.join(_SUPERSCRIPTS)}]+")
 _LOWERED = re.compile(f"[{''.join(_SUBSCRIPTS)}]+")
 _VULGAR = re.compile(r"(\d?)\s*([¼½¾⅐-⅞])")
 
-_LAYOUT = re.compile(
-    r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf"
-    r"|boldsymbol)(?![A-Za-z])"
-    r"|(?<!\\)\\[!,:;>]|\\(?:quad|qquad|hfill|hspace\{[^{}]*\}|phantom\{[^{}]*\}|nonumber|notag|thinspace)(?![A-Za-z])"
-    r"|\\(?:label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\ |(?<!\\)\\$"
+_DROPPED = (
+    "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle "
+    "scriptstyle limits nolimits rm bf boldsymbol quad qquad hfill nonumber notag thinspace"
 )
+_SPELLINGS = {f"\\{name}": " " for name in _DROPPED.split()} | {
+    "\\dfrac": "\\frac", "\\tfrac": "\\frac", "\\cfrac": "\\frac", "\\leq": "\\le ", "\\leqslant": "\\le ",
+    "\\leqq": "\\le ", "\\geq": "\\ge ", "\\geqslant": "\\ge ", "\\geqq": "\\ge ", "\\neq": "\\ne ", "\\lt": "<",
+    "\\gt": ">", "\\ast": "\\cdot ", "\\cdotp": "\\cdot ", "\\bullet": "\\cdot ", "\\div": "/", "\\lbrace": "\\{",
+    "\\lbracket": "[", "\\rbrace": "\\}", "\\rbracket": "]", "\\varnothing": "\\emptyset ", "\\empty": "\\emptyset ",
+    "\\simeq": "\\approx ", "\\doteq": "\\approx ", "\\sim": "\\approx ", "\\approxeq": "\\approx ", "\\lvert": "|",
+    "\\rvert": "|", "\\vert": "|", "\\mid": "|", "\\degree": "^\\circ ",
+}  # fmt: skip
+_MONEY = "\0"  # stands for an escaped dollar sign while LaTeX is made plain
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_SPACES = re.compile(r"(?<!\\)\\[!,:;> ]|\\(?:hspace|phantom|label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\$")
+_DEGREES = re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\(?:circ|degree)(?![A-Za-z])")
+_DOUBLED = re.compile(r"\\\\(?=[A-Za-z{}$%])")  # JSON and prompts double backslashes
 _THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!\s*|\\!,?|\\,|\\;)(?=\d{3}(?!\d))")
 _SPACED = re.compile(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
-_FRACTIONS = re.compile(r"\\[dtc]frac(?![A-Za-z])")
 _CHAT = re.compile(r"<\|?/?(?:im_end|im_start|eot_id|end_of_text|endoftext|end|s|eos|assistant|user|pad|sep)\|?>")
 _HTML = re.compile(r"<(sub|sup)>([^<>]{1,40})</\1>")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
-_SYNONYMS = [
-    (re.compile(r"\\(?:leq|leqslant|leqq)(?![A-Za-z])"), r"\\le "),
-    (re.compile(r"\\(?:geq|geqslant|geqq)(?![A-Za-z])"), r"\\ge "),
-    (re.compile(r"\\(?:neq|not\s*=)(?![A-Za-z])"), r"\\ne "),
-    (re.compile(r"\\lt(?![A-Za-z])"), "<"),
-    (re.compile(r"\\gt(?![A-Za-z])"), ">"),
-    (re.compile(r"\\(?:ast|cdotp|bullet)(?![A-Za-z])"), r"\\cdot "),
-    (re.compile(r"\\div(?![A-Za-z])"), "/"),
-    (re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\circ(?![A-Za-z])|\^?\s*\\degree(?![A-Za-z])"), r"^\\circ "),
-    (re.compile(r"\\(?:lbrace|lbracket)(?![A-Za-z])"), r"\\{"),
-    (re.compile(r"\\(?:rbrace|rbracket)(?![A-Za-z])"), r"\\}"),
-    (re.compile(r"\\(?:varnothing|empty)(?![A-Za-z])"), r"\\emptyset "),
-    (re.compile(r"\\(?:simeq|doteq|sim|approxeq)(?![A-Za-z])"), r"\\approx "),
-    (re.compile(r"\\lvert|\\rvert|\\vert|\\mid(?![A-Za-z])"), "|"),
-]  # fmt: skip
+_EMPHASIS = re.compile(r"(?<!\*)\*\*(?![*\d(\s-])|(?<=\S)\*\*(?=[\s.,:;!?]|$)|`+|(?<!\S)\*(?=\S)")
 
 
 @lru_cache(maxsize=4096)
@@ -64,22 +60,33 @@ def normal(text: str) -> str:
             return _strip(_spaced(_TIMES_TEN.sub("*", text) if "10" in text else text))
     else:
         text = _unicode(text)
-    text = _CHAT.sub(" ", text)
-    text = _HTML.sub(lambda m: ("_" if m[1] == "sub" else "^") + "{" + m[2] + "}", text) if "<su" in text else text
-    text = (
-        re.sub(r"(?<=[A-Za-z0-9)}])\\\\(?=[A-Za-z])", r"\\", text) if "\\\\" in text and "begin" not in text else text
-    )
-    if "\\begin" not in text:
-        text = re.sub(r"\\\\(?=[A-Za-z{}$%])", r"\\", text)
-    text = _THOUSANDS.sub("", text)
-    text = _FRACTIONS.sub(r"\\frac", text)
-    text = _TIMES_TEN.sub("*", _money(text))
-    text = _LAYOUT.sub(" ", text)
-    for pattern, plain in _SYNONYMS:
-        text = pattern.sub(plain, text)
-    text = text.replace("\\%", "%").replace("\\(", " ").replace("\\)", " ").replace("\\[", " ").replace("\\]", " ")
-    text = re.sub(r"(?<!\*)\*\*(?![*\d(\s-])|(?<=\S)\*\*(?=[\s.,:;!?]|$)|`+|(?<!\S)\*(?=\S)", " ", text)
+    if "<" in text:
+        text = _HTML.sub(lambda m: ("_" if m[1] == "sub" else "^") + "{" + m[2] + "}", _CHAT.sub(" ", text))
+    if "\\" in text:
+        text = _latex(text)
+    text = _THOUSANDS.sub("", text) if "{,}" in text else text
+    if "$" in text:
+        text = _money(text)
+    if "10" in text:
+        text = _TIMES_TEN.sub("*", text)
+    if "*" in text or "`" in text:
+        text = _EMPHASIS.sub(" ", text)
     return _strip(_spaced(text))
+
+
+def _latex(text: str) -> str:
+    """LaTeX's layout dropped, and one name for commands that mean the same."""
+    if "\\\\" in text and "\\begin" not in text:
+        text = _DOUBLED.sub(r"\\", text)
+    text = _THOUSANDS.sub("", text)
+    if "circ" in text or "degree" in text:
+        text = _DEGREES.sub(r"^\\circ ", text)
+    text = _COMMAND.sub(lambda m: _SPELLINGS.get(m[0], m[0]), text)
+    text = text.replace("\\not=", "\\ne ").replace("\\$", _MONEY)
+    text = _SPACES.sub(" ", text.replace("\\%", "%"))
+    for mark in ("\\(", "\\)", "\\[", "\\]"):
+        text = text.replace(mark, " ")
+    return text.replace(_MONEY, "\\$")
 
 
 def _unicode(text: str) -> str:

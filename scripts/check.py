@@ -1,0 +1,47 @@
+"""``bestofn check``: try what the sandbox promises, on this machine, and say what holds."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from builders import assemble
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    assemble.command(check, "check", list(sys.argv[1:] if arguments is None else arguments))
+
+
+def check(config: dict[str, Any]) -> bool:
+    """True when every promise holds; else the process ends with 3."""
+    from builders.assemble import Assembly
+
+    sandbox = Assembly(trusted=config.get("trusted") or ()).build(config["sandbox"], "sandbox")
+    held = asyncio.run(examine(sandbox))
+    if not held:
+        raise SystemExit(3)
+    return held
+
+
+async def examine(sandbox: Any) -> bool:
+    """Run the conformance list in ``sandbox`` and print a line for each promise."""
+    from sandbox.conformance import CHECKS, machine
+    from sandbox.conformance import examine as examine_all
+
+    print(machine())
+    async with sandbox:
+        chosen = getattr(sandbox, "chosen", sandbox)
+        if chosen is None:
+            print(f"sandbox={sandbox.name}: {sandbox.reason}")
+            return False
+        print(f"sandbox={chosen.name}")
+        findings = await examine_all(sandbox.run, CHECKS)
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        mark = "holds" if finding.holds else "FAILS"
+        print(f"  {mark}  {finding.name:<{width}}  {finding.promise}{'' if finding.holds else f' — {finding.found}'}")
+    broken = sum(not finding.holds for finding in findings)
+    print("everything holds" if not broken else f"{broken} of {len(findings)} promises do not hold here")
+    return not broken
