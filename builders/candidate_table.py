@@ -19,6 +19,7 @@ OPTIONAL = (
     "refusal_type",
     "reward_final",
     "arm",
+    "n_fixed",
     "model",
     "latency_s",
     "cost_usd",
@@ -48,6 +49,7 @@ class Group:
     lengths: tuple[int | None, ...]
     explanations: tuple[str, ...]
     greedy: tuple[bool, ...]
+    fixed: int | None = None  # samples drawn whatever was found; None: all
 
     @property
     def sampled(self) -> list[int]:
@@ -56,8 +58,15 @@ class Group:
 
     @property
     def conclusive(self) -> list[int]:
-        """Places of the sampled candidates that passed or failed."""
-        return [place for place in self.sampled if self.outcomes[place] in ("pass", "fail")]
+        """Places of the sampled candidates that passed or failed: what an estimate may count.
+
+        Samples that adaptive sampling added because of what it had found are left out: they would bias it.
+        """
+        return [
+            place
+            for place in self.sampled
+            if self.outcomes[place] in ("pass", "fail") and (self.fixed is None or self.indices[place] < self.fixed)
+        ]
 
     def right(self, place: int) -> bool:
         return self.outcomes[place] == "pass"
@@ -105,6 +114,7 @@ class CandidateTable:
             lengths=pick("quality_answer_length"),
             explanations=tuple(text or "" for text in pick("verification_explanation")),
             greedy=tuple(arm == "greedy" for arm in pick("arm")),
+            fixed=self.columns["n_fixed"][rows[0]],
         )
 
 

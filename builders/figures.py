@@ -45,7 +45,12 @@ class Figures:
             self.usd += candidate["cost_usd"] or 0.0
         passes = outcomes.count("pass")
         self.verified += passes
-        self.counts.setdefault(split, []).append((passes + outcomes.count("fail"), passes))
+        counted = [
+            outcome
+            for candidate, outcome in zip(row["candidates"], outcomes, strict=True)
+            if outcome in ("pass", "fail") and drawn_anyway(candidate)
+        ]
+        self.counts.setdefault(split, []).append((len(counted), counted.count("pass")))
         scored = [(score["value"], outcome == "pass") for score, outcome in zip(row["scores"], outcomes, strict=True)]
         self.best.append((split, [(value, right) for value, right in scored if value is not None]))
         self.troubles.update(v["explanation"] for v in row["verdicts"] if v["outcome"] == "error")
@@ -59,8 +64,9 @@ class Figures:
     def pass_at(self, split: str | None = None) -> list[tuple[int, float, float, float]]:
         """(k, pass@k, low, high) for k = 1, 2, 4 …, with a 95 % interval by query.
 
-        Only candidates with a conclusive verdict count. The largest k is one that 95 % of the queries reach; the rest
-        are left out of the whole curve, so that every k speaks of the same queries.
+        Only samples with a conclusive verdict count, and of adaptive sampling those drawn whatever was found. The
+        largest k is one that 95 % of the queries reach; the rest are left out of the whole curve, so that every k
+        speaks of the same queries.
         """
         rows = [row for name, part in self.counts.items() if split in (None, name) for row in part if row[0]]
         if not rows:
@@ -88,6 +94,12 @@ class Figures:
         """Share of queries whose highest-scored candidate passes; ties count by the share of passes among them."""
         shares = [picked_share(scored) for name, scored in self.best if split in (None, name) and scored]
         return sum(shares) / len(shares) if shares else 0.0
+
+
+def drawn_anyway(candidate: Mapping[str, Any]) -> bool:
+    """Whether ``candidate`` is a sample drawn whatever was found before: what an estimate of pass@k may count."""
+    fixed = ((candidate.get("detail") or {}).get("adaptive") or {}).get("n_fixed")
+    return candidate.get("arm") != "greedy" and (fixed is None or candidate["index"] < fixed)
 
 
 def picked_share(scored: Sequence[tuple[float, bool]]) -> float:

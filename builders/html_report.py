@@ -178,6 +178,7 @@ def _cards(figures: Figures, described: Mapping[str, Any]) -> str:
     cards.append(("pairs", f"{figures.pairs:,}", f"{figures.pairs / max(figures.queries, 1):.2f} a query"))
     spent = (described.get("spending") or {}).get("usd") or figures.usd
     per = f"${spent / figures.verified:.5f} a verified answer" if figures.verified and spent else "no priced model"
+    per += f", ${spent / figures.pairs:.5f} a pair" if figures.pairs and spent else ""
     cards.append(("cost", f"${spent:.4f}", per))
     return "".join(
         f'<div class="card"><span class="label">{html.escape(name)}</span><span class="value">{value}</span>'

@@ -19,7 +19,7 @@ def headline(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], ou
         f"{figures.queries:,} queries, {sum(figures.outcomes.values()):,} candidates: "
         + ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common()),
         *_table(figures),
-        f"{figures.pairs:,} preference pairs. Cost ${(described.get('spending') or {}).get('usd', 0.0):.4f}.",
+        f"{figures.pairs:,} preference pairs. {_cost(figures, (described.get('spending') or {}).get('usd', 0.0))}",
     ]
     skipped = described.get("skipped") or {}
     if skipped:
@@ -40,6 +40,13 @@ def headline(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], ou
         f"Load:   load_dataset('parquet', data_dir='{out}/dpo')",
     ]
     return "\n".join(lines)
+
+
+def _cost(figures: Figures, usd: float) -> str:
+    """What was spent, also for each verified answer and each pair."""
+    per = {"candidate": sum(figures.outcomes.values()), "verified answer": figures.verified, "pair": figures.pairs}
+    shares = [f"${usd / count:.5f} a {name}" for name, count in per.items() if count and usd]
+    return f"Cost ${usd:.4f}" + (f" ({', '.join(shares)})." if shares else ".")
 
 
 def _table(figures: Figures) -> list[str]:

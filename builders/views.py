@@ -93,6 +93,7 @@ def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
             "arm": candidate["arm"],
             "variant": candidate["variant"],
             "attempt": candidate["attempt"],
+            **_adaptive(candidate),
             "logprob": candidate["logprob"],
             "usage_prompt_tokens": usage.get("prompt"),
             "usage_completion_tokens": usage.get("completion"),
@@ -199,8 +200,8 @@ verification_llm_judge_used:b answer_cluster:s is_duplicate_of:i refusal_is_refu
 refusal_type:s refusal_matched_patterns:s quality_answer_length:i quality_reasoning_length:i
 quality_total_response_length:i quality_has_reasoning:b quality_is_short_answer:b quality_is_substantive:b
 quality_is_empty:b quality_completeness_score:f reward_final:f reward_parts:s rank:i group_pass_rate:f finish_reason:s
-generation_error:s model:s temperature:f max_tokens:i seed:i arm:s variant:s attempt:i logprob:f usage_prompt_tokens:i
-usage_completion_tokens:i usage_cached_tokens:i usage_reasoning_tokens:i latency_s:f cost_usd:f
+generation_error:s model:s temperature:f max_tokens:i seed:i arm:s variant:s attempt:i n_used:i n_fixed:i logprob:f
+usage_prompt_tokens:i usage_completion_tokens:i usage_cached_tokens:i usage_reasoning_tokens:i latency_s:f cost_usd:f
 """  # column:kind, s text, i integer, f number, b truth
 
 VIEWS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], Rows]] = {
@@ -496,6 +497,12 @@ def _quality(answer: str, candidate: Mapping[str, Any]) -> dict[str, Any]:
         "quality_completeness_score": _completeness(answer, candidate),
         "quality_is_empty": not answer and not any(m.get("tool_calls") for m in candidate["messages"]),
     }
+
+
+def _adaptive(candidate: Mapping[str, Any]) -> dict[str, int | None]:
+    """How many samples adaptive sampling drew, and how many of them whatever it found; None without it."""
+    told = (candidate["detail"] or {}).get("adaptive") or {}
+    return {"n_used": told.get("n_used"), "n_fixed": told.get("n_fixed")}
 
 
 def _completeness(answer: str, candidate: Mapping[str, Any]) -> float:

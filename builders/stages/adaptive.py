@@ -20,8 +20,9 @@ class Adaptive:
     Enough is ``passes`` that passed and ``fails`` that failed, or, with ``settled``, a 95 % interval (Wilson) of the
     pass rate that is at most so wide on either side. ``verifier`` judges as the verify stage will.
 
-    What was drawn depends on what was found, so pass@k over such candidates is biased; each candidate says so in
-    ``detail["adaptive"]``: ``n_used``, and ``stopped`` found, settled or exhausted.
+    How many are drawn depends on what was found, so all of them together would give a biased pass@k. Each candidate
+    says so in ``detail["adaptive"]``: ``n_used``, ``stopped`` (found, settled or exhausted), and ``n_fixed``, the first
+    ``least`` samples, which were drawn whatever was found: the estimators count those alone.
     """
 
     verifier: Verifier

@@ -144,7 +144,7 @@ class Generate:
             stopped = rule.reason_to_stop(verdicts)
         if self.greedy:
             drawn += await self.draw(query, [self.n])
-        told = {"n_used": len(verdicts), "stopped": stopped or "exhausted"}
+        told = {"n_used": len(verdicts), "n_fixed": min(rule.least, self.n), "stopped": stopped or "exhausted"}
         return [replace(candidate, detail={**candidate.detail, "adaptive": told}) for candidate in drawn]
 
     async def _samples(self, query: Query, variant: str, numbers: Sequence[int], attempt: int) -> list[Candidate]:

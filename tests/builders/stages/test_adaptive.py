@@ -1,9 +1,12 @@
 import asyncio
+import itertools
+import random
 
 import pytest
 
 from builders.cost import Ledger
 from builders.errors import BudgetError
+from builders.figures import Figures
 from builders.journal import Journal
 from builders.providers.sampling import sampler
 from builders.providers.scripted import Scripted
@@ -88,3 +91,36 @@ def test_what_stops_the_run_is_raised(tmp_path) -> None:
 def test_rules_that_make_no_sense_are_refused(wrong) -> None:
     with pytest.raises(ValueError, match="adaptive"):
         Adaptive(verifier=Says(), **wrong)
+
+
+def test_estimators_count_only_what_was_drawn_whatever_was_found() -> None:
+    """Drawn until one passes: the mean of the queries' pass rates is far above the true rate."""
+    figures, rng, rates = Figures(), random.Random(0), []
+    for _ in range(4_000):
+        outcomes = list(itertools.islice(draws_until_a_pass(rng, 0.3), 16))
+        rates.append(outcomes.count("pass") / len(outcomes))
+        told = {"adaptive": {"n_used": len(outcomes), "n_fixed": 1, "stopped": "found"}}
+        figures.add(nested_row(outcomes, told))
+    (first,) = figures.pass_at()
+    assert first[:2] == (1, pytest.approx(0.3, abs=0.02))
+    assert sum(rates) / len(rates) > 0.45
+    assert figures.verified > 3_900, "what was found is counted, as what it is"
+
+
+def draws_until_a_pass(rng: random.Random, rate: float):
+    while True:
+        right = rng.random() < rate
+        yield "pass" if right else "fail"
+        if right:
+            return
+
+
+def nested_row(outcomes: list[str], detail: dict) -> dict:
+    plain = {"usage": None, "cost_usd": None, "messages": [], "arm": "sample", "detail": detail}
+    return {
+        "split": "math",
+        "candidates": [{"index": index, **plain} for index in range(len(outcomes))],
+        "verdicts": [{"outcome": outcome, "explanation": ""} for outcome in outcomes],
+        "scores": [{"value": None} for _ in outcomes],
+        "pairs": [],
+    }
