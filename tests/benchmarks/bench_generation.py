@@ -1,6 +1,6 @@
 """The generation engine beside a bare aiohttp client, against the same mock server, interleaved in one run.
 
-    python tests/benchmarks/bench_generation.py [--prompts 2000] [--rounds 2] [--only native,single,tail,build]
+    python tests/benchmarks/bench_generation.py [--prompts 2000] [--rounds 2] [--only native,single,tail]
 
 The server is ours (``completion_server.py``); the bare client is ``../shared/bench/bare_client.py`` beside the project
 if it is there, else the same loop written here. Prints completions/s, CPU seconds and peak memory of each, and the
@@ -146,10 +146,10 @@ def facts(completions: int, wall: float, before: resource.struct_rusage) -> dict
 
 
 @contextlib.contextmanager
-def server(tail: bool) -> Iterator[int]:
+def server(tail: bool, latency_s: float = 0.2) -> Iterator[int]:
     """The port of a mock server in a process of its own."""
     script = Path(__file__).with_name("completion_server.py")
-    words = [sys.executable, str(script), "0.2", *(["tail"] if tail else [])]
+    words = [sys.executable, str(script), str(latency_s), *(["tail"] if tail else [])]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

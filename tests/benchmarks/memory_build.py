@@ -1,0 +1,59 @@
+"""Peak memory of a whole build as its dataset grows: it must not grow with it.
+
+    python tests/benchmarks/memory_build.py [--prompts 1,2000,20000] [--concurrency 64]
+
+Each build draws 4 answers a prompt from a mock server (``completion_server.py``, no latency) in a process of its own.
+The build of a single prompt is what the imports and the opened objects take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from bench_generation import server
+from kill_resume import N, start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prompts", default="1,2000,20000")
+    parser.add_argument("--concurrency", type=int, default=64)
+    given = parser.parse_args()
+    own = 0.0
+    with tempfile.TemporaryDirectory() as folder, server(tail=False, latency_s=0.0) as port:
+        for prompts in map(int, given.prompts.split(",")):
+            out = Path(folder) / str(prompts)
+            data = out.with_suffix(".jsonl")
+            with data.open("w") as file:
+                for i in range(prompts):
+                    file.write(
+                        json.dumps({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)}) + "\n"
+                    )
+            began = time.perf_counter()
+            peak, cpu = used(start(data, port, out, given.concurrency).pid)
+            seconds = time.perf_counter() - began
+            own = own or peak
+            print(
+                f"{prompts:9,} prompts × {N}: {peak:5.0f} MB peak, {peak - own:4.0f} MB above the first; "
+                f"{seconds:6.1f} s, {cpu:6.1f} s CPU",
+                flush=True,
+            )
+
+
+def used(pid: int) -> tuple[float, float]:
+    """(peak MB, CPU seconds) of the child ``pid`` when it has ended well."""
+    _, status, usage = os.wait4(pid, 0)
+    if status:
+        raise SystemExit(f"the build ended with {os.waitstatus_to_exitcode(status)}")
+    return usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()
