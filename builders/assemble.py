@@ -51,7 +51,7 @@ class Assembly:
         self._names = dict(names or {})
         self._wrap = wrap
         self._built: dict[str, Any] = {}
-        self._samplers: dict[int, Sampler] = {}
+        self.samplers: dict[int, tuple[Any, Sampler]] = {}  # id of a provider -> it and its sampler
         self.opened_in_order: list[Any] = []
 
     def build(self, node: Any, where: str = "") -> Any:
@@ -125,12 +125,12 @@ class Assembly:
 
     def sampler(self, provider: Any, where: str = "provider") -> Sampler:
         """``provider`` made safe to pay for, once for each provider."""
-        if id(provider) not in self._samplers:
+        if id(provider) not in self.samplers:
             if self._wrap is None:
                 raise ConfigError(f"{where}: this command has no journal, so it cannot ask a provider")
-            self._samplers[id(provider)] = self._wrap(provider)
-            self.opened_in_order.append(self._samplers[id(provider)])
-        return self._samplers[id(provider)]
+            self.samplers[id(provider)] = (provider, self._wrap(provider))
+            self.opened_in_order.append(self.samplers[id(provider)][1])
+        return self.samplers[id(provider)][1]
 
     def locate(self, target: str, where: str = "") -> Any:
         """The class or function that ``target`` names, if its package is ours or trusted."""

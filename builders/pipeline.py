@@ -19,7 +19,7 @@ import itertools
 import json
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from builders.cost import Ledger
 from builders.errors import ConfigError, MachineError, SourceError
 from builders.journal import Journal
 from builders.progress import Progress
-from builders.protocols import Source, Stage
+from builders.protocols import Sampler, Source, Stage
 from builders.providers.sampling import sampler
 from builders.records import Query
 from builders.schema import SCHEMA_VERSION, features, query_to_row
@@ -50,6 +50,7 @@ class Build:
     ledger: Ledger
     progress: Progress
     loop: Loop
+    spending: Callable[[], Mapping[str, Any]]  # see ``Ledger.totals``
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: bool = False
@@ -76,25 +77,37 @@ def assembled(config: Mapping[str, Any], out: Path) -> Iterator[Build]:
             build.close()
 
 
-def assemble(config: Mapping[str, Any], out: Path, loop: Loop) -> Build:
-    """Make the objects of ``config``. Raises ``ConfigError``; sends nothing and opens nothing."""
+def assemble(
+    config: Mapping[str, Any],
+    out: Path,
+    loop: Loop,
+    *,
+    wrap: Callable[[Any, Ledger], Sampler] | None = None,
+    elsewhere: Mapping[str, Stage] | None = None,
+) -> Build:
+    """Make the objects of ``config``. Raises ``ConfigError``; sends nothing and opens nothing.
+
+    On one machine of many, ``wrap`` makes the sampler of a provider that is asked on another one, so that there is no
+    journal here, and ``elsewhere`` holds the stages, by name, that run on others.
+    """
     check_root(config)
     ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))
     journal = Journal(Path(config.get("journal") or out / "journal.sqlite"))
     assembly = Assembly(
         trusted=config.get("trusted") or (),
-        wrap=lambda provider: sampler(provider, journal, ledger),
+        wrap=lambda provider: wrap(provider, ledger) if wrap else sampler(provider, journal, ledger),
         names=getattr(config, "names", {}),
     )
-    assembly.opened_in_order.append(journal)
+    if wrap is None:
+        assembly.opened_in_order.append(journal)
     source = assembly.build(config["dataset"], "dataset")
     stages: list[tuple[Stage, Any]] = []
     for name, node in config["stages"].items():
-        stage = assembly.build(node, f"stages.{name}")
+        stage = (elsewhere or {}).get(name) or assembly.build(node, f"stages.{name}")
         settings = stage.settings if hasattr(stage, "settings") else settings_of(node, assembly)
         stages.append((stage, settings))
     progress = Progress(total=len(source) if hasattr(source, "__len__") else None)  # type: ignore[arg-type]
-    return Build(config, out, source, stages, assembly, ledger, progress, loop)
+    return Build(config, out, source, stages, assembly, ledger, progress, loop, ledger.totals)
 
 
 def check_root(config: Mapping[str, Any]) -> None:
@@ -161,9 +174,8 @@ def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
 
     rows = [query_to_row(query) for query in queries]
     names = chain(build, rows)
-    part = build.out / "shards" / f"{number:05d}.parquet"
-    marker = part.with_suffix(".json")
-    if part.exists() and _marked(marker) == names[-1]:
+    part = part_of(build.out, number)
+    if _is_done(part, names[-1]):
         build.progress.shard_found(len(rows))
         return part
     build.open()
@@ -178,8 +190,19 @@ def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
     views.write_tables(
         dataset.with_format("arrow").iter(256), part, dataset.features, {"schema_version": SCHEMA_VERSION}
     )
-    manifest.write_text(marker, json.dumps({"fingerprint": names[-1], "rows": len(rows), "stages": names}) + "\n")
+    told = {"fingerprint": names[-1], "rows": len(rows), "stages": names}
+    manifest.write_text(part.with_suffix(".json"), json.dumps(told) + "\n")
     return part
+
+
+def part_of(out: Path, number: int) -> Path:
+    """Where shard ``number`` lands; its marker has the suffix ``.json``."""
+    return out / "shards" / f"{number:05d}.parquet"
+
+
+def is_finished(build: Build, number: int, queries: Sequence[Query]) -> bool:
+    """Whether shard ``number`` has landed, made of these queries with these settings."""
+    return _is_done(part_of(build.out, number), chain(build, [query_to_row(query) for query in queries])[-1])
 
 
 def finish(build: Build, parts: Sequence[Path]) -> dict[str, Any]:
@@ -188,7 +211,7 @@ def finish(build: Build, parts: Sequence[Path]) -> dict[str, Any]:
     facts = {
         "queries": sum(_rows(part) for part in parts),
         "skipped": dict(getattr(build.source, "skipped", {})),
-        "spending": dict(build.ledger.totals()),
+        "spending": dict(build.spending()),
         "shards": len(parts),
     }
     described = manifest.describe(build.config, state="complete", **facts)
@@ -199,7 +222,7 @@ def finish(build: Build, parts: Sequence[Path]) -> dict[str, Any]:
 
 def note_state(build: Build, state: str) -> None:
     """Write a manifest that says how far the run is: ``running`` or ``interrupted``."""
-    manifest.write(build.out, manifest.describe(build.config, state=state, spending=dict(build.ledger.totals())))
+    manifest.write(build.out, manifest.describe(build.config, state=state, spending=dict(build.spending())))
 
 
 def writable(out: Path) -> None:
@@ -216,11 +239,12 @@ def writable(out: Path) -> None:
         ) from error
 
 
-def _marked(marker: Path) -> str | None:
+def _is_done(part: Path, fingerprint: str) -> bool:
     try:
-        return json.loads(marker.read_text("utf-8"))["fingerprint"]
+        marked = json.loads(part.with_suffix(".json").read_text("utf-8"))["fingerprint"]
     except (FileNotFoundError, ValueError, KeyError):
-        return None
+        return False
+    return marked == fingerprint and part.exists()
 
 
 def _rows(part: Path) -> int:

@@ -33,7 +33,7 @@ class LocalExecutor:
             pipeline.note_state(build, "running")
             names = [stage.name for stage, _ in build.stages]
             try:
-                with shown(build.progress, names, build.ledger.totals):
+                with shown(build.progress, names, build.spending):
                     parts = self._run_shards(build)
                 return pipeline.finish(build, parts)
             except BaseException:
