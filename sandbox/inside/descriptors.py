@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 RESULT = 3  # to the host (or, with a driver, to the driver): results of calls, as plain data
-CONTROL = 4  # from the supervisor: go; then, with a driver, its requests
+CONTROL = 4  # from the supervisor or the driver: go; then, from the driver, its requests
 STREAM = 5  # the wire, until the child has read its own part
 FROM_PROGRAM = 6  # the driver's end of RESULT
 READY = 7  # the driver's word that it has read its part

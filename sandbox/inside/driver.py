@@ -2,13 +2,15 @@
 
 The program answers by value. Values that are not plain stay with the program: here they are ``Remote`` objects that
 can be called, iterated and asked for attributes, but never compared, computed with or believed: ``==`` with anything
-that is not remote is False. When the program is gone, what is left of the tests has failed.
+that is not remote is False. Only a class that the tests themselves name has operators of its own (``Instance``). When
+the program is gone, what is left of the tests has failed.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import os
 import sys
 import types
@@ -70,7 +72,7 @@ class Program:
         except (plain.NotPlain, KeyError, AttributeError) as error:
             if "ok" in answer or "raise" in answer:
                 raise TypeError(f"the program's answer is not plain data: {error}") from None
-            raise ProgramGone("the program's answer is malformed") from None
+            raise ProgramGone(f"the program's answer is malformed: {error!r} {answer!r}") from None
 
     def error(self, form: Any) -> BaseException:
         base = getattr(builtins, form["builtin"], None)
@@ -126,9 +128,12 @@ class Program:
         answer = self.ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):
             raise ProgramGone("the program's answer is malformed")
-        return {name: self._proxy(name, form) for name, form in answer.items() if name in wanted}
+        proxies = {name: self._proxy(name, form) for name, form in answer.items() if name in wanted}
+        return {name: proxy for name, proxy in proxies.items() if proxy is not None}
 
     def _proxy(self, name: str, form: Any) -> Any:
+        if "module" in form:
+            return _module(str(form["module"]))
         if "callable" in form:
             return Function(self, name)
         if "exception" in form:
@@ -201,7 +206,7 @@ class Remote:
         """The program's own comparison, and only between two of its own objects."""
         if not isinstance(other, Remote):
             return False
-        return self._program.request("special", self._reference, (other,), name="__eq__") is True
+        return self._program.request("equal", self._reference, (other,)) is True
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -215,6 +220,67 @@ class Remote:
         return str(self._program.request("special", self._reference, name="repr"))
 
 
+class Instance(Remote):
+    """An object of a class that the tests name: its operators are under test, so the program is asked for them.
+
+    But never believed: what an operator gives must be an object of the program again, and only two of its objects are
+    ordered by its word. So ``abs(f(0.1) - 0.3) < 1e-9`` is no pass for a class called ``f`` that says so.
+    """
+
+    def __bool__(self) -> bool:
+        return self._program.request("special", self._reference, name="bool") is True
+
+    def __hash__(self) -> int:
+        return int(self._program.request("special", self._reference, name="hash"))
+
+    def __contains__(self, item: Any) -> bool:
+        return any(own == item for own in self)
+
+    def __delitem__(self, key: Any) -> None:
+        self._program.request("operate", self._reference, (self, key), name="delitem")
+
+    def __enter__(self) -> Any:
+        return self._program.request("special", self._reference, name="__enter__")
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> bool:
+        raised = [] if kind is None else [kind.__name__, str(error)]
+        return self._program.request("exit", self._reference, tuple(raised)) is True
+
+
+def _computing(name: str, reflected: bool = False) -> Any:
+    def compute(self: Instance, *others: Any) -> Any:
+        operands = (*others, self) if reflected else (self, *others)
+        value = self._program.request("operate", self._reference, operands, name=name)
+        if not isinstance(value, Remote):
+            raise TypeError(f"{name} of the program's objects gave a plain value; compare plain values")
+        return value
+
+    return compute
+
+
+def _ordering(name: str) -> Any:
+    def order(self: Instance, other: Any) -> bool:
+        if not isinstance(other, Instance):
+            raise TypeError("an object of the program is not ordered against a plain value")
+        return self._program.request("operate", self._reference, (self, other), name=name) is True
+
+    return order
+
+
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift")
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Instance, f"__{_name}__", _ordering(_name))
+for _name in ("neg", "pos", "abs", "invert", *_BINARY):
+    setattr(Instance, f"__{_name.strip('_')}__", _computing(_name))
+for _name in _BINARY:
+    setattr(Instance, f"__r{_name.strip('_')}__", _computing(_name, reflected=True))
+
+
+def _module(name: str) -> Any:
+    """A module that the program imported, as our own import; None for what is not of the standard library."""
+    return importlib.import_module(name) if name.partition(".")[0] in sys.stdlib_module_names else None
+
+
 def _remote_class(program: Program, name: str) -> type:
     class Meta(type):
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -225,7 +291,7 @@ def _remote_class(program: Program, name: str) -> type:
                 raise AttributeError(attribute)
             return _ClassMember(program, name, attribute)
 
-    return Meta(name, (Remote,), {"_class_name": name})
+    return Meta(name, (Instance,), {"_class_name": name})
 
 
 class _ClassMember:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import inspect
+import operator
 import sys
 import types
 from typing import Any
@@ -79,6 +80,13 @@ class Exported:
             return setattr(target, name, args[0])
         if op == "await":
             return asyncio.run(target) if inspect.iscoroutine(target) else target
+        if op == "equal":
+            return target == args[0]
+        if op == "operate":
+            return getattr(operator, name)(*args)
+        if op == "exit":
+            error = getattr(builtins, args[0], RuntimeError)(args[1]) if args else None
+            return target.__exit__(type(error) if error else None, error, None)
         if op == "special":
             return getattr(builtins, name)(target, *args) if hasattr(builtins, name) else getattr(target, name)(*args)
         raise ValueError(f"unknown request {op!r}")
@@ -95,6 +103,8 @@ class Exported:
 
     def describe(self, name: str) -> Any:
         value = _target(self.module, name)
+        if isinstance(value, types.ModuleType):
+            return {"module": value.__name__}
         if isinstance(value, type):
             if issubclass(value, BaseException):
                 return {"exception": _builtin_name(value)}

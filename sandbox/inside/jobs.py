@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from sandbox.inside.descriptors import CONTROL, STREAM, read_exactly
+from sandbox.inside.descriptors import CONTROL, READY, STREAM, read_exactly
 
 Job = dict[str, Any]
 """The program part: ``mode`` (run, calls, serve), ``source``, ``stdin``, ``files``, ``calls``. The driver part:
@@ -28,6 +28,16 @@ def read_job(count: int) -> Job:
     part = read_exactly(STREAM, count)
     os.close(STREAM)
     return json.loads(part)
+
+
+def let_go(count: int) -> None:
+    """The driver's words when it has read its part: the program may read the wire next, and the time runs.
+
+    The driver says the first one itself, for the program must hear it before any request.
+    """
+    os.write(CONTROL, count.to_bytes(4, "little"))
+    os.write(READY, b"1")
+    os.close(READY)
 
 
 def lay_out(files: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ no ``__eq__`` of the untrusted side is ever asked. What is not plain raises ``No
 
 from __future__ import annotations
 
+import collections
 import datetime
 import decimal
 import fractions
@@ -54,6 +55,8 @@ def encode(value: Any, other: Callable[[Any], Any] | None = None, depth: int = D
     if isinstance(value, dict):
         items = dict.items(value)
         return {"d": [[encode(key, other, depth - 1), encode(item, other, depth - 1)] for key, item in items]}
+    if isinstance(value, collections.deque):
+        return {"dq": [encode(item, other, depth - 1) for item in collections.deque.__iter__(value)]}
     if isinstance(value, (set, frozenset)):
         members = set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
         items = [encode(item, other, depth - 1) for item in members]
@@ -110,6 +113,7 @@ _MAKERS: dict[str, Callable[[Any, Any], Any]] = {
     "i": lambda body, other: int(body, 16),
     "t": lambda body, other: tuple(_items(body, other)),
     "d": lambda body, other: {decode(key, other): decode(item, other) for key, item in body},
+    "dq": lambda body, other: collections.deque(_items(body, other)),
     "s": lambda body, other: set(_items(body, other)),
     "fs": lambda body, other: frozenset(_items(body, other)),
     "b": lambda body, other: bytes.fromhex(body),

@@ -184,7 +184,7 @@ class Supervisor:
                 runtime = BY_NAME[request.language]
                 os.chdir("/")
                 self.confinement.enter(self.uid, child.caps, writes=False, address_space=runtime.LIMITS_ADDRESS_SPACE)
-                runtime.become_driver(request.driver_bytes, child.caps)
+                runtime.become_driver(request.driver_bytes, request.program_bytes, child.caps)
             except BaseException:
                 _confess()
             finally:
@@ -209,8 +209,9 @@ class Supervisor:
         if request.driver_bytes:
             main, verdict = self.start_driver(request, child)
         started = time.monotonic()
-        with contextlib.suppress(BrokenPipeError):
-            os.write(child.control, request.program_bytes.to_bytes(4, "little"))
+        if verdict < 0:  # else the driver has said it
+            with contextlib.suppress(BrokenPipeError):
+                os.write(child.control, request.program_bytes.to_bytes(4, "little"))
         os.close(child.control)
         self.stdout.begin(request.stdout_bytes, child.stdout)
         self.stderr.begin(request.stderr_bytes, child.stderr)

@@ -7,8 +7,8 @@ import shlex
 import signal
 
 from sandbox.inside.confine import Caps
-from sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, READY, RESULT, become_stdin, write_all
-from sandbox.inside.jobs import await_job, lay_out, read_job
+from sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, become_stdin, write_all
+from sandbox.inside.jobs import await_job, lay_out, let_go, read_job
 
 LIMITS_ADDRESS_SPACE = True
 
@@ -56,11 +56,10 @@ def become_program(caps: Caps) -> None:
     _become_shell(source, [])
 
 
-def become_driver(count: int, caps: Caps) -> None:
+def become_driver(count: int, program_count: int, caps: Caps) -> None:
     """The cases are run as one script: it passes if the script ends with 0, as such tests are written."""
     job = read_job(count)
-    os.write(READY, b"1")
-    os.close(READY)
+    let_go(program_count)
     source = "\n".join([f"__entry={shlex.quote(job['entry_point'])}", _DRIVE, *job["cases"]])
     pid = os.fork()
     if pid == 0:

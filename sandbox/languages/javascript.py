@@ -25,8 +25,8 @@ def become_program(caps: Caps) -> None:
     _become_node(PROGRAM, caps, [])
 
 
-def become_driver(count: int, caps: Caps) -> None:
-    _become_node(DRIVE, caps, [str(count)])
+def become_driver(count: int, program_count: int, caps: Caps) -> None:
+    _become_node(DRIVE, caps, [str(count), str(program_count)])
 
 
 def _become_node(source: str, caps: Caps, arguments: list[str]) -> None:

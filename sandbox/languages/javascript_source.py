@@ -116,7 +116,7 @@ for (const name of ['require', 'module', 'exports', '__filename', '__dirname']) 
 const identifier = /^[A-Za-z_$][\w$]*$/;
 let lookup = () => undefined;
 function begin(tail) {
-  try { main._compile(job.source + tail, file); }
+  try { main._compile(job.source + tail, file, 'commonjs'); }  // newer Nodes would guess
   catch (error) {
     const isModule = /import statement|'export'|import.meta|await is only/;
     if (!(error instanceof SyntaxError) || !isModule.test(error.message)) throw error;
@@ -235,8 +235,12 @@ modes[job.mode]();
 DRIVE = (
     _SHARED
     + r"""
-const job = parse(readExactly(5, Number(process.argv[1])).toString());
+const [count, programCount] = process.argv.slice(1).map(Number);
+const job = parse(readExactly(5, count).toString());
 fs.closeSync(5);
+const go = Buffer.alloc(4);
+go.writeUInt32LE(programCount);
+writeAll(4, go);  // before any request: it tells the program that the wire is its own now
 writeAll(7, Buffer.from('1'));
 fs.closeSync(7);
 const say = (line) => writeAll(3, Buffer.from(stringify(line) + '\n'));

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from sandbox.inside import driver, exported, program
 from sandbox.inside.confine import Caps
-from sandbox.inside.descriptors import READY, become_stdin
-from sandbox.inside.jobs import Job, await_job, lay_out, read_job
+from sandbox.inside.descriptors import become_stdin
+from sandbox.inside.jobs import Job, await_job, lay_out, let_go, read_job
 
 LIMITS_ADDRESS_SPACE = True
 
@@ -28,9 +28,8 @@ def become_program(caps: Caps) -> None:
     os._exit(0)
 
 
-def become_driver(count: int, caps: Caps) -> None:
+def become_driver(count: int, program_count: int, caps: Caps) -> None:
     job = read_job(count)
-    os.write(READY, b"1")
-    os.close(READY)
+    let_go(program_count)
     driver.drive(job)
     os._exit(0)

@@ -38,7 +38,7 @@ def become_program(caps: Caps) -> None:
     os._exit(0)
 
 
-def become_driver(count: int, caps: Caps) -> None:
+def become_driver(count: int, program_count: int, caps: Caps) -> None:
     raise NotImplementedError("SQL is judged by its rows; there is nothing to drive")
 
 

@@ -1,0 +1,101 @@
+"""What hostile programs are after, laid out on the machine, and whether they got it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import selectors
+import shutil
+import socket
+import tempfile
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+
+class Bait:
+    """A folder with a secret that anybody may read and write, and listeners on loopback and an abstract Unix name."""
+
+    def __enter__(self) -> Bait:
+        self.secret = f"BAIT-{secrets.token_hex(8)}"
+        self.folder = Path(tempfile.mkdtemp(prefix="bait-", dir="/var/tmp"))
+        self.folder.chmod(0o777)
+        (self.folder / "secret").write_text(self.secret)
+        self.unix = f"bait-{secrets.token_hex(4)}"
+        self._tcp, self._udp = socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._unix = socket.socket(socket.AF_UNIX)
+        for listener, address in ((self._tcp, ("127.0.0.1", 0)), (self._udp, ("127.0.0.1", 0))):
+            listener.bind(address)
+        self._unix.bind(f"\0{self.unix}")
+        self._tcp.listen()
+        self._unix.listen()
+        self.reached: list[str] = []
+        self._end, self._told = os.pipe()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._told)
+        self._thread.join(10)
+        for listener in (self._tcp, self._udp, self._unix):
+            listener.close()
+        os.close(self._end)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _listen(self) -> None:
+        with selectors.DefaultSelector() as selector:
+            for name, listener in (("tcp", self._tcp), ("udp", self._udp), ("unix", self._unix)):
+                selector.register(listener, selectors.EVENT_READ, name)
+            selector.register(self._end, selectors.EVENT_READ, "")
+            while True:
+                for key, _ in selector.select():
+                    if not key.data:
+                        return
+                    self.reached.append(key.data)
+                    listener: Any = key.fileobj
+                    if key.data == "udp":
+                        listener.recv(100)
+                    else:
+                        listener.accept()[0].close()
+
+    def filled(self, program: str) -> str:
+        """``program`` with the names of the bait in their places."""
+        names = {
+            "{tcp}": self._tcp.getsockname()[1],
+            "{udp}": self._udp.getsockname()[1],
+            "{unix}": self.unix,
+            "{folder}": self.folder,
+        }
+        for mark, value in names.items():
+            program = program.replace(mark, str(value))
+        return program
+
+    def taken(self) -> str:
+        """What a program got at since the last time this was asked, or ""."""
+        found = [f"reached the {name} listener" for name in self.reached]
+        self.reached.clear()
+        secret = self.folder / "secret"
+        if not secret.exists() or secret.read_text() != self.secret:
+            found.append("changed the secret")
+        if (self.folder / "out").exists():
+            found.append("wrote on the host")
+        found += [f"process {pid} lives" for pid in _lingering()]
+        return "; ".join(found)
+
+
+def _lingering() -> list[int]:
+    """Processes of this machine that a program named XLINGER and left alive."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                told = (entry / "cmdline").read_bytes() + (entry / "comm").read_bytes()
+            except OSError:
+                continue
+            if b"XLINGER" in told:
+                found.append(int(entry.name))
+    return found

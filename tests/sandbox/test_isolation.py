@@ -1,0 +1,152 @@
+"""Hostile and honest programs on both backends: nothing gets out, no verdict is forged, no honest program fails."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from builders.errors import SandboxError
+from builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Reference, Verdict
+from sandbox.docker_sandbox import DockerSandbox
+from sandbox.local_sandbox import LocalSandbox
+from verifiers.code_verifier import CodeVerifier
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bait import Bait
+
+CASES = Path(__file__).parent / "cases"
+HOST, FORGERS, HONEST = (
+    yaml.safe_load((CASES / f"{name}.yaml").read_text()) for name in ("hostile_host", "hostile_verdict", "honest")
+)
+LONG = "".join(f"{number}\n" for number in range(20_000))  # longer than a pipe holds
+
+# Looks for what an earlier run may have left to it.
+PROBE = Program(
+    "python",
+    """
+import os
+def told(ask, *of):
+    try: return list(ask(*of))
+    except OSError: return []
+def lines(path): return open(path).read().splitlines()
+files = [name for at in ("/tmp", "/dev/shm", "/var/tmp", "/run") for name in told(os.listdir, at) if at == "/tmp" or "XLEFT" in name]
+ipc = sum(max(0, len(told(lines, f"/proc/sysvipc/{kind}")) - 1) for kind in ("shm", "sem", "msg"))
+others = [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) not in (1, os.getpid())]
+keys = [key for key in told(lines, "/proc/keys") if "XLEFT" in key]
+named = [os.uname().nodename] if "XLEFT" in os.uname().nodename else []
+print(files, ipc, others, keys, named, os.getpriority(os.PRIO_PROCESS, 0), 6 * 7)
+""",
+)
+CLEAN = "[] 0 [] [] [] 0 42"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    execution: Execution | None
+    verdict: Verdict | None
+    taken: str
+    probe: str
+    seconds: float
+
+
+def query_of(case: dict[str, Any]) -> Query:
+    language, entry = case["language"], case.get("entry", "")
+    wall_s = 10 if language == "javascript" else 2.5
+    if "check" in case:
+        tests = CodeTests("check", language, ({"source": case["check"]},), entry, timeout_s=wall_s)
+    elif "asserts" in case:
+        tests = CodeTests(
+            "asserts", language, tuple({"source": source} for source in case["asserts"]), timeout_s=wall_s
+        )
+    elif "calls" in case:
+        calls = tuple({"args": args, "expected": wanted} for args, wanted in case["calls"])
+        tests = CodeTests("function", language, calls, entry, timeout_s=wall_s)
+    elif "stdio" in case:
+        pairs = tuple({"stdin": given, "stdout": LONG if want == "LONG" else want} for given, want in case["stdio"])
+        tests = CodeTests("stdin", language, pairs, timeout_s=wall_s)
+    else:
+        tests = CodeTests(
+            "sql", language, ({"setup": case["sql"]["setup"], "expected": case["sql"]["rows"]},), timeout_s=wall_s
+        )
+    return Query("q", "code", ({"role": "user", "content": "write it"},), reference=Reference(tests=tests))
+
+
+async def run_all(sandbox: Any, bait: Bait) -> dict[str, Outcome]:
+    outcomes = {}
+    async with sandbox:
+        verifier = CodeVerifier(sandbox)
+        for kind, cases in (("host", HOST), ("forger", FORGERS), ("honest", HONEST)):
+            for case in cases:
+                begun, execution, verdict = time.monotonic(), None, None
+                if kind == "host":
+                    limits = Limits(wall_s=case.get("wall_s", 5))
+                    execution = await sandbox.run(
+                        Program(case["language"], bait.filled(case["program"]), limits=limits)
+                    )
+                else:
+                    text = f"```{case['language']}\n{case['program']}```"
+                    answer = Candidate(0, ({"role": "assistant", "content": text},))
+                    verdict = await verifier.verify(query_of(case), answer)
+                seconds = time.monotonic() - begun
+                probe = await sandbox.run(PROBE)
+                said = probe.stdout.strip() if probe.status == "ok" else f"{probe.status} {probe.detail}"
+                outcomes[case["id"]] = Outcome(execution, verdict, bait.taken(), said, seconds)
+    return outcomes
+
+
+@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
+def outcomes(request: pytest.FixtureRequest) -> Iterator[tuple[dict[str, Outcome], Bait]]:
+    with Bait() as bait:
+        try:
+            found = asyncio.run(run_all(request.param(workers=1), bait))
+        except SandboxError as error:
+            if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
+                raise
+            pytest.skip(str(error))
+        yield found, bait
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("case", HOST, ids=lambda case: case["id"])
+def test_nothing_gets_out(case: dict[str, Any], outcomes: tuple[dict[str, Outcome], Bait]) -> None:
+    found, bait = outcomes
+    outcome = found[case["id"]]
+    execution = outcome.execution
+    assert execution is not None
+    said = execution.stdout + execution.stderr
+    assert "BROKE" not in said, said[-500:]
+    assert bait.secret not in said
+    assert not outcome.taken
+    assert execution.status != "infra", execution.detail
+    assert outcome.seconds < case.get("wall_s", 5) + 3
+    assert len(execution.stdout) <= Limits().stdout_bytes
+    assert len(execution.stderr) <= Limits().stderr_bytes
+    assert outcome.probe == CLEAN
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("case", FORGERS, ids=lambda case: case["id"])
+def test_no_verdict_is_forged(case: dict[str, Any], outcomes: tuple[dict[str, Outcome], Bait]) -> None:
+    outcome = outcomes[0][case["id"]]
+    assert outcome.verdict is not None
+    assert outcome.verdict.outcome == "fail", outcome.verdict
+    assert not outcome.taken
+    assert outcome.probe == CLEAN
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("case", HONEST, ids=lambda case: case["id"])
+def test_no_honest_program_fails(case: dict[str, Any], outcomes: tuple[dict[str, Outcome], Bait]) -> None:
+    outcome = outcomes[0][case["id"]]
+    assert outcome.verdict is not None
+    assert outcome.verdict.outcome == "pass", outcome.verdict
+    assert outcome.probe == CLEAN
