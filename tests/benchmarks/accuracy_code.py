@@ -1,4 +1,6 @@
-"""Agreement of the code verifier with labelled programs: ``python tests/benchmarks/accuracy_code.py [sandbox] [set …]``.
+"""Agreement of the code verifier with labelled programs.
+
+    python -m tests.benchmarks.accuracy_code [sandbox=auto|docker|local] [sets=code_python,…] [data=DIR]
 
 The sets lie beside the project, in ``../shared/data``; without them this says so and measures nothing.
 """
@@ -9,7 +11,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,19 +44,31 @@ class Row:
         return self.agreed / self.rows if self.rows else 0.0
 
 
-def main(sandbox: str = "auto", sets: tuple[str, ...] = SETS, concurrency: int = 8) -> list[Row]:
-    return asyncio.run(measure(sandbox, sets, concurrency))
+def main(arguments: Sequence[str]) -> int:
+    options = dict(word.split("=", 1) for word in arguments)
+    folder = Path(options.get("data", DATA))
+    wanted = [name for name in options.get("sets", ",".join(SETS)).split(",") if name in SETS]
+    present = [name for name in wanted if (folder / name / "data.jsonl").is_file()]
+    if not present:
+        print(f"No labelled programs in {folder}; expected {', '.join(SETS)}. Set data=DIR.", file=sys.stderr)
+        return 2
+    asyncio.run(measure(options.get("sandbox", "auto"), folder, present))
+    return 0
 
 
-async def measure(sandbox: str, sets: tuple[str, ...], concurrency: int) -> list[Row]:
+async def measure(sandbox: str, folder: Path, names: Sequence[str], concurrency: int = 8) -> None:
     async with make(sandbox) as opened:
-        rows = []
-        for name in sets:
-            if not (DATA / name / "data.jsonl").exists():
-                print(f"{name}: {DATA / name} is not there; nothing is measured")
-                continue
-            rows.append(await measure_set(name, CodeVerifier(opened), concurrency))
-        return rows
+        for name in names:
+            show(await measure_set(folder / name, CodeVerifier(opened), concurrency))
+
+
+def show(row: Row) -> None:
+    print(
+        f"{row.name}: {row.agreement:.2%} of {row.rows} agree, {row.false_pass} wrongly passed, "
+        f"{row.false_fail} wrongly failed, {row.errors} undecided, {row.seconds:.0f} s"
+    )
+    for identity, label, outcome, explanation in row.disagreements:
+        print(f"  {identity}: label {label}, {outcome}: {explanation[:200]!r}", flush=True)
 
 
 def make(sandbox: str) -> Any:
@@ -65,7 +79,7 @@ def make(sandbox: str) -> Any:
     return {"docker": DockerSandbox, "local": LocalSandbox, "auto": AutoSandbox}[sandbox]()
 
 
-async def measure_set(name: str, verifier: CodeVerifier, concurrency: int) -> Row:
+async def measure_set(folder: Path, verifier: CodeVerifier, concurrency: int) -> Row:
     begun = time.monotonic()
     gate = asyncio.Semaphore(concurrency)
 
@@ -73,7 +87,7 @@ async def measure_set(name: str, verifier: CodeVerifier, concurrency: int) -> Ro
         async with gate:
             return await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": answer},)))
 
-    labelled = list(load(name))
+    labelled = list(load(folder))
     verdicts = await asyncio.gather(*(judge(query, answer) for query, answer, _ in labelled))
     wrong = [
         (query.id, label, verdict.outcome, verdict.explanation)
@@ -81,7 +95,7 @@ async def measure_set(name: str, verifier: CodeVerifier, concurrency: int) -> Ro
         if verdict.outcome != ("pass" if label else "fail")
     ]
     return Row(
-        name=name,
+        name=folder.name,
         rows=len(labelled),
         agreed=len(labelled) - len(wrong),
         false_pass=sum(outcome == "pass" for _, _, outcome, _ in wrong),
@@ -92,15 +106,14 @@ async def measure_set(name: str, verifier: CodeVerifier, concurrency: int) -> Ro
     )
 
 
-def load(name: str) -> Iterator[tuple[Query, str, bool]]:
+def load(folder: Path) -> Iterator[tuple[Query, str, bool]]:
     """(query with its tests, answer, label) of each labelled row."""
-    folder = DATA / name
     scripts: dict[str, str] = {}
     for line in (folder / "data.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         if row["label"] is None:
             continue
-        if name == "code_sql":
+        if folder.name == "code_sql":
             for path in row["databases"]:
                 scripts.setdefault(path, (folder / path).read_text(encoding="utf-8"))
             tests, answer = sql_tests(row, scripts)
@@ -138,12 +151,4 @@ def sql_tests(row: dict[str, Any], scripts: dict[str, str]) -> tuple[CodeTests, 
 
 
 if __name__ == "__main__":
-    chosen = tuple(word for word in sys.argv[1:] if word.startswith("code_")) or SETS
-    backend = next((word for word in sys.argv[1:] if not word.startswith("code_")), "auto")
-    for result in main(backend, chosen):
-        print(
-            f"{result.name}: {result.agreement:.2%} of {result.rows} agree, {result.false_pass} wrongly passed, "
-            f"{result.false_fail} wrongly failed, {result.errors} undecided, {result.seconds:.0f} s"
-        )
-        for identity, label, outcome, explanation in result.disagreements:
-            print(f"  {identity}: label {label}, {outcome}: {explanation[:200]!r}")
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """JudgeBench through the pairwise judge: accuracy, consistency over both orders, position and length bias.
 
-    python -m tests.benchmarks.accuracy_judge [FOLDER]
+    python -m tests.benchmarks.accuracy_judge [data=DIR]
 
 Scripted judges with known biases are measured on the real pairs: what the report must find. No model is asked.
 """
@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -70,12 +70,12 @@ def show(name: str, found: PairwiseReport) -> None:
     )
 
 
-def main(arguments: list[str]) -> None:
-    folder = Path(arguments[0]) if arguments else FOLDER
+def main(arguments: Sequence[str]) -> int:
+    folder = Path(dict(word.split("=", 1) for word in arguments).get("data", FOLDER))
     file = folder / "judge_judgebench" / "data.jsonl"
     if not file.is_file():
-        print(f"{file} is not there: nothing was measured. Give the folder of the labelled data.")
-        raise SystemExit(1)
+        print(f"{file} is not there: nothing was measured. Set data=DIR.", file=sys.stderr)
+        return 2
     rows = [json.loads(line) for line in file.open(encoding="utf-8")]
     for name, rule in RULES.items():
         show(name, asyncio.run(judged(RuleJudge(rule), rows)))
@@ -88,6 +88,8 @@ def main(arguments: list[str]) -> None:
 
     show("knows", asyncio.run(judged(RuleJudge(knows), rows)))
 
+    return 0
+
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

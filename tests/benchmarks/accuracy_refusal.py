@@ -1,8 +1,8 @@
 """Refusals by pattern against human labels: XSTest (refusal or not) and GPTFuzz (rejected or not, another question).
 
-    python -m tests.benchmarks.accuracy_refusal [FOLDER]
+    python -m tests.benchmarks.accuracy_refusal [data=DIR]
 
-Reads FOLDER/refusal_xstest and FOLDER/refusal_gptfuzz (default: ../shared/data beside the project). No model is asked.
+Reads DIR/refusal_xstest and DIR/refusal_gptfuzz (by default ../shared/data beside the project). No model is asked.
 GPTFuzz labels whether a jailbreak worked: who refuses and then complies in a role is "jailbroken", so agreement there
 cannot be complete by any test of words. Also counted: refusals found in answers of mathematics and code, which are none.
 """
@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from verifiers.refusal_patterns import classify
@@ -36,11 +37,12 @@ def scores(pairs: list[tuple[bool, bool]]) -> str:
     )
 
 
-def main(folder: Path) -> None:
+def main(arguments: Sequence[str]) -> int:
+    folder = Path(dict(word.split("=", 1) for word in arguments).get("data", FOLDER))
     xstest, gptfuzz = rows(folder, "refusal_xstest"), rows(folder, "refusal_gptfuzz")
     if not xstest:
-        print(f"{folder}/refusal_xstest is not there: nothing was measured. Give the folder of the labelled data.")
-        raise SystemExit(1)
+        print(f"{folder}/refusal_xstest is not there: nothing was measured. Set data=DIR.", file=sys.stderr)
+        return 2
     started = time.perf_counter()
     found = [classify(row["candidate"]) for row in xstest]
     took = 1000 * (time.perf_counter() - started) / len(xstest)
@@ -62,6 +64,8 @@ def main(folder: Path) -> None:
         if texts:
             print(f"  {name:<18} {sum(classify(text).is_refusal for text in texts)} refusals in {len(texts)} answers")
 
+    return 0
+
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    sys.exit(main(sys.argv[1:]))

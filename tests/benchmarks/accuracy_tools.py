@@ -1,18 +1,18 @@
 """The tool verifier beside the official verdicts of BFCL, row by row, with every disagreement listed by kind.
 
-    python -m tests.benchmarks.accuracy_tools [--list]
+    python -m tests.benchmarks.accuracy_tools [show=all] [data=DIR]
 
-Reads ``../shared/data/tool_bfcl`` beside the project (real outputs of 18 models; not part of the project). A row is
+Reads ``DIR/tool_bfcl`` (by default ``../shared/data`` beside the project; real outputs of 18 models, not part of it). A row is
 contested where the official checker rejects an integer inside an array of numbers although the values are equal.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
+import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from builders.records import Candidate, Query, Reference, Verdict
 from builders.tool_formats import call, expected_from_bfcl, from_bfcl
 from verifiers.tool_verifier import ToolVerifier
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "tool_bfcl" / "data.jsonl"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CONTESTED = "type_error:nested"
 
 
@@ -49,14 +49,13 @@ def is_contested(row: Mapping[str, Any], verdict: Verdict) -> bool:
     return row["error_type"] == CONTESTED and not row["label"] and verdict.outcome == "pass"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", action="store_true", help="print every disagreement")
-    parser.add_argument("--data", type=Path, default=DATA)
-    options = parser.parse_args()
-    if not options.data.exists():
-        raise SystemExit(f"{options.data} is not there: the labelled rows are not part of the project. Set --data.")
-    rows = [json.loads(line) for line in options.data.read_text("utf-8").splitlines()]
+def main(arguments: Sequence[str]) -> int:
+    options = dict(word.split("=", 1) for word in arguments)
+    file = Path(options.get("data", DATA)) / "tool_bfcl" / "data.jsonl"
+    if not file.is_file():
+        print(f"{file} is not there: the labelled rows are not part of the project. Set data=DIR.", file=sys.stderr)
+        return 2
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     results = asyncio.run(judged(rows))
     outcomes = Counter(verdict.outcome for _, verdict in results)
     differing = [(row, verdict) for row, verdict in results if (verdict.outcome == "pass") is not row["label"]]
@@ -71,12 +70,14 @@ def main() -> None:
     kinds = Counter((row["error_type"] or "accepted", verdict.outcome) for row, verdict in differing)
     for (kind, outcome), count in kinds.most_common():
         print(f"  {count:4d}  official: {kind:55s} ours: {outcome}")
-    if options.list:
+    if options.get("show"):
         for row, verdict in differing:
             print(
                 json.dumps({"id": row["id"], "ours": verdict.explanation, "official": row["error"]}, default=str)[:600]
             )
 
+    return 0
+
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))
