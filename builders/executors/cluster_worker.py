@@ -44,7 +44,8 @@ class ShardWorker:
     """Ray actor that runs shards, several at once in as many threads over one event loop.
 
     Where it sees the run's folder (this machine, or a file system that all share), which it knows by the file ``sign``
-    in it, it writes there; elsewhere it works in a temporary folder, and the part goes back with the answer.
+    in it, it writes there; elsewhere (and without a ``sign``) it works in a temporary folder, and the part goes back
+    with the answer.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class ShardWorker:
     ) -> None:
         os.environ.update(environment)
         self._stack = ExitStack()
-        self._shares_folder = (Path(out) / sign).exists()
+        self._shares_folder = bool(sign) and (Path(out) / sign).exists()
         folder = Path(out) if self._shares_folder else Path(tempfile.mkdtemp(prefix="bestofn-"))
         if not self._shares_folder:
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)

@@ -14,6 +14,7 @@ import contextlib
 import logging
 import os
 import re
+import socket
 import threading
 import time
 import uuid
@@ -57,7 +58,8 @@ class RayExecutor:
     """Runs a build on the cluster at ``address`` (``auto``, ``ray://…``, ``host:port``); None: one on this machine.
 
     ``placement`` gives stages (``verify``, ``reward``) workers of their own: ``{reward: {num_gpus: 1}}``. Each of
-    ``workers`` has ``shards_in_flight`` shards under way: that bounds the memory of a machine.
+    ``workers`` has ``shards_in_flight`` shards under way: that bounds the memory of a machine. ``through_driver``:
+    parts come back to the driver also from workers that see the run's folder, as over a slow network file system.
     """
 
     name = "ray"
@@ -69,6 +71,7 @@ class RayExecutor:
         placement: Mapping[str, Place] | None = None,
         shards_in_flight: int = 4,
         object_store_mb: int = 512,
+        through_driver: bool = False,
     ) -> None:
         if shards_in_flight < 1:
             raise ValueError(f"shards_in_flight is {shards_in_flight}; expected at least 1")
@@ -77,6 +80,7 @@ class RayExecutor:
         self.placement = dict(placement or {})
         self.shards_in_flight = shards_in_flight
         self.object_store_mb = object_store_mb
+        self.through_driver = through_driver
 
     def run(self, config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         """Build everything that ``config`` describes into ``out``; returns the manifest."""
@@ -109,14 +113,12 @@ class RayExecutor:
         if ray.is_initialized():  # whoever started it ends it
             yield
             return
+        _refuse_unreachable(self.address)
         own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": self.object_store_mb << 20}
         try:
             ray.init(self.address, log_to_driver=False, logging_level="warning", **({} if self.address else own))
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise MachineError(
-                f"no Ray cluster could be reached at executor.address={self.address}: {error}. "
-                "Start one with `ray start --head`, or leave the address out for one on this machine."
-            ) from error
+            raise _no_cluster(self.address, error) from error
         try:
             yield
         finally:
@@ -237,7 +239,7 @@ class _Crew:
         self._executor = executor
         self._config = config
         self._out = out.resolve()
-        self._sign = f".seen-{uuid.uuid4().hex}"
+        self._sign = "" if executor.through_driver else f".seen-{uuid.uuid4().hex}"
         self._workers: list[_Worker] = []
         self._stages: dict[str, list[Any]] = {}
         self._spent: Mapping[str, Any] = {}
@@ -248,7 +250,8 @@ class _Crew:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 
-        (self._out / self._sign).touch()
+        if self._sign:
+            (self._out / self._sign).touch()
         here = On(ray.get_runtime_context().get_node_id(), soft=False)
         try:
             self._gateway = (
@@ -270,7 +273,8 @@ class _Crew:
     def __exit__(self, *exc: object) -> None:
         import ray
 
-        (self._out / self._sign).unlink(missing_ok=True)
+        if self._sign:
+            (self._out / self._sign).unlink(missing_ok=True)
         workers = [worker.actor for worker in self._workers] + [
             actor for part in self._stages.values() for actor in part
         ]
@@ -399,6 +403,23 @@ class _Crew:
         import ray
 
         return place.count or sum(node["Alive"] for node in ray.nodes())
+
+
+def _refuse_unreachable(address: str | None) -> None:
+    """Raise ``MachineError`` at once for a ``host:port`` where nobody listens; Ray itself would try for minutes."""
+    match = re.fullmatch(r"(?:ray://)?([^/:]+):(\d+)", address or "")
+    if match:
+        try:
+            socket.create_connection((match[1], int(match[2])), timeout=10).close()
+        except OSError as error:
+            raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str | None, error: Exception) -> MachineError:
+    return MachineError(
+        f"no Ray cluster could be reached at executor.address={address}: {error}. "
+        "Start one with `ray start --head`, or leave the address out for one on this machine."
+    )
 
 
 def _land(out: Path, number: int, landed: Landed) -> None:
