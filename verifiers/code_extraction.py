@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Collection
 from dataclasses import dataclass
 
 NAMES = {
@@ -39,11 +40,12 @@ class Block:
     closed: bool = True
 
 
-def extract_program(answer: str, language: str, entry_point: str = "") -> str:
+def extract_program(answer: str, language: str, entry_point: str = "", named: Collection[str] = ()) -> str:
     """The program of ``answer`` in ``language``, or "" when it holds none.
 
-    Of several blocks, the last that defines ``entry_point``; else the last in the language that looks like a program
-    rather than sample input or output. Helper blocks that define what the chosen one does not are put before it.
+    Of several blocks, the last that defines ``entry_point`` or, where that is not known, one of the names that the
+    tests use, ``named``; else the last in the language that looks like a program rather than sample input or output.
+    Helper blocks that define what the chosen one does not are put before it.
     Without any block, the whole answer if it reads as code, or its part from the first line of code on.
     """
     text = _STOP.sub("", _after_thinking(answer)).replace("\r\n", "\n")
@@ -58,7 +60,7 @@ def extract_program(answer: str, language: str, entry_point: str = "") -> str:
     )
     if not fitting:
         return ""
-    chosen = _choose(fitting, language, entry_point)
+    chosen = _choose(fitting, language, {entry_point} if entry_point else set(named))
     return _clean(_with_helpers(fitting, chosen, language), language)
 
 
@@ -110,14 +112,13 @@ def _after_thinking(answer: str) -> str:
     return answer
 
 
-def _choose(blocks: list[Block], language: str, entry_point: str) -> int:
-    if entry_point:
-        for place in reversed(range(len(blocks))):
-            if _defines(blocks[place].text, entry_point, language):
-                return place
+def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
+    for place in reversed(range(len(blocks))):
+        if wanted & _definitions(blocks[place].text, language):
+            return place
     marked = [place for place, block in enumerate(blocks) if block.language == language]
     likely = [place for place in marked or range(len(blocks)) if _looks_like(blocks[place].text, language)]
-    if language in ("python", "javascript") and entry_point == "":
+    if language in ("python", "javascript"):
         whole = [place for place in likely if _is_whole(blocks[place].text, language)]
         likely = whole or likely
     return (likely or marked or [len(blocks) - 1])[-1]
@@ -218,6 +219,16 @@ def _is_prose(line: str) -> bool:
     )
 
 
+def _is_body(text: str) -> bool:
+    """Whether indented lines are the body of a function whose head was given: they return, and define nothing."""
+    lines = textwrap.dedent(text).split("\n")
+    starts = next((line for line in lines if line.strip()), "")
+    if not starts.startswith(("def ", "class ", "import ", "from ", "@", "async ")):
+        return True
+    returns = any(re.match(r"\s*(?:return|yield)\b", line) for line in lines)
+    return returns and not any(line.startswith(("def ", "class ", "async def ")) for line in lines)
+
+
 def _clean(text: str, language: str) -> str:
     """Without the prompts of an interactive session and the no-break spaces of a web page."""
     text = text.replace("\u00a0", " ").replace("\u200b", "").replace("\ufeff", "")
@@ -227,7 +238,6 @@ def _clean(text: str, language: str) -> str:
         lines = [prompt.sub("", line) for line in lines if prompt.match(line)]
     text = "\n".join(lines)
     indented = all(not line.strip() or line[:1] in (" ", "\t") for line in lines)
-    dedented = textwrap.dedent(text)
-    if language == "python" and indented and dedented.lstrip("\n").startswith(("def ", "class ", "import ", "from ")):
-        text = dedented
+    if language == "python" and indented and not _is_body(text):
+        text = textwrap.dedent(text)
     return text.strip("\n") + "\n" if text.strip() else ""

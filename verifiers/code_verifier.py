@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
+import textwrap
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -60,7 +61,7 @@ class CodeVerifier:
         empty = _expects_nothing(tests)
         if empty:
             return Verdict("abstain", 0.0, empty, self.name)
-        source = extract_program(candidate.text, tests.language, tests.entry_point)
+        source = extract_program(candidate.text, tests.language, tests.entry_point, _named(tests))
         detail: dict[str, Any] = {"language": tests.language, "tests_total": len(tests.cases), "tests_passed": 0}
         if not source:
             return Verdict(
@@ -108,12 +109,20 @@ class CodeVerifier:
         return await _JUDGES[tests.kind](self.sandbox, program, tests)
 
 
+def _named(tests: CodeTests) -> set[str]:
+    """Every name in the sources of the tests: one of them is the function under test."""
+    return {name for case in tests.cases for name in re.findall(r"[A-Za-z_]\w*", str(case.get("source") or ""))}
+
+
 def join(tests: CodeTests, source: str) -> str:
     """The program with the given prefix before it: as its completion when it is the body of an unfinished function."""
-    if not tests.setup or tests.kind == "sql":
+    if tests.kind == "sql":
         return source
     first = next((line for line in source.split("\n") if line.strip()), "")
-    if first[:1] in (" ", "\t"):
+    indented = first[:1] in (" ", "\t")
+    if not tests.setup:
+        return textwrap.dedent(source) if indented and tests.language == "python" else source
+    if indented:
         return tests.setup.rstrip("\n") + "\n" + source
     return f"{tests.setup}\n{source}"
 

@@ -99,6 +99,8 @@ class Program:
             return {"mine": value._class_name}
         if isinstance(value, Function):
             return {"mine": value._reference}
+        if callable(value) and getattr(builtins, getattr(value, "__name__", ""), None) is value:
+            return {"builtin": value.__name__}  # int, len and the like are the same on both sides
         if callable(value):
             self.functions.append(value)
             return {"yours": len(self.functions) - 1}

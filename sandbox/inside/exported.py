@@ -144,6 +144,8 @@ class Exported:
     def _own(self, tag: str, body: Any) -> Any:
         if tag == "mine":
             return self.target(body)
+        if tag == "builtin":
+            return getattr(builtins, body)
         if tag == "yours":
             return self._callback(body)
         raise plain.NotPlain(f"unknown form {tag!r}")

@@ -366,7 +366,7 @@ process.on('beforeExit', () => { if (!finished) end('the tests never finished');
   for (const source of job.cases) {
     try {
       const entry = /^[A-Za-z_$][\w$]*$/.test(job.entry_point) ? job.entry_point : '';
-      const checked = "typeof check === 'function' && !/^\\s*check\\(/m.test(__source)";
+      const checked = '/\\bfunction\\s+check\\b|\\bcheck\\s*=[^=]/.test(__source) && !/^\\s*check\\(/m.test(__source)';
       const tail = entry ? `\nif (${checked}) await check(${entry});` : '';
       const body = `return (async function () {${job.setup || ''}\n${source}${tail}\n})();`;
       bodies.push(new Function('__scope', '__source', `with (__scope) { ${body} }`));

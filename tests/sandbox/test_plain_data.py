@@ -1,0 +1,103 @@
+"""What crosses between an untrusted process and ours."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import datetime
+import decimal
+import fractions
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.inside import plain
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary(max_size=8)
+    | st.decimals(allow_nan=False)
+    | st.fractions()
+    | st.dates()
+    | st.complex_numbers(allow_nan=False)
+)
+HASHABLE = st.integers() | st.text(max_size=3) | st.tuples(st.integers(), st.booleans())
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(HASHABLE, inner, max_size=3)
+        | st.sets(HASHABLE, max_size=3)
+        | st.frozensets(HASHABLE, max_size=3)
+        | st.lists(inner, max_size=3).map(collections.deque)
+    ),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_values_come_back_as_they_went(value: Any) -> None:
+    back = plain.decode(plain.loads(plain.dumps(plain.encode(value))))
+    assert back == value
+    assert type(back) is type(value)
+
+
+@given(st.text(max_size=60) | VALUES.map(lambda value: json.dumps(plain.encode(value))))
+def test_any_line_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(plain.NotPlain):
+        plain.decode(plain.loads(text.encode()))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        math.nan,
+        math.inf,
+        -0.0,
+        2**70,
+        datetime.timedelta(1, 2, 3),
+        range(3),
+        bytearray(b"x"),
+        ...,
+        fractions.Fraction(1, 3),
+        decimal.Decimal("1.10"),
+    ],
+)
+def test_odd_values_too(value: Any) -> None:
+    assert repr(plain.decode(plain.loads(plain.dumps(plain.encode(value))))) == repr(value)
+
+
+def test_a_subclass_is_read_through_its_builtin_alone() -> None:
+    class Sly(int):
+        def __eq__(self, other: object) -> bool:
+            raise AssertionError("asked")
+
+        __hash__ = int.__hash__
+
+        def __index__(self) -> int:
+            raise AssertionError("asked")
+
+    assert plain.encode(Sly(7)) == 7
+
+
+@pytest.mark.parametrize("value", [object(), len, type, (x for x in ()), collections])
+def test_what_is_not_data_is_refused(value: Any) -> None:
+    with pytest.raises(plain.NotPlain):
+        plain.encode(value)
+
+
+def test_depth_is_bounded() -> None:
+    deep: list[Any] = []
+    for _ in range(5_000):
+        deep = [deep]
+    with pytest.raises(plain.NotPlain):
+        plain.encode(deep)

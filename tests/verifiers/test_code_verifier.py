@@ -1,0 +1,116 @@
+"""The code verifier's outcomes, with a sandbox of our making where the real one would be slow or would not fail."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from builders.errors import SandboxError
+from builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
+from sandbox.auto_sandbox import AutoSandbox
+from verifiers.code_verifier import CodeVerifier
+
+DOUBLE = CodeTests("function", "python", ({"args": [2], "expected": 4}, {"args": [5], "expected": 10}), "double")
+ANSWER = "```python\ndef double(x):\n    return 2 * x\n```"
+
+
+class Canned:
+    """Answers every program alike, and counts."""
+
+    name = "canned"
+
+    def __init__(self, **found: Any) -> None:
+        self.execution = Execution(
+            **{"status": "ok", "exit_code": 0, "stdout": "", "stderr": "", "seconds": 0.0, **found}
+        )
+        self.programs: list[Program] = []
+
+    async def run(self, program: Program) -> Execution:
+        self.programs.append(program)
+        await asyncio.sleep(0.01)
+        return self.execution
+
+
+def judge(sandbox: Any, tests: CodeTests | None, *answers: str) -> list[Verdict]:
+    async def every() -> list[Verdict]:
+        verifier = CodeVerifier(sandbox)
+        query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+        candidates = (Candidate(0, ({"role": "assistant", "content": answer},)) for answer in answers)
+        return list(await asyncio.gather(*(verifier.verify(query, candidate) for candidate in candidates)))
+
+    return asyncio.run(every())
+
+
+def test_all_tests_must_pass_and_the_share_is_told() -> None:
+    (passed,) = judge(Canned(returns=({"value": 4}, {"value": 10})), DOUBLE, ANSWER)
+    assert (passed.outcome, passed.detail["tests_passed"]) == ("pass", 2)
+    (failed,) = judge(Canned(returns=({"value": 4}, {"value": 11})), DOUBLE, ANSWER)
+    assert (failed.outcome, failed.detail["tests_passed"], failed.detail["first_failing"]["case"]) == ("fail", 1, 1)
+
+
+def test_what_the_program_does_not_answer_has_failed() -> None:
+    (verdict,) = judge(Canned(returns=({"value": 4},)), DOUBLE, ANSWER)
+    assert verdict.outcome == "fail"
+
+
+def test_expected_values_never_enter_the_sandbox() -> None:
+    canned = Canned(returns=({"value": 4}, {"value": 10}))
+    judge(canned, DOUBLE, ANSWER)
+    assert "expected" not in repr(canned.programs)
+    assert [call["args"] for call in canned.programs[0].calls] == [[2], [5]]
+
+
+@pytest.mark.parametrize(
+    "tests", [None, CodeTests("function", "python", (), "f"), CodeTests("asserts", "python", ({"source": "  "},), "f")]
+)
+def test_without_tests_nobody_is_judged(tests: CodeTests | None) -> None:
+    (verdict,) = judge(Canned(), tests, ANSWER)
+    assert verdict.outcome == "abstain"
+
+
+def test_no_program_has_failed_and_a_broken_sandbox_is_nobodys_fault() -> None:
+    (missing,) = judge(Canned(), DOUBLE, "I would double it.")
+    assert (missing.outcome, missing.detail["status"]) == ("fail", "no program")
+    (broken,) = judge(Canned(status="infra", exit_code=None, detail={"reason": "no engine"}), DOUBLE, ANSWER)
+    assert broken.outcome == "error"
+    assert "no engine" in broken.explanation
+
+
+def test_equal_programs_are_judged_once_and_trouble_is_not_remembered() -> None:
+    canned = Canned(returns=({"value": 4}, {"value": 10}))
+    verdicts = judge(canned, DOUBLE, ANSWER, ANSWER, f"Here:\n{ANSWER}")
+    assert [verdict.outcome for verdict in verdicts] == ["pass"] * 3
+    assert len(canned.programs) == 1
+
+    async def twice(sandbox: Canned) -> None:
+        verifier = CodeVerifier(sandbox)
+        query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=DOUBLE))
+        for _ in range(2):
+            await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": ANSWER},)))
+
+    broken = Canned(status="infra", exit_code=None, detail={"reason": "down"})
+    asyncio.run(twice(broken))
+    assert len(broken.programs) == 2
+
+
+def test_where_nothing_isolates_nothing_runs_and_the_row_says_why() -> None:
+    class Refusing:
+        name = "refusing"
+
+        async def __aenter__(self) -> Refusing:
+            raise SandboxError("no cgroup is writable")
+
+        async def __aexit__(self, *raised: object) -> None: ...
+
+    async def build() -> Verdict:
+        auto = AutoSandbox()
+        auto.candidates = (Refusing(), Refusing())  # type: ignore[assignment]
+        async with auto:
+            query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=DOUBLE))
+            return await CodeVerifier(auto).verify(query, Candidate(0, ({"role": "assistant", "content": ANSWER},)))
+
+    verdict = asyncio.run(build())
+    assert verdict.outcome == "error"
+    assert "no cgroup is writable" in verdict.explanation
