@@ -17,15 +17,20 @@ from typing import Any
 class Bait:
     """A folder with a secret that anybody may read and write, and listeners on loopback and an abstract Unix name."""
 
+    def __init__(self, folder: Path | None = None, mark: str = "BAIT-", port: int = 0, unix: str = "") -> None:
+        """Names that programs know already; by default each bait has names of its own."""
+        self._wanted, self._mark, self._port = folder, mark, port
+        self.unix = unix or f"bait-{secrets.token_hex(4)}"
+
     def __enter__(self) -> Bait:
-        self.secret = f"BAIT-{secrets.token_hex(8)}"
-        self.folder = Path(tempfile.mkdtemp(prefix="bait-", dir="/var/tmp"))
+        self.secret = f"{self._mark}{secrets.token_hex(8)}"
+        self.folder = self._wanted or Path(tempfile.mkdtemp(prefix="bait-", dir="/var/tmp"))
+        self.folder.mkdir(exist_ok=True)
         self.folder.chmod(0o777)
         (self.folder / "secret").write_text(self.secret)
-        self.unix = f"bait-{secrets.token_hex(4)}"
         self._tcp, self._udp = socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._unix = socket.socket(socket.AF_UNIX)
-        for listener, address in ((self._tcp, ("127.0.0.1", 0)), (self._udp, ("127.0.0.1", 0))):
+        for listener, address in ((self._tcp, ("127.0.0.1", self._port)), (self._udp, ("127.0.0.1", self._port))):
             listener.bind(address)
         self._unix.bind(f"\0{self.unix}")
         self._tcp.listen()
