@@ -58,6 +58,9 @@ class Finding:
 
 DEFAULTS = Settings()
 GUESSED = frozenset({"closing sentence", "bold"})  # places where an answer was found without a mark that says so
+_BROKEN_OFF = re.compile(
+    r"(?:[=+*/,(]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per))\s*$", re.IGNORECASE
+)
 DECISIVE = frozenset({"choice", "truth value", "time of day", "date"})
 
 
@@ -110,6 +113,8 @@ def _doubted(match: Match, reference: str, answer: Answer) -> Match:
         return match
     unread = isinstance(read(answer.text), Text)
     if unread and "stated" not in match.method and (answer.method in GUESSED and match.method not in DECISIVE):
+        if _BROKEN_OFF.search(answer.text):
+            return Match(False, "the text breaks off before it answers", 0.7)
         return Match(None, "no final answer is marked", 0.0)
     if unread and match.method not in DECISIVE and mentions(reference_tree(reference), answer.text):
         return Match(None, "the reference's value is named among others", 0.0)
