@@ -59,7 +59,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
 
     executor = Assembly(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
     try:
-        described = executor.run(config, out)
+        described = run(executor, config, out)
     except KeyboardInterrupt:
         print(
             f"\nbestofn: stopped. Every answer is kept in {out}; the same command goes on from there.", file=sys.stderr
@@ -73,10 +73,25 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
     return described
 
 
+def run(executor: Any, config: dict[str, Any], out: Path) -> dict[str, Any]:
+    """Run the build into ``out``, and into the URL that the run's folder is, if it is one."""
+    from builders.mirror import Mirror, is_url
+
+    url = str(config.get("out") or "")
+    if not is_url(url):
+        return executor.run(config, out)
+    with Mirror(url, out) as mirror:
+        described = executor.run(config, out)
+        mirror.finish()
+    return described
+
+
 def run_folder(config: Mapping[str, Any]) -> Path:
     """``out`` if set, else a folder named by the choices: the same command finds its own run again."""
     if config.get("out"):
-        return Path(config["out"])
+        from builders.mirror import folder_of, is_url
+
+        return folder_of(config["out"]) if is_url(config["out"]) else Path(config["out"])
     sweep = assemble.sweep_folder()
     if sweep:
         return sweep

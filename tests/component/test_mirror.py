@@ -1,0 +1,122 @@
+"""Runs whose folder is a URL, against a real S3 server on loopback."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from builders import assemble
+from builders.errors import ConfigError, MachineError
+from builders.mirror import Mirror, folder_of, is_url
+from scripts import build
+from tests.loopback import OpenAIServer
+
+pytest.importorskip("s3fs")
+moto_server = pytest.importorskip("moto.server")
+
+
+@pytest.fixture
+def bucket(monkeypatch, tmp_path) -> Iterator[str]:
+    """The URL of an empty bucket."""
+    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.chdir(tmp_path)
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    name = f"bucket-{uuid.uuid4().hex}"  # the servers of one process share their buckets
+    fsspec.filesystem("s3").mkdir(name)
+    yield f"s3://{name}/sums"
+    fsspec.get_filesystem_class("s3").clear_instance_cache()
+    server.stop()
+
+
+def names(url: str) -> set[str]:
+    fs, root = fsspec.core.url_to_fs(url)
+    fs.invalidate_cache()
+    return {str(path).removeprefix(root.rstrip("/") + "/") for path in fs.find(root)}
+
+
+def config(server: OpenAIServer, out: str, *more: str, queries: int = 12) -> dict:
+    rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(queries))
+    Path("sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["dataset=jsonl", "dataset.path=sums.jsonl", "provider=openai_chat", f"provider.base_url={server.url}"]
+    words += ["provider.model=m", "sandbox=none", "tools=none", "n=2", "shard_size=4", f"out={out}", *more]
+    given = assemble.compose(words)
+    given["stages"]["verify"]["verifier"] = {"_target_": "tests.last_number.LastNumber"}
+    given["trusted"] = ["tests"]
+    return given
+
+
+def test_a_run_lands_in_s3_and_another_machine_goes_on(bucket, tmp_path, monkeypatch) -> None:
+    import pyarrow.parquet as pq
+
+    with OpenAIServer() as server:
+        build.build(config(server, bucket))
+        there = names(bucket)
+        assert {"manifest.json", "shards/00002.parquet", "shards/00002.json", "candidates/data.parquet"} <= there
+        assert not any("journal" in name or "cache" in name or name.endswith(".tmp") for name in there)
+        fs, root = fsspec.core.url_to_fs(bucket)
+        assert json.loads(fs.cat(f"{root}/manifest.json"))["state"] == "complete"
+        assert pq.read_table(f"{root}/candidates/data.parquet", filesystem=fs).num_rows == 24
+        (tmp_path / "another").mkdir()
+        monkeypatch.chdir(tmp_path / "another")
+        build.build(config(server, bucket, queries=16))
+        assert server.requests == 16, "the three shards that were there are not run again"
+        fs.invalidate_cache()
+        assert pq.read_table(f"{root}/candidates/data.parquet", filesystem=fs).num_rows == 32
+
+
+def test_finished_shards_are_there_when_a_run_fails(bucket) -> None:
+    with OpenAIServer() as server:
+        given = config(server, bucket, "provider.limits.concurrency=1", "provider.free=false", "budget_usd=0.015")
+        given["prices"] = {"m": {"call": 0.001}}
+        given["executor"]["shards_in_flight"] = 1
+        with pytest.raises(Exception, match="budget_usd"):
+            build.build(given)
+        there = names(bucket)
+        assert {"shards/00000.parquet", "shards/00000.json"} <= there
+        assert "manifest.json" not in there, "the manifest comes last"
+
+
+def test_parts_of_other_settings_go(bucket) -> None:
+    with OpenAIServer() as server:
+        build.build(config(server, bucket))
+        build.build(config(server, bucket, "shard_size=8"))
+    assert {name for name in names(bucket) if name.endswith("parquet") and "shards" in name} == {
+        "shards/00000.parquet",
+        "shards/00001.parquet",
+    }
+
+
+def test_other_file_systems_rename_into_place(tmp_path) -> None:
+    folder = tmp_path / "run"
+    (folder / "shards").mkdir(parents=True)
+    for name in ("shards/00000.parquet", "shards/00000.json", "manifest.json", "journal.sqlite", "cache/x"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(name)
+    with Mirror(f"file://{tmp_path}/there", folder) as mirror:
+        mirror.finish()
+    there = {path.relative_to(tmp_path / "there").as_posix() for path in (tmp_path / "there").rglob("*.*")}
+    assert there == {"shards/00000.parquet", "shards/00000.json", "manifest.json"}
+
+
+def test_what_is_wrong_is_said(bucket, tmp_path) -> None:
+    with pytest.raises(ConfigError, match="out=nosuch://x"):
+        Mirror("nosuch://x/y", tmp_path)
+    (tmp_path / "shards").mkdir()
+    (tmp_path / "manifest.json").write_text("{}")
+    with Mirror("s3://nobody-made-this/run", tmp_path) as mirror, pytest.raises(MachineError, match="credentials"):
+        mirror.finish()
+
+
+def test_folders_of_urls() -> None:
+    assert folder_of("s3://bucket/a/run-1/") == Path("runs/s3-bucket-a-run-1")
+    assert is_url("gs://b/x")
+    assert not is_url("runs/x")
