@@ -116,7 +116,7 @@ class RayExecutor:
         _refuse_unreachable(self.address)
         own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": self.object_store_mb << 20}
         try:
-            ray.init(self.address, log_to_driver=False, logging_level="warning", **({} if self.address else own))
+            ray.init(self.address, log_to_driver=False, logging_level=logging.WARNING, **({} if self.address else own))
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise _no_cluster(self.address, error) from error
         try:
@@ -278,7 +278,7 @@ class _Crew:
         workers = [worker.actor for worker in self._workers] + [
             actor for part in self._stages.values() for actor in part
         ]
-        gateway = [self._gateway] if hasattr(self, "_gateway") else []
+        gateway: list[Any] = [self._gateway] if hasattr(self, "_gateway") else []
         for actors in (workers, gateway):  # the gateway last: others still speak to it
             ray.wait(
                 [actor.close.remote() for actor in actors], num_returns=len(actors), timeout=CLOSE_S
