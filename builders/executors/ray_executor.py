@@ -275,16 +275,11 @@ class _Crew:
 
         if self._sign:
             (self._out / self._sign).unlink(missing_ok=True)
-        workers = [worker.actor for worker in self._workers] + [
-            actor for part in self._stages.values() for actor in part
-        ]
-        gateway: list[Any] = [self._gateway] if hasattr(self, "_gateway") else []
-        for actors in (workers, gateway):  # the gateway last: others still speak to it
-            ray.wait(
-                [actor.close.remote() for actor in actors], num_returns=len(actors), timeout=CLOSE_S
-            ) if actors else 0
-            for actor in actors:
-                ray.kill(actor)
+        others = [actor for part in self._stages.values() for actor in part]
+        _close([worker.actor for worker in self._workers if worker.is_open] + others)
+        for worker in self._workers:
+            ray.kill(worker.actor)  # also one that still waits for a machine
+        _close([self._gateway] if hasattr(self, "_gateway") else [])  # last: the others still spoke to it
 
     def spending(self) -> Mapping[str, Any]:
         """What the whole cluster has spent, as of a moment ago."""
@@ -403,6 +398,16 @@ class _Crew:
         import ray
 
         return place.count or sum(node["Alive"] for node in ray.nodes())
+
+
+def _close(actors: Sequence[Any]) -> None:
+    """Let ``actors`` close what they hold, for a while, and end them."""
+    import ray
+
+    if actors:
+        ray.wait([actor.close.remote() for actor in actors], num_returns=len(actors), timeout=CLOSE_S)
+    for actor in actors:
+        ray.kill(actor)
 
 
 def _refuse_unreachable(address: str | None) -> None:
