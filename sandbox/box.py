@@ -82,6 +82,8 @@ class Box:
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
+        if reply.status == "infra":
+            raise BoxGone(f"{self.name}: the machine is too busy to time a program; lower sandbox.workers")
         return _execution(reply, *parts)
 
     async def close(self) -> None:

@@ -223,15 +223,18 @@ class Supervisor:
 
         stopped = self.watch(main, outputs, request.wall_ms / 1000, started + request.total_ms / 1000)
         seconds = time.monotonic() - started
+        waited_s = _waited_for_processor(child.pid) if stopped == "timeout" else 0.0
         if stopped or main != child.pid:
             _kill(child.pid)
         code, cpu_s, left = self.reap(main, child.pid)
         for output in outputs:
             output.drain()
         status = stopped or _status(code, cpu_s, child.caps)
+        if waited_s > seconds / 2 and cpu_s < seconds / 4 and not left:
+            status = "infra"  # others held the processors, not the program: its time says nothing about it
         if any(output.over for output in outputs) and status in ("ok", "error"):
             status = "output"
-        flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory") else 0)
+        flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
         if not self.clean(child.uid):
             flags |= LEFT_FILES
         stdout, stderr, result, verdict = (
@@ -357,6 +360,15 @@ def _end_of(pid: int) -> int:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):
         return -1
+
+
+def _waited_for_processor(pid: int) -> float:
+    """Seconds that ``pid`` was ready to run and did not get a processor; 0.0 where the kernel does not tell."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def _status(code: int, cpu_s: float, caps: Caps) -> str:

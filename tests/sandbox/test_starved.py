@@ -1,0 +1,62 @@
+"""A program that got no processor has not run out of its own time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from builders.records import Program
+from sandbox.box import Box, BoxGone
+from sandbox.inside.supervisor import _waited_for_processor
+from sandbox.inside.wire import KILLED, Reply
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor runs on Linux")
+
+
+def _spin(nice: int, processor: int) -> int:
+    pid = os.fork()
+    if pid == 0:
+        os.sched_setaffinity(0, {processor})
+        os.nice(nice)
+        while True:
+            pass
+    return pid
+
+
+def test_waiting_for_a_processor_is_told_from_using_it() -> None:
+    processor = min(os.sched_getaffinity(0))
+    spinners = [_spin(0, processor), _spin(0, processor), _spin(19, processor)]
+    try:
+        time.sleep(1.0)
+        waited = _waited_for_processor(spinners[-1])
+    finally:
+        for pid in spinners:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    assert waited > 0.3
+    assert _waited_for_processor(1 << 30) == 0.0
+
+
+def test_a_starved_run_is_the_machines_trouble_and_never_the_programs() -> None:
+    class Starved:
+        async def send(self, data: bytes) -> None:
+            self.asked = data
+
+        async def receive(self, count: int) -> bytes:
+            return Reply("infra", KILLED, -9, 0, 0, 0, 0, 1, 10.0, 0.1).pack()
+
+        async def receive_line(self) -> bytes:
+            raise EOFError
+
+    async def close() -> None:
+        return None
+
+    box = Box(Starved(), close, "box")
+    with pytest.raises(BoxGone, match="too busy"):
+        asyncio.run(box.run(Program("python", "pass")))
+    assert not box.fit
