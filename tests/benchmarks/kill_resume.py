@@ -35,9 +35,7 @@ def main() -> None:
     given = parser.parse_args()
     random.seed(given.seed)
     with tempfile.TemporaryDirectory() as folder, server(tail=False) as port:
-        data = Path(folder) / "sums.jsonl"
-        rows = ({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(given.prompts))
-        data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        data = write_sums(Path(folder) / "sums.jsonl", given.prompts)
         finish(start(data, port, Path(folder) / "whole", given.concurrency))
         whole = table(Path(folder) / "whole")
         good = 0
@@ -65,7 +63,16 @@ def one(given: Any, data: Path, port: int, out: Path, whole: list[dict[str, Any]
     return call(port, "stats")["requests"] - given.prompts, table(out) == whole
 
 
-def start(data: Path, port: int, out: Path, concurrency: int) -> subprocess.Popen[bytes]:
+def write_sums(path: Path, count: int) -> Path:
+    """A dataset of ``count`` sums at ``path``."""
+    with path.open("w") as file:
+        for i in range(count):
+            file.write(json.dumps({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)}) + "\n")
+    return path
+
+
+def start(data: Path, port: int, out: Path, concurrency: int, *more: str) -> subprocess.Popen[bytes]:
+    """A build of ``data`` into ``out`` in a process of its own."""
     settings = {
         "dataset.path": data,
         "provider.base_url": f"http://127.0.0.1:{port}/v1",
@@ -75,7 +82,7 @@ def start(data: Path, port: int, out: Path, concurrency: int) -> subprocess.Pope
         "out": out,
     }
     words = ["dataset=jsonl", "provider=openai_chat", "sandbox=none", "tools=none"]
-    words += [f"{key}={value}" for key, value in settings.items()]
+    words += [*(f"{key}={value}" for key, value in settings.items()), *more]
     with (data.parent / "log.txt").open("ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "scripts.build", *words], cwd=ROOT, env={**os.environ}, stdout=log, stderr=log

@@ -9,7 +9,6 @@ The build of a single prompt is what the imports and the opened objects take.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bench_generation import server
-from kill_resume import N, start
+from kill_resume import N, start, write_sums
 
 
 def main() -> None:
@@ -30,12 +29,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, server(tail=False, latency_s=0.0) as port:
         for prompts in map(int, given.prompts.split(",")):
             out = Path(folder) / str(prompts)
-            data = out.with_suffix(".jsonl")
-            with data.open("w") as file:
-                for i in range(prompts):
-                    file.write(
-                        json.dumps({"id": f"q{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)}) + "\n"
-                    )
+            data = write_sums(out.with_suffix(".jsonl"), prompts)
             began = time.perf_counter()
             peak, cpu = used(start(data, port, out, given.concurrency).pid)
             seconds = time.perf_counter() - began
