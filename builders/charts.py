@@ -123,7 +123,7 @@ class _Frame:
         for value in shown:
             x, _ = self.at(value, self.y_low)
             parts.append(
-                f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:g}</text>'
+                f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:.3g}</text>'
             )
         middle = (LEFT + WIDTH - RIGHT) / 2
         parts.append(

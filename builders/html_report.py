@@ -40,7 +40,7 @@ def page(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], title:
     fills = {
         "title": html.escape(title),
         "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
-        "style": (here / "report_page.css").read_text("utf-8") + _code_style(),
+        "style": style() + _code_style(),
         "facts": _facts(described),
         "cards": _cards(figures, described),
         "splits": _split_table(figures),
@@ -247,6 +247,11 @@ def _note(queries: int, shown: int) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
+
+
+def style() -> str:
+    """The look of all our pages."""
+    return (Path(__file__).parent / "report_page.css").read_text("utf-8")
 
 
 def _code_style() -> str:

@@ -58,6 +58,7 @@ def page(found: dict[str, Any]) -> str:
     """The curves on one self-contained page."""
     import html
 
+    from builders import html_report
     from builders.charts import Line, lines
 
     curve, drawn = found["curves"], []
@@ -65,25 +66,22 @@ def page(found: dict[str, Any]) -> str:
         if name in LABELS:
             points = list(zip(curve["k"], line["mean"], strict=True))
             drawn.append(Line(LABELS[name], points, list(zip(line["low"], line["high"], strict=True))))
-    parts = [lines(drawn, "k", "share right", y_range=(0.0, 1.0))]
+    parts = {"What k samples give": lines(drawn, "k", "share right", y_range=(0.0, 1.0))}
     if "reward_of_best" in curve["lines"]:
         truth, reward = curve["lines"]["best_by_reward"], curve["lines"]["reward_of_best"]
         against = [
             Line("verified", list(zip(curve["kl_bound"], truth["mean"], strict=True))),
             Line("reward", list(zip(curve["kl_bound"], reward["mean"], strict=True))),
         ]
-        parts.append(lines(against, "KL bound (nats)", "reward, truth"))
-    style = (
-        "body{font:15px system-ui;max-width:60rem;margin:2rem auto}svg{max-width:100%}"
-        "polyline{fill:none;stroke-width:2}.band{opacity:.15}"
-        + "".join(
-            f".line.c{i}{{stroke:{colour}}}.dot.c{i},.band.c{i}{{fill:{colour}}}"
-            for i, colour in enumerate(("#0868ac", "#c2571a", "#2a8a4a", "#8a3a9a", "#777"))
-        )
-    )
+        parts["Reward and truth, the further the choice goes"] = lines(against, "KL bound (nats)", "mean of the best")
     title = html.escape(f"Best of N: {found['run']}, {curve['queries']:,} queries")
-    head = f"<!doctype html><meta charset=utf-8><title>{title}</title><style>{style}</style>"
-    return f"{head}<h1>{title}</h1>{''.join(parts)}"
+    facts = "".join(f"<p>{html.escape(line)}</p>" for line in headlines(found))
+    figures = "".join(f"<figure><figcaption>{name}</figcaption>{drawing}</figure>" for name, drawing in parts.items() if drawing)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{html_report.style()}</style></head><body><header><h1>{title}</h1></header><main>"
+        f'<section class="charts">{figures}</section><section class="facts">{facts}</section></main></body></html>'
+    )
 
 
 def show(found: dict[str, Any]) -> None:
