@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,8 @@ RayExecutor(sys.argv[1], Place(1, 0.5), shards_in_flight=2).run(json.loads(Path(
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    made = Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
-    made.add_node(**NODE, resources={"docker": 1, "extra": 1})
+    made = insisting(lambda: Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False}))
+    insisting(lambda: made.add_node(**NODE, resources={"docker": 1, "extra": 1}))
     yield made
     made.shutdown()
 
@@ -62,6 +62,16 @@ def config(folder: Path, server: OpenAIServer, *more: str) -> dict[str, Any]:
     given["stages"]["verify"]["verifier"] = {"_target_": "tests.last_number.LastNumber"}
     given["trusted"] = ["tests"]
     return given
+
+
+def insisting(start: Callable[[], Any]) -> Any:
+    """What ``start`` makes; Ray gives a node 30 s to come up, which a busy machine may need more than once."""
+    for _ in range(4):
+        try:
+            return start()
+        except Exception as error:  # Ray raises a bare Exception for it
+            trouble = error
+    raise trouble
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +114,7 @@ def test_dataset_and_rate_are_those_of_a_single_machine(cluster, expected, tmp_p
 
 
 def test_a_lost_node_costs_nothing_that_was_asked(cluster, expected, tmp_path) -> None:
-    node = cluster.add_node(**NODE, resources={"extra": 1})
+    node = insisting(lambda: cluster.add_node(**NODE, resources={"extra": 1}))
     with OpenAIServer(latency_s=0.05) as server:
         executor = RayExecutor(cluster.address, Place(2, 0.5, resources={"extra": 1}), shards_in_flight=2)
 
