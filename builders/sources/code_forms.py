@@ -6,7 +6,11 @@ that cannot be read gives None, and the query has no tests.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+import pickletools
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -49,17 +53,60 @@ def input_output_columns(found: Any) -> Cases | None:
     return ("stdin", tuple(cases), "") if cases else None
 
 
-def livecodebench(found: Any) -> Cases | None:
-    """``[{"input", "output", "testtype": "stdin" | "functional"}]`` as JSON (LiveCodeBench's public tests).
+def cases(found: Any) -> Cases | None:
+    """``[{"input", "output"}]``: text in, text out (Codeforces)."""
+    listed = [case for case in _listed(found) if isinstance(case, Mapping) and "input" in case and "output" in case]
+    return ("stdin", tuple({"stdin": _lines(c["input"]), "stdout": _lines(c["output"])} for c in listed), "")
 
-    Its private tests are also published as a pickle; that form is refused, for a pickle runs code.
+
+def livecodebench(found: Any) -> Cases | None:
+    """``[{"input", "output", "testtype": "stdin" | "functional"}]`` as JSON, or a list of such texts (LiveCodeBench).
+
+    Its private tests are JSON within a pickle, compressed and in base 64: ``pickled_text`` reads them without
+    running anything. When one of the texts cannot be read there are no tests at all, for some of them would be lost.
     """
-    cases = [case for case in _listed(found) if isinstance(case, Mapping) and "input" in case]
-    if not cases:
+    listed: list[Any] = []
+    for part in found if isinstance(found, list) else [found]:
+        if isinstance(part, Mapping):
+            listed.append(part)
+            continue
+        decoded = _decoded(part)
+        decoded = _decoded(pickled_text(decoded)) if isinstance(decoded, str) and decoded.strip() else decoded
+        if isinstance(decoded, str) or (decoded is None and part is not None):
+            return None
+        listed += decoded or []
+    told = [case for case in listed if isinstance(case, Mapping) and "input" in case]
+    if not told:
         return None
-    if cases[0].get("testtype") == "functional":
-        return "function", tuple(_call(_argument_lines(c["input"]), _value(c.get("output"))) for c in cases), ""
-    return "stdin", tuple({"stdin": str(c["input"]), "stdout": str(c.get("output", ""))} for c in cases), ""
+    if told[0].get("testtype") == "functional":
+        return "function", tuple(_call(_argument_lines(c["input"]), _value(c.get("output"))) for c in told), ""
+    return "stdin", tuple({"stdin": str(c["input"]), "stdout": str(c.get("output", ""))} for c in told), ""
+
+
+MOST_BYTES = 512 * 1024 * 1024
+"""What one row's packed tests may come to."""
+_HARMLESS = {
+    *("PROTO", "FRAME", "STOP", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"),
+    *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
+}
+
+
+def pickled_text(packed: str, most_bytes: int = MOST_BYTES) -> str | None:
+    """The one text in a pickle that was compressed and put in base 64; None for anything else.
+
+    A pickle is a program. This one is read, not run: its instructions are listed, and unless all they do is to name
+    one text, nothing is taken from it. More than ``most_bytes`` unpacked is refused.
+    """
+    try:
+        unpacking = zlib.decompressobj()
+        raw = unpacking.decompress(base64.b64decode(packed, validate=True), most_bytes)
+        if unpacking.unconsumed_tail or not unpacking.eof:
+            return None
+        steps = [(code.name, value) for code, value, _ in pickletools.genops(raw)]
+    except (binascii.Error, zlib.error, ValueError, IndexError, KeyError):
+        return None
+    texts = [value for name, value in steps if isinstance(value, str) and name.endswith(("UNICODE", "UNICODE8"))]
+    return texts[0] if len(texts) == 1 and {name for name, _ in steps} <= _HARMLESS else None
 
 
 FORMS: dict[str, Callable[[Any], Cases | None]] = {
@@ -67,6 +114,7 @@ FORMS: dict[str, Callable[[Any], Cases | None]] = {
     "check": check,
     "input_output": input_output,
     "input_output_columns": input_output_columns,
+    "cases": cases,
     "livecodebench": livecodebench,
 }
 

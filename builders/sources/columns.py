@@ -6,6 +6,7 @@ A column is a string or a mapping of steps, applied in this order:
     "meta.answers[-1].text"                a path: keys, and list indices in brackets
     {path: meta, json: true}               JSON in a string, decoded before the path goes on with ``then``
     {path: completions, each: text}        that path of every item of a list
+    {paths: [public, private]}             the values of several columns, as a list
     {path: solution, take: boxed}          the last \\boxed{…}; ``hashes`` the text after ####; ``text`` as it is
     {path: text, regex: "Answer: (.*)"}    the first group of the last match
     {template: "{a}\\n\\n{b}"}               several columns in one text, the items of a list on lines of their own
@@ -37,6 +38,7 @@ class Column:
     json: bool = False
     then: str = ""
     each: str = ""
+    paths: Sequence[str] = ()
     regex: str = ""
     take: str = ""
     template: str = ""
@@ -67,6 +69,8 @@ class Column:
         """
         if self.template:
             return _filled(self.template, row, self.name)
+        if self.paths:
+            return [walk(row, path, self.name) for path in self.paths]
         if not self.path:
             return self.constant
         value = walk(row, self.path, self.name)

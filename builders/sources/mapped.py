@@ -7,13 +7,14 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from builders.errors import SourceError
 from builders.records import Message, Query, Reference, ReferenceSource, content_text
 from builders.sources.code_forms import FORMS, code_tests
 from builders.sources.columns import Column, missing
+from builders.sources.origins import Origins, Problem
 from builders.sources.rows import rows
 from builders.tool_formats import to_chat
 
@@ -29,7 +30,9 @@ USUAL = {
     "tests": ("test_list", "tests"),
 }
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "observation": "tool", "function_response": "tool"}
-PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests")
+PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests",
+         "origin")  # fmt: skip
+DASH = "question is '-'"
 GROUPED = ("candidate", "candidates", "label", "candidate_model")
 
 
@@ -44,6 +47,8 @@ class Mapped:
     conversation is asked up to its ``first`` or ``last`` user turn. ``tests`` says how the tests are encoded: ``form``
     (``builders.sources.code_forms``), ``language``, and columns for ``entry_point`` and ``setup``. ``group_by`` names a
     column: rows that share it are one query, and their ``candidate`` columns its recorded answers, held in memory.
+    ``origins`` finds question and tests of rows whose question is "-": the ``origin`` column tells where
+    (``{dataset, split, index}``); without such a column, the row itself does.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Mapped:
         columns: Mapping[str, Any] | None = None,
         group_by: str | None = None,
         tests: Mapping[str, Any] | None = None,
+        origins: Origins | None = None,
         turns: Literal["first", "last"] = "last",
         reference_source: ReferenceSource = "gold",
         streaming: bool = True,
@@ -75,6 +81,7 @@ class Mapped:
         self.group_by = Column.of("group_by", group_by) if group_by else None
         self.turns: Literal["first", "last"] = turns
         self.tests = CodeColumns.of(tests or {})
+        self.origins = origins
         self.reference_source: ReferenceSource = reference_source
         self.offset, self.max_queries, self.min_query_chars = offset, max_queries, min_query_chars
         self.skipped: Counter[str] = Counter()
@@ -154,11 +161,16 @@ class Mapped:
 
     def _query(self, row: Mapping[str, Any], identity: str | None = None) -> Query | None:
         messages, reason = self._messages(row)
+        problem: Problem | None = None
+        if reason == DASH and self.origins is not None:
+            messages, problem, reason = self._rejoined(row, self.origins)
         if not messages:
             self.skipped[reason] += 1
             return None
         tools = [to_chat(tool) for tool in _list(self._value(row, "tools")) if isinstance(tool, Mapping)]
         reference = self._reference(row)
+        if problem is not None:
+            reference = replace(reference, tests=problem.tests, source="gold" if problem.tests else reference.source)
         name = self._value(row, "split") if "split" in self.columns else self.domain
         name = str(name or _split_of(reference, bool(tools)))
         given = identity or self._value(row, "id")
@@ -189,10 +201,20 @@ class Mapped:
         if not text:
             return [], "empty question"
         if text == "-":
-            return [], "question is '-'"
+            return [], DASH
         if len(text) < self.min_query_chars:
             return [], f"question under {self.min_query_chars} characters"
         return prompt, ""
+
+    def _rejoined(self, row: Mapping[str, Any], origins: Origins) -> tuple[list[Message], Problem | None, str]:
+        """The prompt with the origin's question in the place of "-", and the problem; or the reason for neither."""
+        found = origins.problem(self._value(row, "origin") if "origin" in self.columns else row)
+        if isinstance(found, str):
+            return [], None, found
+        if "messages" not in self.columns:
+            return [{"role": "user", "content": found.question}], found, ""
+        prompt = prompt_of(self._value(row, "messages"), "first")
+        return [{**m, "content": found.question} if m["role"] == "user" else m for m in prompt], found, ""
 
     def _reference(self, row: Mapping[str, Any]) -> Reference:
         answer = self._value(row, "answer")

@@ -1,7 +1,8 @@
 """NVIDIA's Nemotron post-training datasets, both versions, each split from the version that has it.
 
-Version 1 (open): chat, code, math, stem, tool_calling; tools stand in ``metadata`` as JSON. Its code prompts are "-"
-and are left out here, with their count. Version 2 (asks for agreement): math, code, stem, chat and five languages; no
+Version 1 (open): chat, code, math, stem, tool_calling; tools stand in ``metadata`` as JSON. Its code prompts are "-":
+with ``origins`` they are found again in the tables they came from, tests included; without, they are left out and
+counted. Version 2 (asks for agreement): math, code, stem, chat and five languages; no
 metadata, no tool calls. The answers are a model's own, so the reference is ``model``, not ``gold``.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 from builders.errors import SourceError
 from builders.records import Query
 from builders.sources.mapped import Mapped
+from builders.sources.origins import Origins
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +33,8 @@ class Nemotron:
     """Queries of ``splits``, each from ``version``, or where that is None from the version that has the split.
 
     Asking version 2 for tool_calling goes to version 1 with a notice; with ``strict`` it is an error that names the
-    splits there are. ``paths`` puts local copies in the place of the Hub's: {1: FOLDER, 2: FOLDER}, a folder a split.
+    splits there are. ``origins`` sends ``code`` to version 1, whose rows say where their tests are. ``paths`` puts local
+    copies in the place of the Hub's: {1: FOLDER, 2: FOLDER}, a folder a split.
     """
 
     name = "nemotron"
@@ -43,6 +46,7 @@ class Nemotron:
         version: int | None = None,
         strict: bool = False,
         paths: Mapping[str, str] | None = None,
+        origins: Origins | None = None,
         streaming: bool = True,
         offset: int = 0,
         max_queries: int | None = None,
@@ -50,7 +54,8 @@ class Nemotron:
     ) -> None:
         wanted = [split.strip() for split in splits.split(",")] if isinstance(splits, str) else list(splits)
         self.skipped: Counter[str] = Counter()
-        self.routes = {split: route(split, version, strict) for split in wanted}
+        tested = 1 if origins is not None and version is None else version
+        self.routes = {split: route(split, tested if split == "code" else version, strict) for split in wanted}
         local = {str(key): value for key, value in (paths or {}).items()}
         self._sources = [
             Mapped(
@@ -61,6 +66,7 @@ class Nemotron:
                 columns=_columns(chosen, split),
                 turns="first",
                 reference_source="model",
+                origins=origins if (chosen, split) == (1, "code") else None,
                 streaming=streaming,
                 offset=offset,
                 max_queries=max_queries,
@@ -102,4 +108,6 @@ def _columns(version: int, split: str) -> dict[str, Any]:
         columns["answer"] = ANSWER
     if split == "tool_calling":
         columns["tools"] = {"path": "metadata", "json": True, "then": "tools"}
+    if (version, split) == (1, "code"):
+        columns["origin"] = {"path": "metadata", "json": True}
     return columns

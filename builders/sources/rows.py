@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,25 +36,65 @@ def rows(
         ) from error
 
 
-def _load(path: Path | str, format: str | None, config: str | None, split: str | None, streaming: bool) -> Any:
+def table(path: str, split: str) -> Any:
+    """A split of ``path`` whose rows are found by their number, memory-mapped. Raises ``SourceError``.
+
+    A local folder may hold a file or a folder for each split (``test.jsonl``, ``test-00000-of-00001.parquet``,
+    ``test/``); a single file is its only split.
+    """
+    local = Path(path).expanduser()
+    if not local.exists() and _looks_local(path, None):
+        raise SourceError(f"{path}: there is no such file or folder{_near(local)}. Set dataset.origins.paths.")
+    try:
+        return _load(_of_split(local, split) if local.exists() else path, None, None, split, streaming=False)
+    except SourceError:
+        raise
+    except Exception as error:  # datasets raises many kinds for what it cannot read
+        raise SourceError(
+            f"{path}, split {split!r}, cannot be opened ({type(error).__name__}: {_first_line(error)}). "
+            "Set dataset.origins.paths to a local copy, or leave it out by dataset.origins.only."
+        ) from error
+
+
+def _of_split(path: Path, split: str) -> Path | list[Path]:
+    if not path.is_dir() or (path / "dataset_dict.json").exists() or (path / "state.json").exists():
+        return path
+    if (path / split).is_dir():
+        return path / split
+    found = [file for file in sorted(path.iterdir()) if re.match(rf"{re.escape(split)}[.-]", file.name)]
+    if not found:
+        there = sorted(file.name for file in path.iterdir())
+        raise SourceError(f"{path}: nothing of split {split!r} is in it; it has {there}. Name a file {split}.jsonl.")
+    return found
+
+
+def _load(
+    path: Path | list[Path] | str, format: str | None, config: str | None, split: str | None, streaming: bool
+) -> Any:
     import datasets
 
     if isinstance(path, str):
         return datasets.load_dataset(path, config, split=split or "train", streaming=streaming)
-    if (path.is_dir() and (path / "state.json").exists()) or (path.is_dir() and (path / "dataset_dict.json").exists()):
+    if isinstance(path, Path) and any((path / marker).exists() for marker in ("state.json", "dataset_dict.json")):
         saved = datasets.load_from_disk(str(path))
         return saved[_only_split(saved, split, path)] if isinstance(saved, datasets.DatasetDict) else saved
-    files = [str(file) for file in sorted(path.iterdir()) if _suffix(file) in READERS] if path.is_dir() else [str(path)]
+    files = [str(file) for file in _files(path)]
     if not files:
         raise SourceError(f"dataset.path is {path}: the folder holds no {', '.join(READERS)} file")
     reader = {"jsonl": "json"}.get(format or "", format) or READERS.get(_suffix(Path(files[0])))
     if reader is None:
         raise SourceError(
-            f"dataset.path is {path}: its format cannot be told from {_suffix(path) or 'its name'!r}; "
+            f"dataset.path is {path}: its format cannot be told from {_suffix(Path(files[0])) or 'its name'!r}; "
             f"expected one of {', '.join(READERS)}. Set dataset.format=jsonl (or json, csv, parquet, arrow)."
         )
     extra: dict[str, Any] = {"sep": "\t"} if _suffix(Path(files[0])) == ".tsv" else {}
     return datasets.load_dataset(reader, data_files={"train": files}, split="train", streaming=streaming, **extra)
+
+
+def _files(path: Path | list[Path]) -> list[Path]:
+    if isinstance(path, list):
+        return path
+    return [file for file in sorted(path.iterdir()) if _suffix(file) in READERS] if path.is_dir() else [path]
 
 
 def _only_split(saved: Any, split: str | None, path: Path) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
+import pickle
 import random
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ from hypothesis import strategies as st
 from builders.assemble import Assembly, compose
 from builders.errors import SourceError
 from builders.records import Query
-from builders.sources.code_forms import livecodebench
+from builders.sources.code_forms import livecodebench, pickled_text
 from builders.sources.final_answers import after_hashes, last_boxed
 from builders.sources.mapped import Mapped, content_id, prompt_of
 from builders.sources.nemotron import HAS, Nemotron, route
@@ -184,6 +187,11 @@ def test_rows_of_one_problem_become_one_query_with_its_recorded_answers(tmp_path
         assert labels[f"answer {name}.0"] is True
 
 
+def packed(value: Any) -> str:
+    """As LiveCodeBench packs its private tests: JSON in a pickle, compressed, in base 64."""
+    return base64.b64encode(zlib.compress(pickle.dumps(json.dumps(value)))).decode()
+
+
 MATH = [
     {
         "problem": f"Find {i}.",
@@ -241,19 +249,26 @@ SHIPPED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
                 "question_content": "Add.",
                 "starter_code": "",
                 "public_test_cases": json.dumps([{"input": "1\n2", "output": "3", "testtype": "functional"}]),
+                "private_test_cases": packed([{"input": "2\n2", "output": "4", "testtype": "functional"}]),
                 "metadata": json.dumps({"func_name": "add"}),
             }
             for i in range(3)
         ],
-        {"kind": "function", "entry": "add"},
+        {"kind": "function", "entry": "add", "cases": 2},
     ),
     (
         "code_contests",
         [
-            {"name": f"c{i}", "description": "Echo.", "public_tests": {"input": ["1"], "output": ["1"]}}
+            {
+                "name": f"c{i}",
+                "description": "Echo.",
+                "public_tests": {"input": ["1"], "output": ["1"]},
+                "private_tests": {"input": [], "output": []},
+                "generated_tests": {"input": ["2", "3"], "output": ["2", "3"]},
+            }
             for i in range(3)
         ],
-        {"kind": "stdin", "cases": 1},
+        {"kind": "stdin", "cases": 3},
     ),
     (
         "xlam",
@@ -304,7 +319,19 @@ def test_every_table_mapping_that_is_shipped_is_tested() -> None:
     from builders.assemble import conf_folder
 
     files = {path.stem for path in (conf_folder() / "dataset").glob("*.yaml")}
-    general = {"jsonl", "json", "csv", "parquet", "arrow", "hub", "starter", "nemotron"}
+    general = {
+        "jsonl",
+        "json",
+        "csv",
+        "parquet",
+        "arrow",
+        "hub",
+        "starter",
+        "nemotron",
+        "nemotron_code",
+        "open_code_reasoning",
+        "screened",
+    }
     assert files - general == {case[0] for case in SHIPPED}
 
 
@@ -423,5 +450,34 @@ def test_extraction_never_raises(text: str) -> None:
     after_hashes("####" + text)
 
 
-def test_a_pickle_is_no_test_form() -> None:
+class Hostile:
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return (print, ("a pickle ran",))
+
+
+def test_a_packed_text_is_read_and_no_pickle_is_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert pickled_text(packed([1])) == "[1]"
+    for protocol in range(2, 6):
+        text = "naïve \U0001f40d\n" * 50
+        assert pickled_text(base64.b64encode(zlib.compress(pickle.dumps(text, protocol))).decode()) == text
+    for other in (Hostile(), ["a", "b"], ("a",), {"a": "b"}, b"a", 7, ["a", Hostile()]):
+        assert pickled_text(base64.b64encode(zlib.compress(pickle.dumps(other))).decode()) is None
+    assert "a pickle ran" not in capsys.readouterr().out
+    assert pickled_text(packed("x" * 5000), most_bytes=1000) is None
+    assert pickled_text(packed([1])[:-8]) is None
+
+
+def test_unreadable_private_tests_leave_no_tests() -> None:
+    public = json.dumps([{"input": "1", "output": "1", "testtype": "stdin"}])
+    assert livecodebench(public) == ("stdin", ({"stdin": "1", "stdout": "1"},), "")
     assert livecodebench("eJxLSk0EAAHLAPI=") is None
+    assert livecodebench([public, "eJxLSk0EAAHLAPI="]) is None
+    assert livecodebench([public, packed("no list")]) is None
+    assert livecodebench([public, None]) == livecodebench(public)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: base64.b64encode(zlib.compress(raw)).decode()))
+def test_packed_tests_of_any_bytes_never_raise(text: str) -> None:
+    assert pickled_text(text) is None or isinstance(pickled_text(text), str)
+    livecodebench(["[]", text])
