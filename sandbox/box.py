@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from builders.errors import SandboxError
@@ -18,6 +19,8 @@ GRACE_S = 5.0  # beyond a program's wall limit, for the supervisor to end it and
 SLOW_CASES = 3  # cases of one execution that may each take the whole of their time
 START_S = 60.0
 RESULT_BYTES = 8 << 20
+
+_TOO_BUSY = "the machine is too busy to time a program: it got next to no processor. Lower sandbox.workers, or wait."
 
 
 class Stream(Protocol):
@@ -82,9 +85,10 @@ class Box:
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
-        if reply.status == "infra":
-            raise BoxGone(f"{self.name}: the machine is too busy to time a program; lower sandbox.workers")
-        return _execution(reply, *parts)
+        execution = _execution(reply, *parts)
+        if reply.status == "infra":  # trying again at once would find the machine as busy
+            return replace(execution, detail={**execution.detail, "reason": _TOO_BUSY})
+        return execution
 
     async def close(self) -> None:
         self.fit = False

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from builders.records import Program
-from sandbox.box import Box, BoxGone
+from sandbox.box import Box
 from sandbox.inside.supervisor import _waited_for_processor
 from sandbox.inside.wire import KILLED, Reply
 
@@ -57,6 +57,7 @@ def test_a_starved_run_is_the_machines_trouble_and_never_the_programs() -> None:
         return None
 
     box = Box(Starved(), close, "box")
-    with pytest.raises(BoxGone, match="too busy"):
-        asyncio.run(box.run(Program("python", "pass")))
+    execution = asyncio.run(box.run(Program("python", "pass")))
+    assert execution.status == "infra"
+    assert "too busy" in execution.detail["reason"]
     assert not box.fit
