@@ -70,11 +70,13 @@ def livecodebench(found: Any) -> Cases | None:
         if isinstance(part, Mapping):
             listed.append(part)
             continue
+        if part is None or part == "":
+            continue
         decoded = _decoded(part)
-        decoded = _decoded(pickled_text(decoded)) if isinstance(decoded, str) and decoded.strip() else decoded
-        if isinstance(decoded, str) or (decoded is None and part is not None):
+        decoded = _decoded(pickled_text(decoded)) if isinstance(decoded, str) else decoded
+        if not isinstance(decoded, list):
             return None
-        listed += decoded or []
+        listed += decoded
     told = [case for case in listed if isinstance(case, Mapping) and "input" in case]
     if not told:
         return None

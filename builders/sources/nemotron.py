@@ -33,8 +33,8 @@ class Nemotron:
     """Queries of ``splits``, each from ``version``, or where that is None from the version that has the split.
 
     Asking version 2 for tool_calling goes to version 1 with a notice; with ``strict`` it is an error that names the
-    splits there are. ``origins`` sends ``code`` to version 1, whose rows say where their tests are. ``paths`` puts local
-    copies in the place of the Hub's: {1: FOLDER, 2: FOLDER}, a folder a split.
+    splits there are. ``origins`` sends ``code`` to version 1, whose rows say where their tests are. ``paths`` puts
+    local copies in the place of the Hub's: {1: FOLDER, 2: FOLDER}, a folder a split.
     """
 
     name = "nemotron"
