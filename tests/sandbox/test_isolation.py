@@ -60,7 +60,8 @@ class Outcome:
 
 def query_of(case: dict[str, Any]) -> Query:
     language, entry = case["language"], case.get("entry", "")
-    wall_s = 10 if language == "javascript" else 2.5
+    # An honest program has the verifier's own time; the others are not waited for that long.
+    wall_s = 10 if language == "javascript" or case in HONEST else 2.5
     if "check" in case:
         tests = CodeTests("check", language, ({"source": case["check"]},), entry, timeout_s=wall_s)
     elif "asserts" in case:
