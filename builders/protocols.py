@@ -145,6 +145,7 @@ Pairing = Callable[[Sequence[Judged]], Iterator[Pair]]
 """A pairing is a plain function of one query's judged candidates; assemble binds its settings."""
 
 
+@runtime_checkable
 class Source(Protocol):
     """Where queries come from: a plain iterator that can be started anew, in a stable order."""
 
