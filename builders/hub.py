@@ -159,6 +159,7 @@ def facts(run: Path, hub: Hub, files: Mapping[str, Path], described: Mapping[str
     found = summarize(run)
     config = described.get("config") or {}
     sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
+    dataset = dataset.get("source") or dataset  # a screened dataset is named by the one within
     views = list(dict.fromkeys(path.partition("/")[0] for path in files))
     usd = found["cost"]["usd"]
     return {
@@ -186,6 +187,7 @@ def facts(run: Path, hub: Hub, files: Mapping[str, Path], described: Mapping[str
         ],
         "pairs": found["pairs"],
         "refusals": f"{found['refusals']['count']:,}",
+        "skipped": described.get("skipped") or {},
         "sources": [
             {
                 "name": str(dataset.get("name") or Path(str(dataset.get("path") or "not recorded")).name),

@@ -211,6 +211,7 @@ def finish(build: Build, parts: Sequence[Path]) -> dict[str, Any]:
     facts = {
         "queries": sum(_rows(part) for part in parts),
         "skipped": dict(getattr(build.source, "skipped", {})),
+        "dropped": list(getattr(build.source, "dropped", ())),
         "spending": dict(build.spending()),
         "shards": len(parts),
     }

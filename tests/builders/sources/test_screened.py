@@ -1,0 +1,172 @@
+"""Decontamination and deduplication: what is planted is found, what only looks alike stays."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders.assemble import Assembly, compose
+from builders.errors import ConfigError, SourceError
+from builders.records import Query
+from builders.sources.near_duplicates import SeenPrompts
+from builders.sources.prompt_text import tokens, words
+from builders.sources.screened import Screened
+
+WORDS = [
+    f"{first}{last}" for first in ("ba", "ke", "lo", "mi", "nu", "ra", "so", "ti") for last in ("r", "n", "st", "v")
+]
+
+
+class Listed:
+    name = "listed"
+
+    def __init__(self, texts: Sequence[str], tools: tuple = ()) -> None:
+        self.texts, self.tools = texts, tools
+
+    def __iter__(self) -> Iterator[Query]:
+        for number, text in enumerate(self.texts):
+            yield Query(f"q{number}", "math", ({"role": "user", "content": text},), self.tools)
+
+
+def sentence(rng: random.Random, length: int = 40) -> str:
+    return " ".join(rng.choice(WORDS) + str(rng.randrange(50)) * rng.randrange(2) for _ in range(length))
+
+
+def passing(source: Screened) -> list[str]:
+    return [query.id for query in source]
+
+
+def test_five_planted_overlaps_are_found_and_no_other(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    held = [sentence(rng) for _ in range(200)]
+    clean = [sentence(rng) for _ in range(2_000)]
+    inside = " ".join(held[3].split()[10:23])
+    planted = [
+        held[0],
+        held[1].upper().replace(" ", "  ") + "?",
+        f"{clean[0]} {inside} {clean[1]}",
+        held[4] + " and so on",
+        " ".join(held[5].split()[:13]),
+    ]
+    (tmp_path / "held.jsonl").write_text("".join(json.dumps({"question": text}) + "\n" for text in held))
+    source = Screened(Listed([*clean, *planted]), held_out=[str(tmp_path / "held.jsonl")])
+    assert passing(source) == [f"q{number}" for number in range(2_000)]
+    assert source.skipped == {
+        "held out: same text": 1,
+        "held out: same words": 1,
+        "held out: 13 words in common": 3,
+    }
+    assert [one["query_id"] for one in source.dropped] == [f"q{2_000 + number}" for number in range(5)]
+    assert all(one["like"].startswith("held.jsonl ") for one in source.dropped)
+    twelve = " ".join(held[6].split()[:12])
+    assert passing(Screened(Listed([twelve]), held_out=[Listed(held)])) == ["q0"]
+
+
+def test_a_turn_of_phrase_is_no_overlap() -> None:
+    rng = random.Random(1)
+    phrase = "write a python function that takes a list of numbers and returns the result as a number"
+    held = [f"{phrase} {sentence(rng)}" for _ in range(11)]
+    mine = [f"{phrase} {sentence(rng)}"]
+    assert passing(Screened(Listed(mine), held_out=[Listed(held)])) == ["q0"]
+    assert passing(Screened(Listed(mine), held_out=[Listed(held[:10])])) == []
+    assert passing(Screened(Listed([held[0]]), held_out=[Listed([held[0]] * 30)])) == []
+
+
+def test_repetitions_are_found_by_words_and_nearly() -> None:
+    rng = random.Random(3)
+    first = sentence(rng, 80)
+    nearly = first.split()
+    nearly[-1] = "otherwise"
+    other = [sentence(rng, 80) for _ in range(300)]
+    texts = [first, first, first.upper() + ".", " ".join(nearly), *other]
+    source = Screened(Listed(texts))
+    kept = passing(source)
+    assert kept[0] == "q0"
+    assert len(kept) == 301
+    assert sum(source.skipped.values()) == 3
+    assert source.skipped["repeated: same words"] == 2
+    assert {one["like"] for one in source.dropped} == {"q0"}
+    assert len(passing(Screened(Listed(texts), near=None))) == 302
+    assert len(passing(Screened(Listed(texts), repeats=False))) == 304
+
+
+def test_other_numbers_signs_and_tools_make_another_problem() -> None:
+    rng = random.Random(5)
+    story = " ".join(rng.choice(WORDS) for _ in range(90))
+    texts = [f"{story} 12 apples", f"{story} 13 apples", "What is 2 + 3?", "What is 2 - 3?", "Is (2+3)*4?", "Is 2+3*4?"]
+    assert len(passing(Screened(Listed(texts)))) == 6
+    seen = SeenPrompts()
+    tool = ({"type": "function", "function": {"name": "f"}},)
+    with seen:
+        (bare,), (armed,) = list(Listed([story])), list(Listed([story], tool))
+        assert seen.likeness(bare) is None
+        assert seen.likeness(armed) is None
+        assert seen.likeness(bare) is not None
+
+
+def test_the_first_of_its_kind_stays_and_a_second_pass_gives_the_same() -> None:
+    rng = random.Random(11)
+    texts = [sentence(rng) for _ in range(50)]
+    texts += rng.sample(texts, 20)
+    source = Screened(Listed(texts), max_queries=45)
+    assert passing(source) == passing(source) == [f"q{number}" for number in range(45)]
+    assert passing(Screened(Listed(texts))) == [f"q{number}" for number in range(50)]
+
+
+def test_the_file_of_what_was_seen_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    running = iter(Screened(Listed(["a b c d", "e f g h"])))
+    next(running)
+    assert list(tmp_path.iterdir())
+    running.close()  # type: ignore[attr-defined]
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_settings_are_named() -> None:
+    with pytest.raises(ConfigError, match=r"dataset\.near is 1\.5"):
+        Screened(Listed([]), near=1.5)
+    with pytest.raises(SourceError, match=r"dataset\.run is 0"):
+        Screened(Listed([]), run=0)
+    with pytest.raises(SourceError, match="gave no prompt"):
+        list(Screened(Listed(["a"]), held_out=[Listed([])]))
+
+
+def test_any_dataset_is_screened_by_configuration(tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps({"question": f"Say {i % 3}."}) + "\n" for i in range(6)))
+    (tmp_path / "test.jsonl").write_text(json.dumps({"question": "say 1"}) + "\n")
+    config = compose(
+        [
+            "dataset=screened",
+            "dataset@dataset.source=jsonl",
+            f"dataset.source.path={tmp_path / 'mine.jsonl'}",
+            f"dataset.held_out=[{tmp_path / 'test.jsonl'}]",
+            "provider=scripted",
+            "sandbox=none",
+        ]
+    )
+    source = Assembly().build(config["dataset"], "dataset")
+    assert [query.text for query in source] == ["Say 0.", "Say 2."]
+    assert source.skipped == {"held out: same words": 1, "duplicate id": 3}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(max_size=80), max_size=8), st.lists(st.text(max_size=80), min_size=1, max_size=4))
+def test_what_passes_is_no_held_out_text_and_never_twice(mine: list[str], held: list[str]) -> None:
+    kept = list(Screened(Listed(mine), held_out=[Listed(held)]))
+    texts = [query.text.strip() for query in kept]
+    assert not set(texts) & {text.strip() for text in held}
+    assert len({tuple(tokens(text)) for text in texts}) == len(texts)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=120))
+def test_words_know_neither_case_nor_punctuation(text: str) -> None:
+    assert words(text) == words(f"  «{text}» …")
+    assert tokens(" ".join(tokens(text))) == tokens(text)
