@@ -55,7 +55,8 @@ def numbers(rng: Random, language: Tongue) -> Task:
     def text(scale: Operation, shift: int) -> str:
         return returned(name, "x", f"{scale.source(language)} {_shifted(shift).source(language)}", language)
 
-    asked = f"Write a {label(language)} function {name}(x) that returns {scale.words} {_shifted(shift).words}."
+    wanted = f"{scale.words} {_shifted(shift).words}"
+    asked = f"Write a {label(language)} function {head(name, 'x', language)} that returns {wanted}."
     other = {SQUARED.words: CUBED, CUBED.words: SQUARED}.get(scale.words, _scaled(k + 1))
     slips = (text(scale, -shift), text(other, shift), text(scale, shift + (1 if shift != -1 else 2)))
     values = (0, 1, 2, 3, 5, 10, -4)
@@ -141,7 +142,7 @@ def lists(rng: Random, language: Tongue) -> Task:
     values = list_inputs(wanted.k)
     expected = [wanted.apply(*value) for value in values]
     wrong = [other for other in others if [other.apply(*value) for value in values] != expected]
-    asked = f"Write a {label(language)} function {name}(xs) that returns {wanted.words}."
+    asked = f"Write a {label(language)} function {head(name, 'xs', language)} that returns {wanted.words}."
     tests = partial(function_tests, name, values, wanted.apply, language)
     facts = (wanted.words,)
     slips = tuple(returned(name, "xs", other.source(language), language) for other in wrong)
@@ -210,7 +211,7 @@ def texts(rng: Random, language: Tongue) -> Task:
     if outputs((first, second), longer) != expected:
         slips.append(source((first, second), longer))
     done = f"{steps[first].words} and then {steps[second].words}"
-    asked = f"Write a {label(language)} function {name}(s) that returns s {done}."
+    asked = f"Write a {label(language)} function {head(name, 's', language)} that returns s {done}."
     results = dict(zip((value for (value,) in values), expected, strict=True))
     tests = partial(function_tests, name, values, results.__getitem__, language)
     facts = (steps[first].words, steps[second].words)
@@ -222,6 +223,11 @@ def texts(rng: Random, language: Tongue) -> Task:
 
 def label(language: Language) -> str:
     return {"python": "Python", "javascript": "JavaScript"}[language]
+
+
+def head(name: str, parameter: str, language: Language) -> str:
+    """How the question shows what to define: as it will stand in the program."""
+    return f"`{'def' if language == 'python' else 'function'} {name}({parameter})`"
 
 
 def returned(name: str, parameter: str, expression: str, language: Language) -> str:
