@@ -225,6 +225,8 @@ def _is_body(text: str) -> bool:
     starts = next((line for line in lines if line.strip()), "")
     if not starts.startswith(("def ", "class ", "import ", "from ", "@", "async ")):
         return True
+    if any(re.match(r"(?:return|yield)\b", line) for line in lines):
+        return True
     returns = any(re.match(r"\s*(?:return|yield)\b", line) for line in lines)
     return returns and not any(line.startswith(("def ", "class ", "async def ")) for line in lines)
 

@@ -53,6 +53,8 @@ def test_names_of_the_tests_tell_the_program_from_its_use() -> None:
 def test_a_body_keeps_its_indentation_and_a_program_does_not() -> None:
     body = "```python\n    import re\n    return re.findall('x', text)\n```"
     assert extract_program(body, "python", "f").startswith("    import re")
+    inner = "```python\n    def g(x):\n        return x\n    return g(text)\n```"
+    assert extract_program(inner, "python", "f").startswith("    def g(x):")
     program = "```python\n    import re\n    def f(text):\n        return re.findall('x', text)\n```"
     assert extract_program(program, "python", "f").startswith("import re\ndef f(text):")
 
