@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Sequence
 
 from builders.errors import ConfigError
+from builders.judge_reply import fenced, object_schema
 from builders.protocols import Sampler
 from builders.records import Candidate, Query, Score, Verdict
 from reward import judging
 from reward.rubrics import rubric_text
 
-SCHEMA = judging.object_schema(
+SCHEMA = object_schema(
     reasoning={"type": "string"},
     cannot_judge={"type": "boolean"},
     score={"type": "integer", "minimum": 1, "maximum": 10},
@@ -53,7 +54,7 @@ class JudgeReward:
         quoted = {"question": judging.conversation_text(query)}
         if self.use_reference and query.reference.answer:
             quoted["reference"] = query.reference.answer
-        material = judging.fenced(**quoted, answer=judging.candidate_text(candidate))
+        material = fenced(**quoted, answer=judging.candidate_text(candidate))
         instruction = (
             f"Grade the answer.\n\nWhat to look at: {self.rubric}\n\n"
             "1: fails entirely. 3: mostly fails. 5: half of what is needed. 7: good, with a flaw. 9: very good. "

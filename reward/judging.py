@@ -6,12 +6,12 @@ which a writer cannot know in advance; the reply is read only as one JSON object
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
+from builders.judge_reply import reply_object
 from builders.protocols import Sampler
 from builders.records import Candidate, Query, Request, Sampling, content_text
 
@@ -44,12 +44,6 @@ def candidate_text(candidate: Candidate) -> str:
     return "\n\n".join(parts)
 
 
-def fenced(**texts: str) -> str:
-    """The texts, each between fences that none of them contains."""
-    mark = hashlib.sha256("\0".join(texts.values()).encode("utf-8", "replace")).hexdigest()[:12]
-    return "\n\n".join(f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items())
-
-
 def request_for(instruction: str, material: str, schema: Mapping[str, Any], temperature: float, tokens: int) -> Request:
     """The request of one judgement."""
     return Request(
@@ -63,7 +57,12 @@ def request_for(instruction: str, material: str, schema: Mapping[str, Any], temp
 
 
 async def replies(judge: Sampler, request: Request, samples: int) -> list[Mapping[str, Any] | str]:
-    """``samples`` replies as objects, or what was wrong with one. Raises only what stops the run."""
+    """``samples`` replies as objects that fit the request's schema, or what was wrong with one.
+
+    An object that stands in the request was written by the judged, not by the judge (``builders.judge_reply``).
+    Raises only what stops the run.
+    """
+    material = content_text(request.messages[-1]["content"])
     found: list[Mapping[str, Any] | str] = []
     for answer in await judge.draw(request, range(samples)):
         if isinstance(answer, STOPS_THE_RUN):
@@ -71,16 +70,8 @@ async def replies(judge: Sampler, request: Request, samples: int) -> list[Mappin
         if isinstance(answer, ProviderError):
             found.append(f"the judge gave no answer: {answer}")
         else:
-            found.append(last_object(answer.text) or f"the judge's reply holds no JSON object: {answer.text[:200]!r}")
+            found.append(reply_object(answer.text, request.schema or {}, material))
     return found
-
-
-def last_object(text: str) -> Mapping[str, Any] | None:
-    """The last complete JSON object that stands by itself in ``text``; None when there is none."""
-    last = None
-    for value in _objects(text):
-        last = value
-    return last
 
 
 def number(value: Any, low: float, high: float) -> float | None:
@@ -94,30 +85,6 @@ def number(value: Any, low: float, high: float) -> float | None:
     return found if low <= found <= high else None
 
 
-def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """A strict JSON Schema of an object with these properties, all required."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 def numbered(texts: Sequence[str]) -> dict[str, str]:
     """``answer_1`` … for ``fenced``."""
     return {f"answer_{place}": text for place, text in enumerate(texts, start=1)}
-
-
-def _objects(text: str) -> Iterator[Mapping[str, Any]]:
-    decoder = json.JSONDecoder(strict=False)
-    place = text.find("{")
-    while place >= 0:
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (json.JSONDecodeError, RecursionError):
-            end = place + 1
-        else:
-            if isinstance(value, Mapping):
-                yield value
-        place = text.find("{", end)

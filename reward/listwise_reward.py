@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from builders.errors import ConfigError
+from builders.judge_reply import fenced, object_schema
 from builders.protocols import Sampler
 from builders.records import Candidate, Query, Score, Verdict
 from reward import judging
 from reward.bradley_terry import win_chances
 from reward.rubrics import rubric_text
 
-SCHEMA = judging.object_schema(
+SCHEMA = object_schema(
     reasoning={"type": "string"}, ranking={"type": "array", "items": {"type": "integer", "minimum": 1}}
 )
 
@@ -65,7 +66,7 @@ class ListwiseReward:
 
     async def _order(self, query: Query, part: Sequence[Candidate]) -> list[int] | None:
         texts = [judging.candidate_text(candidate) for candidate in part]
-        material = judging.fenced(question=judging.conversation_text(query), **judging.numbered(texts))
+        material = fenced(question=judging.conversation_text(query), **judging.numbered(texts))
         instruction = (
             f"Put the {len(part)} answers in order, the best first.\n\nWhat to look at: {self.rubric}\n\nThe order in "
             'which they stand means nothing. First reason briefly. Reply: {"reasoning": "…", "ranking": [numbers]}'

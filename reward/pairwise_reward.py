@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 
 from builders.errors import ConfigError
+from builders.judge_reply import fenced, object_schema
 from builders.protocols import Sampler
 from builders.records import Candidate, Query, Score, Verdict
 from reward import judging
@@ -14,9 +15,7 @@ from reward.bradley_terry import win_chances
 from reward.conflicts import conflicts
 from reward.rubrics import rubric_text
 
-SCHEMA = judging.object_schema(
-    reasoning={"type": "string"}, better={"type": "string", "enum": ["answer_1", "answer_2", "tie"]}
-)
+SCHEMA = object_schema(reasoning={"type": "string"}, better={"type": "string", "enum": ["answer_1", "answer_2", "tie"]})
 
 
 class PairwiseReward:
@@ -52,7 +51,7 @@ class PairwiseReward:
     async def _first_wins(self, query: Query, first: str, second: str) -> float | None:
         if first == second:
             return 0.5
-        material = judging.fenced(question=judging.conversation_text(query), **judging.numbered([first, second]))
+        material = fenced(question=judging.conversation_text(query), **judging.numbered([first, second]))
         instruction = (
             f"Which answer is better?\n\nWhat to look at: {self.rubric}\n\nThe order means nothing. First reason "
             'briefly, then decide. Reply: {"reasoning": "…", "better": "answer_1" or "answer_2" or "tie"}'

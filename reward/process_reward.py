@@ -8,13 +8,14 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from builders.judge_reply import fenced, object_schema
 from builders.protocols import Sampler
 from builders.records import Candidate, Query, Score, Verdict
 from reward import judging
 
 Aggregate = Literal["min", "prod", "last", "mean"]
 STEP = re.compile(r"(?m)^(?=(?:#+\s*)?(?:\*\*)?step\s*\d+)", re.IGNORECASE)
-SCHEMA = judging.object_schema(
+SCHEMA = object_schema(
     reasoning={"type": "string"},
     steps={"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}},
 )
@@ -41,7 +42,7 @@ class ProcessReward:
         if candidate.error or not steps:
             return Score(None, {} if candidate.error else {"error": "the answer has no text to part into steps"})
         quoted = {f"step_{place}": text for place, text in enumerate(steps, start=1)}
-        material = judging.fenced(question=judging.conversation_text(query), **quoted)
+        material = fenced(question=judging.conversation_text(query), **quoted)
         instruction = (
             f"For each of the {len(steps)} steps give the chance from 0 to 1 that it is right, given the steps before "
             'it. First reason briefly. Reply: {"reasoning": "…", "steps": [one number a step]}'

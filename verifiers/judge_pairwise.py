@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
+from builders.judge_reply import fenced, object_schema, reply_object
 from builders.protocols import Sampler
 from builders.records import Request, Sampling
 from verifiers.judge_prompts import SYSTEM, prompt
-from verifiers.judge_reply import fenced, object_schema, reply_object
 
 Side = Literal["A", "B", "tie"]
 SCHEMA = object_schema(

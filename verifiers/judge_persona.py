@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
+from builders.judge_reply import fenced, object_schema, reply_object
 from builders.protocols import Sampler
 from builders.records import Persona, Request, Sampling
 from verifiers.judge_prompts import SYSTEM, prompt
-from verifiers.judge_reply import fenced, object_schema, reply_object
 
 SCHEMA = object_schema(
     reasoning={"type": "string"},

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
+from builders.judge_reply import candidate_text, fenced, object_schema, reply_object
 from builders.protocols import Sampler
 from builders.records import Candidate, Completion, Query, Request, Sampling, Verdict, content_text
 from verifiers.judge_prompts import SYSTEM, Prompt, prompt
-from verifiers.judge_reply import candidate_text, fenced, object_schema, reply_object
 
 SCHEMA = object_schema(
     reasoning={"type": "string"},

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from builders.errors import ProviderError
+from builders.judge_reply import fenced, object_schema, reply_object
 from builders.protocols import Sampler
 from builders.records import Candidate, Persona, Query, Request, Sampling
 from verifiers.judge_prompts import SYSTEM, prompt
-from verifiers.judge_reply import fenced, object_schema, reply_object
 from verifiers.refusal_patterns import CONFIDENCE, THRESHOLD, Refusal, classify
 
 KINDS = ("safety", "capability", "unclear", "partial", "other")

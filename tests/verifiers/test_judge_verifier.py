@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from builders.errors import AuthenticationError, ProviderError, ServiceError
+from builders.judge_reply import fenced, object_schema, reply_object
 from builders.records import Candidate, Completion, Query, Reference, Request, Verdict
 from verifiers.judge_prompts import prompt
-from verifiers.judge_reply import fenced, object_schema, reply_object
 from verifiers.judge_verifier import SCHEMA, Judge
 
 QUERY = Query("q", "math", ({"role": "user", "content": "1 + 1?"},), reference=Reference(answer="2"))

@@ -68,6 +68,8 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
     if isinstance(whole, Mapping):
         found = _fitted(whole, schema)
         return found if found is not None else _wrong(text, schema, "does not fit")
+    if any(source.count("{") > _MOST_OBJECTS for source in quotable):
+        return _wrong(text, schema, "is not one object, and what is judged holds too many braces to tell them apart,")
     foreign = [_plain(value) for source in quotable for value in _objects(source)]
     own = [value for value in _objects(said) if _plain(value) not in foreign]
     fitting = [found for value in own if (found := _fitted(value, schema)) is not None]
