@@ -7,7 +7,8 @@ A column is a string or a mapping of steps, applied in this order:
     {path: meta, json: true}               JSON in a string, decoded before the path goes on with ``then``
     {path: completions, each: text}        that path of every item of a list
     {paths: [public, private]}             the values of several columns, as a list
-    {path: solution, take: boxed}          the last \\boxed{…}; ``hashes`` the text after ####; ``text`` as it is
+    {path: solution, take: boxed}          the last \\boxed{…}; ``hashes`` the text after ####; ``text`` as it is;
+                                           ``calls`` the tool calls written in it, ``list`` the last list in JSON
     {path: text, regex: "Answer: (.*)"}    the first group of the last match
     {template: "{a}\\n\\n{b}"}               several columns in one text, the items of a list on lines of their own
     {constant: math}                       the same for every row
@@ -18,15 +19,45 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from builders.errors import SourceError
 from builders.sources.final_answers import after_hashes, last_boxed
+from builders.tool_formats import expected_from_calls
+from builders.written_calls import written_calls
 
 STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
-TAKES = {"boxed": last_boxed, "hashes": after_hashes, "text": str}
+
+
+def calls_in(text: str) -> list[dict[str, Any]] | None:
+    """The tool calls written in ``text`` as reference calls; None where none is, so that nothing is expected of it."""
+    return list(expected_from_calls(written_calls(text))) or None
+
+
+def last_list(text: str) -> list[Any] | None:
+    """The last JSON list of objects in ``text`` (tools told in a system prompt); None when there is none."""
+    decoder, found, place = json.JSONDecoder(), None, text.find("[")
+    while place >= 0:
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (json.JSONDecodeError, RecursionError):
+            end = place + 1
+        else:
+            if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+                found = value
+        place = text.find("[", end)
+    return found
+
+
+TAKES: dict[str, Callable[[str], Any]] = {
+    "boxed": last_boxed,
+    "hashes": after_hashes,
+    "text": str,
+    "calls": calls_in,
+    "list": last_list,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ USUAL = {
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "observation": "tool", "function_response": "tool"}
 PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests",
          "origin")  # fmt: skip
+LONGEST_ID = 80  # characters; a group named by its whole prompt is known by a digest
 DASH = "question is '-'"
 GROUPED = ("candidate", "candidates", "label", "candidate_model")
 
@@ -119,7 +120,7 @@ class Mapped:
             if key not in groups:
                 if self.max_queries is not None and len(groups) >= self.max_queries:
                     continue
-                query = self._query(row, identity=key)
+                query = self._query(row, identity=key if len(key) <= LONGEST_ID else content_id("", [], [key]))
                 if query is None:
                     continue
                 groups[key] = (query, [], [])

@@ -21,6 +21,7 @@ from builders.assemble import Assembly, compose
 from builders.errors import SourceError
 from builders.records import Query
 from builders.sources.code_forms import livecodebench, pickled_text
+from builders.sources.columns import calls_in, last_list
 from builders.sources.final_answers import after_hashes, last_boxed
 from builders.sources.mapped import Mapped, content_id, prompt_of
 from builders.sources.nemotron import HAS, Nemotron, route
@@ -288,6 +289,42 @@ SHIPPED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
         [{"instruction": f"Say {i}.", "completions": [{"model": "m", "response": "a"}] * 4} for i in range(3)],
         {"recorded": 4},
     ),
+    (
+        "toolace",
+        [
+            {
+                "system": 'You may call [these] functions:\n[{"name": "w", "description": "d", "parameters": '
+                '{"type": "dict", "properties": {"city": {"type": "string"}}}}]\nReply as [f(a=1)].',
+                "conversations": [
+                    {"from": "user", "value": f"Weather in Oslo, day {i}?"},
+                    {"from": "assistant", "value": '[w(city="Oslo")]'},
+                ],
+            }
+            for i in range(3)
+        ],
+        {"calls": 1, "tool": "w", "text": "Weather in Oslo, day 0?"},
+    ),
+    (
+        "hermes",
+        [
+            {
+                "id": f"h{i}",
+                "conversations": [
+                    {"from": "system", "value": "<tools>…</tools>"},
+                    {"from": "human", "value": "Weather in Oslo?"},
+                    {"from": "gpt", "value": '<tool_call>\n{"name": "w", "arguments": {"city": "Oslo"}}\n</tool_call>'},
+                ],
+                "tools": json.dumps([{"type": "function", "function": {"name": "w", "parameters": {}}}]),
+            }
+            for i in range(3)
+        ],
+        {"calls": 1, "tool": "w", "id": "h0", "text": "Weather in Oslo?"},
+    ),
+    (
+        "helpsteer",
+        [{"prompt": f"Say {i // 2}. " + "Please. " * 20, "response": f"a{i}", "helpfulness": 3} for i in range(6)],
+        {"recorded": 2},
+    ),
     ("sharegpt", [{"conversations": [{"from": "human", "value": f"hi {i}"}]} for i in range(3)], {"text": "hi 0"}),
     ("messages", [{"messages": [{"role": "user", "content": f"hi {i}"}]} for i in range(3)], {"text": "hi 0"}),
 ]
@@ -331,6 +368,7 @@ def test_every_table_mapping_that_is_shipped_is_tested() -> None:
         "nemotron_code",
         "open_code_reasoning",
         "screened",
+        "bfcl",
     }
     assert files - general == {case[0] for case in SHIPPED}
 
@@ -481,3 +519,14 @@ def test_unreadable_private_tests_leave_no_tests() -> None:
 def test_packed_tests_of_any_bytes_never_raise(text: str) -> None:
     assert pickled_text(text) is None or isinstance(pickled_text(text), str)
     livecodebench(["[]", text])
+
+
+def test_an_answer_without_a_written_call_expects_nothing() -> None:
+    assert calls_in("[f(a=1), g(b='x')]") == [
+        {"name": "f", "arguments": {"a": 1}},
+        {"name": "g", "arguments": {"b": "x"}},
+    ]
+    assert calls_in("Which city do you mean?") is None
+    assert calls_in("[Get Weather(city='Oslo')]") is None
+    assert last_list('see [1] and [{"a": [1]}] then [x]') == [{"a": [1]}]
+    assert last_list("[[[") is None
