@@ -31,7 +31,7 @@ USUAL = {
 }
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "observation": "tool", "function_response": "tool"}
 PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests",
-         "origin")  # fmt: skip
+         "origin", "world_seed")  # fmt: skip
 LONGEST_ID = 80  # characters; a group named by its whole prompt is known by a digest
 DASH = "question is '-'"
 GROUPED = ("candidate", "candidates", "label", "candidate_model")
@@ -177,6 +177,9 @@ class Mapped:
         given = identity or self._value(row, "id")
         query_id = str(given) if given not in (None, "") else content_id(name, messages, tools)
         metadata: dict[str, Any] = {}
+        world = self._value(row, "world_seed")
+        if world is not None:
+            metadata["world_seed"] = int(world)
         recorded = self._value(row, "candidates")
         if recorded is not None:
             metadata["candidates"] = _list(recorded)

@@ -151,7 +151,7 @@ class Generate:
         """Candidates of one variant. Within its request the samples are numbered densely, so that one call asks all."""
         width = len(self.variants)
         request = self.request_for(query, variant)
-        drawn = await self._roll(request, [number // width for number in numbers], attempt)
+        drawn = await self._roll(request, [number // width for number in numbers], attempt, world_seed(query, request))
         return [
             replace(candidate, index=number, variant=variant) for number, candidate in zip(numbers, drawn, strict=True)
         ]
@@ -159,15 +159,15 @@ class Generate:
     async def _greedy(self, query: Query, attempt: int) -> list[Candidate]:
         request = self.request_for(query)
         request = replace(request, sampling=replace(request.sampling, temperature=0.0, top_p=None))
-        (candidate,) = await self._roll(request, [0], attempt)
+        (candidate,) = await self._roll(request, [0], attempt, world_seed(query, request))
         return [replace(candidate, index=self.n, arm="greedy")]
 
-    async def _roll(self, request: Request, indices: Sequence[int], attempt: int) -> list[Candidate]:
-        drawn = await self._priced(request, indices, attempt)
-        drawn = await together([self._by_policy(request, candidate) for candidate in drawn])
+    async def _roll(self, request: Request, indices: Sequence[int], attempt: int, world: int) -> list[Candidate]:
+        drawn = await self._priced(request, indices, attempt, world)
+        drawn = await together([self._by_policy(request, candidate, world) for candidate in drawn])
         return [steps_form.in_words(one) for one in drawn] if self.answer_form == "steps" else drawn
 
-    async def _priced(self, request: Request, indices: Sequence[int], attempt: int) -> list[Candidate]:
+    async def _priced(self, request: Request, indices: Sequence[int], attempt: int, world: int) -> list[Candidate]:
         assert isinstance(self.sampler, Sampler)
         drawn = await rollout(
             self.sampler,
@@ -176,7 +176,7 @@ class Generate:
             indices,
             attempt=attempt,
             limits=self.rollout_limits,
-            seed=request.sampling.seed or 0,
+            seed=world,
         )
         cost_of = getattr(self.sampler, "cost_of", lambda usage, answers: None)
         return [
@@ -188,7 +188,7 @@ class Generate:
             for candidate in drawn
         ]
 
-    async def _by_policy(self, request: Request, candidate: Candidate) -> Candidate:
+    async def _by_policy(self, request: Request, candidate: Candidate, world: int) -> Candidate:
         """``candidate``, or what the policy for its flaw puts in its place."""
         flaw = flaw_of(candidate)
         policy: Policy = getattr(self.policies, flaw) if flaw else "keep"
@@ -205,7 +205,7 @@ class Generate:
             request = replace(request, sampling=replace(request.sampling, max_tokens=more))
         else:
             attempt = -1 - candidate.attempt  # attempts below zero are second tries by policy
-        (again,) = await self._priced(request, [candidate.index], attempt)
+        (again,) = await self._priced(request, [candidate.index], attempt, world)
         told = {**again.detail, "policy": {"flaw": flaw, "did": policy, "still": flaw_of(again)}}
         return replace(
             again,
@@ -215,6 +215,17 @@ class Generate:
             seconds=candidate.seconds + again.seconds,
             cost_usd=_sum(candidate.cost_usd, again.cost_usd),
         )
+
+
+def world_seed(query: Query, request: Request) -> int:
+    """The seed of the tools' world: the query's own (``metadata["world_seed"]``), else that of the sampling.
+
+    A query whose final state is known (``reference.state``) was written for the world 0 unless it names another.
+    """
+    own = query.metadata.get("world_seed")
+    if own is not None:
+        return int(own)
+    return 0 if query.reference.state is not None else request.sampling.seed or 0
 
 
 async def verdict_of(verifier: Verifier, query: Query, candidate: Candidate) -> Verdict:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders import assemble
-from scripts.build import build
+from scripts.build import build, from_yaml
 from tests.wire_server import Answer, Sent, WireServer
 
 FOLDER = assemble.conf_folder() / "experiment"
@@ -98,3 +98,58 @@ def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     if config["verifier"].get("default"):
         judged = {row["split"] for row in table.to_pylist() if row["verifier_name"] == "judge"}
         assert "tool_calling" in judged
+
+
+FLAT = """
+dataset: nemotron
+splits: math,code
+max_queries: 3
+model: gpt-5.1
+num_candidates: 2
+temperature: 1.0
+max_tokens: 512
+persona: personas/marvin_flexible.txt
+concurrency: 3
+output: results/run.parquet
+generator: openai
+llm_judge_fallback: true
+notes: Runs as it stands.
+"""
+NESTED = """
+dataset:
+  source: nemotron
+  split: math_code
+  max_queries: 3
+generation:
+  model: gpt-5.1
+  n: 2
+  temperature: 0.7
+  persona: personas/marvin_flexible.txt
+output:
+  path: results/run.parquet
+  checkpoint_every: 25
+"""
+
+
+@pytest.mark.parametrize("document", [FLAT, NESTED], ids=["flat", "nested"])
+def test_a_file_of_the_documented_forms_runs(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    write_nemotron(tmp_path)
+    (tmp_path / "experiment.yaml").write_text(document)
+    with WireServer(answered) as server:
+        words = from_yaml(
+            [
+                "--from-yaml",
+                str(tmp_path / "experiment.yaml"),
+                f"dataset.paths={{1: {tmp_path}/v1, 2: {tmp_path}/v2}}",
+                f"provider.base_url={server.url}",
+                "sandbox=none",
+                f"out={tmp_path}/run",
+            ]
+        )
+        build(assemble.compose(words))
+    table = pq.read_table(tmp_path / "run" / "candidates" / "data.parquet")
+    assert table.num_rows == 3 * 2 * 2
+    assert set(table["split"].to_pylist()) == {"math", "code"}
+    assert not any(table["generation_error"].to_pylist())

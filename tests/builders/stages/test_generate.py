@@ -1,5 +1,6 @@
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ from builders.journal import Journal
 from builders.providers.recorded import Recorded
 from builders.providers.sampling import sampler
 from builders.providers.scripted import Scripted
-from builders.records import Candidate, Completion, Persona, Query, Sampling, Usage
+from builders.records import Candidate, Completion, Persona, Query, Reference, Sampling, Usage
 from builders.schema import candidate_from_row, query_to_row
 from builders.stages.generate import Generate, Policies, flaw_of, with_system_text
 
@@ -193,3 +194,39 @@ def test_the_plan_knows_native_n(tmp_path) -> None:
     assert (plan(128, n=8).requests, plan(4, n=10).requests, plan(1, n=8).requests) == (1, 3, 8)
     assert plan(128, n=8, greedy=True).requests == 2
     assert plan(128, n=8, variants=["plain", "bullets"]).requests == 2
+
+
+class Worlds:
+    """Tools that note the seed of every world that is made."""
+
+    def __init__(self) -> None:
+        self.seeds: list[int] = []
+
+    def declarations(self) -> list:
+        return []
+
+    def fresh(self, seed: int, declarations=()):
+        self.seeds.append(seed)
+        return self
+
+    def changes(self) -> dict:
+        return {}
+
+    async def call(self, name: str, arguments, seed: int):
+        raise AssertionError("no call was made")
+
+
+@pytest.mark.parametrize(
+    ("changed", "seed"),
+    [
+        ({}, 5),
+        ({"metadata": {"world_seed": 7}}, 7),
+        ({"reference": Reference(state={})}, 0),
+        ({"reference": Reference(state={}), "metadata": {"world_seed": 0}}, 0),
+    ],
+)
+def test_a_query_may_name_its_world(tmp_path, changed, seed) -> None:
+    query = replace(QUERY, tools=({"type": "function", "function": {"name": "f"}},), **changed)
+    tools = Worlds()
+    generate(tmp_path, Scripted(told), query, n=2, tools=tools, sampling=Sampling(seed=5))
+    assert tools.seeds == [seed, seed]
