@@ -1,8 +1,9 @@
 """JudgeBench through the pairwise judge: accuracy, consistency over both orders, position and length bias.
 
-    python -m tests.benchmarks.accuracy_judge [data=DIR]
+    python -m tests.benchmarks.accuracy_judge [data=DIR] [provider=NAME] [n=30]
 
-Scripted judges with known biases are measured on the real pairs: what the report must find. No model is asked.
+Scripted judges with known biases are measured on the real pairs: what the report must find. With ``provider`` a model
+of conf/provider judges the ``n`` shortest pairs too: ``pocket`` shows that the machinery runs, not what a judge can do.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ import asyncio
 import json
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from builders.assemble import Assembly, compose
+from builders.cost import Ledger
+from builders.journal import Journal
 from builders.judge_report import Comparison, PairwiseReport, pairwise_report
 from builders.protocols import Sampler
+from builders.providers.sampling import sampler
 from builders.records import Completion, Request
 from verifiers.judge_pairwise import PairwiseJudge
 
@@ -61,6 +67,17 @@ async def judged(sampler: Sampler, rows: list[dict]) -> PairwiseReport:
     return pairwise_report(await asyncio.gather(*(one(row) for row in rows)))
 
 
+async def judged_by_model(provider: str, rows: list[dict]) -> PairwiseReport:
+    """The report of a configured provider, its answers in a journal that is thrown away."""
+    node = compose([f"provider={provider}", "sandbox=none"])["provider"]
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Journal(Path(folder) / "journal.sqlite")
+        service = Assembly().build(node, "provider")
+        draws = sampler(service, journal, Ledger())
+        async with journal, service, draws:
+            return await judged(draws, rows)
+
+
 def show(name: str, found: PairwiseReport) -> None:
     low, high = found.accuracy_interval
     print(
@@ -71,7 +88,8 @@ def show(name: str, found: PairwiseReport) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    folder = Path(dict(word.split("=", 1) for word in arguments).get("data", FOLDER))
+    settings = dict(word.split("=", 1) for word in arguments)
+    folder = Path(settings.get("data", FOLDER))
     file = folder / "judge_judgebench" / "data.jsonl"
     if not file.is_file():
         print(f"{file} is not there: nothing was measured. Set data=DIR.", file=sys.stderr)
@@ -87,7 +105,11 @@ def main(arguments: Sequence[str]) -> int:
         return "A" if first == right else "B"
 
     show("knows", asyncio.run(judged(RuleJudge(knows), rows)))
-
+    if "provider" in settings:
+        rows.sort(key=lambda row: len(row["prompt"] + row["response_A"] + row["response_B"]))
+        show(
+            settings["provider"], asyncio.run(judged_by_model(settings["provider"], rows[: int(settings.get("n", 30))]))
+        )
     return 0
 
 
