@@ -76,7 +76,9 @@ def page(found: dict[str, Any]) -> str:
         parts["Reward and truth, the further the choice goes"] = lines(against, "KL bound (nats)", "mean of the best")
     title = html.escape(f"Best of N: {found['run']}, {curve['queries']:,} queries")
     facts = "".join(f"<p>{html.escape(line)}</p>" for line in headlines(found))
-    figures = "".join(f"<figure><figcaption>{name}</figcaption>{drawing}</figure>" for name, drawing in parts.items() if drawing)
+    figures = "".join(
+        f"<figure><figcaption>{name}</figcaption>{drawing}</figure>" for name, drawing in parts.items() if drawing
+    )
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{html_report.style()}</style></head><body><header><h1>{title}</h1></header><main>"
