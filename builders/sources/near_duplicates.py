@@ -1,8 +1,8 @@
 """Prompts that were seen already, word for word or nearly: the memory of what has passed lies on disk.
 
 Near duplicates are found by MinHash and banded hashing (Broder 1997; Leskovec, Rajaraman, Ullman, chapter 3): the
-signature is datasketch's, the bands are rows of a temporary SQLite file, so that ten million prompts take the same
-memory as a thousand.
+signature is datasketch's, the bands are rows of a temporary SQLite file, so that the prompts themselves take no
+memory.
 """
 
 from __future__ import annotations
