@@ -6,6 +6,7 @@ import atexit
 import builtins
 import contextlib
 import gc
+import json
 import os
 import random
 import sys
@@ -38,6 +39,17 @@ def fresh_interpreter() -> None:
     sys.path.insert(0, "")  # its own files can be imported
     random.seed(0)  # the same program gets the same verdict
     gc.enable()
+
+
+def rehearse() -> None:
+    """Do once on nothing what every run does, while nobody waits: the memory that it writes to is this child's own
+    then, and no run stops to copy it."""
+    json.loads(json.dumps({"source": "", "files": {}, "calls": []}))
+    load("name = 0", "rehearsal")
+    del sys.modules["rehearsal"]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.listdir()
 
 
 def load(source: str, name: str) -> types.ModuleType:

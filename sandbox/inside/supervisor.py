@@ -119,6 +119,7 @@ class Supervisor:
                 if output.count:
                     write_all(_WIRE_OUT, output.kept())
                     output.forget()
+            os.sched_yield()  # whoever waits for the reply may wait for this processor, and a fork is long
             if not reply.flags:
                 self.waiting = self.start(request.language, child.caps)
 

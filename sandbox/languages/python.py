@@ -20,10 +20,11 @@ _MODES: dict[str, Callable[[Job], None]] = {
 
 
 def become_program(caps: Caps) -> None:
+    program.fresh_interpreter()
+    program.rehearse()
     job = await_job()
     become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
     lay_out(job["files"])
-    program.fresh_interpreter()
     _MODES[job["mode"]](job)
     os._exit(0)
 
