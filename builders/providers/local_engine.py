@@ -9,12 +9,13 @@ import contextlib
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builders.errors import ConfigError, RequestError, ServiceError
-from builders.providers.seeded_sampling import SeededSampler, Warp, in_units, uniforms
+from builders.providers.decoding import Row, decode, logits_alone
+from builders.providers.seeded_sampling import Warp, in_units, uniforms
 from builders.records import Message, StopReason, Tool, content_text
 
 log = logging.getLogger(__name__)
@@ -51,16 +52,6 @@ class Drawn:
     logprob: float
     token_logprobs: tuple[float, ...] = ()
     token_texts: tuple[str, ...] = ()  # with the log-probabilities
-
-
-@dataclass
-class Row:
-    """One answer to be drawn: the place of its ask, and its number there."""
-
-    ask: int
-    index: int
-    prompt: tuple[int, ...]
-    uniforms: Any = field(repr=False)
 
 
 class LocalEngine:
@@ -190,44 +181,22 @@ class LocalEngine:
         return self._within_memory(batch[:half], asks) + self._within_memory(batch[half:], asks)
 
     def _batch(self, batch: Sequence[Row], asks: Sequence[Ask]) -> list[Drawn]:
-        import torch
-        from transformers import GenerationConfig, LogitsProcessorList
-
-        ask, device = asks[batch[0].ask], self.network.device
-        width = max(len(row.prompt) for row in batch)
-        ids = torch.full((len(batch), width), self.pad)
-        mask = torch.zeros_like(ids)
-        for place, row in enumerate(batch):
-            ids[place, width - len(row.prompt) :] = torch.tensor(row.prompt)
-            mask[place, width - len(row.prompt) :] = 1
-
-        def alone(place: int, tokens: Any) -> Any:
-            return self._logits(tokens[width - len(batch[place].prompt) :])[-1]
-
-        numbers = torch.stack([torch.from_numpy(row.uniforms) for row in batch]).numpy()
-        sampler = SeededSampler(ask.warp, numbers, width, alone, self.ends)
-        output = self.network.generate(
-            input_ids=ids.to(device),
-            attention_mask=mask.to(device),
-            generation_config=GenerationConfig(
-                max_new_tokens=ask.max_tokens,
-                do_sample=False,
-                repetition_penalty=1.0,
-                eos_token_id=self.ends or None,
-                pad_token_id=self.pad,
-            ),
-            logits_processor=LogitsProcessorList([sampler]),
-            stopping_criteria=[StopStrings(ask.stop, self.tokenizer, width)] if ask.stop else None,
+        ask = asks[batch[0].ask]
+        decode(
+            self.network,
+            batch,
+            ask.warp,
+            max_tokens=ask.max_tokens,
+            ends=self.ends,
+            pad=self.pad,
+            stopped=StopStrings(ask.stop, self.tokenizer) if ask.stop else lambda tokens: False,
         )
-        return [
-            self._drawn(row, asks[row.ask], made[width:].tolist(), float(logprob))
-            for row, made, logprob in zip(batch, output.cpu(), sampler.logprobs, strict=True)
-        ]
+        return [self._drawn(row, asks[row.ask]) for row in batch]
 
-    def _drawn(self, row: Row, ask: Ask, made: list[int], logprob: float) -> Drawn:
-        end = next((place for place, token in enumerate(made) if token in self.ends), None)
-        tokens = made[: len(made) if end is None else end + 1]
-        text = self.tokenizer.decode(made[:end], skip_special_tokens=not ask.keep_special)
+    def _drawn(self, row: Row, ask: Ask) -> Drawn:
+        tokens, logprob = row.tokens, row.logprob
+        end = len(tokens) - 1 if tokens and tokens[-1] in self.ends else None
+        text = self.tokenizer.decode(tokens[:end], skip_special_tokens=not ask.keep_special)
         cut = min((text.index(stop) for stop in ask.stop if stop in text), default=None)
         stop_reason: StopReason = "length" if end is None and cut is None else "stop"
         if cut is not None:
@@ -256,13 +225,9 @@ class LocalEngine:
         if not tokens:
             return []
         with torch.inference_mode():
-            logits = self._logits(torch.tensor([*prompt, *tokens]))[len(prompt) - 1 : -1]
+            logits = logits_alone(self.network, [*prompt, *tokens])[len(prompt) - 1 : -1].cpu()
             chosen = torch.log_softmax(logits, dim=-1).gather(1, torch.tensor(list(tokens))[:, None])
         return chosen[:, 0].tolist()
-
-    def _logits(self, ids: Any) -> Any:
-        """(tokens, vocabulary) of one sequence alone."""
-        return self.network(input_ids=ids[None].to(self.network.device), use_cache=False).logits[0].float().cpu()
 
 
 @contextlib.contextmanager
@@ -289,16 +254,15 @@ def _device_lock(device: str) -> Any:
 
 
 class StopStrings:
-    """Ends the rows whose answer holds one of the stop strings."""
+    """Whether the end of an answer's tokens holds one of the stop strings."""
 
-    def __init__(self, stop: Sequence[str], tokenizer: Any, prompt: int) -> None:
-        self._stop, self._tokenizer, self._prompt = tuple(stop), tokenizer, prompt
+    def __init__(self, stop: Sequence[str], tokenizer: Any) -> None:
+        self._stop, self._tokenizer = tuple(stop), tokenizer
+        self._reach = max(len(text.encode()) for text in stop) + 8  # a token is a byte at least
 
-    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-        import torch
-
-        texts = self._tokenizer.batch_decode(input_ids[:, self._prompt :], skip_special_tokens=True)
-        return torch.tensor([any(stop in text for stop in self._stop) for text in texts], device=input_ids.device)
+    def __call__(self, tokens: Sequence[int]) -> bool:
+        text = self._tokenizer.decode(tokens[-self._reach :], skip_special_tokens=True)
+        return any(stop in text for stop in self._stop)
 
 
 def templated(message: Message) -> dict[str, Any]:

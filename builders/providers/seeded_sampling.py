@@ -27,10 +27,30 @@ class Warp:
     top_p: float | None = None
     top_k: int | None = None
 
-    def probabilities(self, logits: Any) -> Any:
-        """(rows, vocabulary) float32 logits → float64 probabilities; each row sums to 1."""
+    def draw(self, logits: Any, uniforms: Any) -> tuple[Any, Any, Any]:
+        """(rows, vocabulary) float32 logits and a number in [0, 1) for each row: the tokens drawn, whether rounding
+        could have decided them, and their log-probabilities (nats) in the model's own distribution."""
         import torch
 
+        own = torch.log_softmax(logits.double(), dim=-1)
+        if self.temperature == 0:
+            best = logits.topk(2, dim=-1)
+            tokens, doubtful = best.indices[:, 0], best.values[:, 0] - best.values[:, 1] < DOUBT
+        else:
+            borders = self.probabilities(own).cumsum(dim=-1)
+            at = uniforms[:, None] * borders[:, -1:]
+            tokens = torch.searchsorted(borders, at, right=True).clamp(max=logits.shape[1] - 1)
+            above, below = borders.gather(1, tokens), borders.gather(1, (tokens - 1).clamp(min=0))
+            near = (above - at < DOUBT) | ((at - below < DOUBT) & (tokens > 0))
+            tokens, doubtful = tokens[:, 0], near[:, 0]
+        return tokens, doubtful, own.gather(1, tokens[:, None])[:, 0]
+
+    def probabilities(self, logits: Any) -> Any:
+        """(rows, vocabulary) logits, or log-probabilities → float64 probabilities; each row sums to 1."""
+        import torch
+
+        if self.temperature == 1 and not self.top_k and (self.top_p is None or self.top_p >= 1.0):
+            return torch.softmax(logits.double(), dim=-1)
         scaled = logits.double() / max(self.temperature, 1e-6)
         if self.top_k:
             least = scaled.topk(min(self.top_k, scaled.shape[-1])).values[:, -1:]
@@ -42,54 +62,6 @@ class Warp:
             shares = torch.zeros_like(shares).scatter(-1, places, ordered * (before < self.top_p))
             shares = shares / shares.sum(dim=-1, keepdim=True)
         return shares
-
-
-class SeededSampler:
-    """A logits processor that makes the draw itself and leaves one token possible.
-
-    ``uniforms`` (rows × steps) are the numbers drawn for each row, ``alone(row, ids) -> logits`` computes a row by
-    itself. ``logprobs`` are of the model's own distribution, before temperature and truncation.
-    """
-
-    def __init__(
-        self, warp: Warp, uniforms: np.ndarray, prompt: int, alone: Callable[[int, Any], Any], finished: Sequence[int]
-    ) -> None:
-        import torch
-
-        self._warp = warp
-        self._uniforms = torch.from_numpy(uniforms)
-        self._prompt = prompt
-        self._alone = alone
-        self._finished = torch.tensor(list(finished))
-        self._done = torch.zeros(len(uniforms), dtype=torch.bool)
-        self.logprobs = torch.zeros(len(uniforms), dtype=torch.float64)
-
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
-        import torch
-
-        step = input_ids.shape[1] - self._prompt
-        logits = scores.float().cpu()
-        tokens, doubtful = self._draw(logits, self._uniforms[:, step])
-        for row in (doubtful & ~self._done).nonzero().flatten().tolist():
-            again = self._alone(row, input_ids[row])[None]
-            tokens[row] = self._draw(again, self._uniforms[row : row + 1, step])[0][0]
-        own = torch.log_softmax(logits, dim=-1).double().gather(1, tokens[:, None])[:, 0]
-        self.logprobs += torch.where(self._done, 0.0, own)
-        self._done |= torch.isin(tokens, self._finished)
-        only = torch.full_like(scores, -torch.inf)
-        return only.scatter(1, tokens[:, None].to(scores.device), 0.0)
-
-    def _draw(self, logits: Any, uniforms: Any) -> tuple[Any, Any]:
-        """The token of each row, and whether rounding could have decided it."""
-        import torch
-
-        if self._warp.temperature == 0:
-            best = logits.topk(2, dim=-1)
-            return best.indices[:, 0], best.values[:, 0] - best.values[:, 1] < DOUBT
-        borders = self._warp.probabilities(logits).cumsum(dim=-1)
-        at = uniforms[:, None] * borders[:, -1:]
-        tokens = torch.searchsorted(borders, at, right=True)[:, 0].clamp(max=logits.shape[1] - 1)
-        return tokens, (borders - at).abs().min(dim=-1).values < DOUBT
 
 
 def uniforms(seed: int | None, prompt: Sequence[int], steps: int) -> np.ndarray:

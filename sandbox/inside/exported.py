@@ -6,9 +6,7 @@ taken as such: the driver holds the tests, and compares plain values only.
 
 from __future__ import annotations
 
-import asyncio
 import builtins
-import inspect
 import operator
 import sys
 import types
@@ -79,7 +77,7 @@ class Exported:
         if op == "set":
             return setattr(target, name, args[0])
         if op == "await":
-            return asyncio.run(target) if inspect.iscoroutine(target) else target
+            return _awaited(target) if isinstance(target, types.CoroutineType) else target
         if op == "equal":
             return target == args[0]
         if op == "operate":
@@ -134,7 +132,7 @@ class Exported:
             "handle": {
                 "id": len(self.objects) - 1,
                 "type": type(value).__name__,
-                "coroutine": inspect.iscoroutine(value),
+                "coroutine": isinstance(value, types.CoroutineType),
             }
         }
 
@@ -186,3 +184,9 @@ def serve_driver(job: Job) -> None:
     module = _load_or_end(job["source"])
     sys.stdout.flush()
     serve(module, link).serve()
+
+
+def _awaited(coroutine: types.CoroutineType[Any, Any, Any]) -> Any:
+    import asyncio  # here, for it is large: every child would carry its pages
+
+    return asyncio.run(coroutine)
