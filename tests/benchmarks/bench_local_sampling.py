@@ -1,77 +1,133 @@
-"""Sampling in process against plain batched ``generate`` with the same model, prompts and answers' lengths.
+"""Sampling in process, and through our server, against plain batched ``generate``, interleaved in one run.
 
-Interleaved in one run, for the machine may be shared; prints tokens a second and their ratio (wanted: at least 0.9).
+    python -m tests.benchmarks.bench_local_sampling [rounds]
+
+The same model, prompts, lengths and rows a batch. The server runs in a process of its own and is asked by the official
+client, 32 requests at once. Prints tokens a second, and the ratios to plain ``generate`` (wanted: 0.9 and 0.7).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import statistics
+import subprocess
 import sys
 import time
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
 
+import openai
+
+from builders.providers.local_engine import LocalEngine
 from builders.providers.local_transformers import LocalTransformers
 from builders.records import Request, Sampling
 from builders.sources.starter import Starter
 
-QUERIES, N, ROUNDS, ROWS = 64, 8, 3, 128
+QUERIES, N, ROWS, TOKENS, AT_ONCE = 64, 8, 128, 96, 32
 
 
-def main() -> None:
-    asyncio.run(measure())
+def main(arguments: Sequence[str]) -> None:
+    asyncio.run(measure(int(arguments[0]) if arguments else 3))
 
 
-async def measure() -> None:
+async def measure(rounds: int) -> None:
+    import torch
+
+    requests = [Request(query.messages, query.tools, Sampling(seed=1)) for query in list(Starter())[:QUERIES]]
+    with served() as url:
+        async with LocalTransformers(model="pocket", max_answer_tokens=TOKENS, max_rows=ROWS) as provider:
+            client = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+            ways: dict[str, Callable[[], Awaitable[int]]] = {
+                "plain generate": lambda: plain(provider.engine, requests),
+                "in process": lambda: in_process(provider, requests),
+                f"server, {AT_ONCE} at once": lambda: through_server(client, requests),
+            }
+            rates: dict[str, list[float]] = {name: [] for name in ways}
+            for number in range(rounds + 1):
+                for name, way in ways.items():
+                    started = time.perf_counter()
+                    made = await way()
+                    if number:  # the first warms up
+                        rates[name].append(made / (time.perf_counter() - started))
+    print(f"{QUERIES} queries × {N} answers, {rounds} rounds, {torch.get_num_threads()} threads")
+    base = rates["plain generate"]
+    for name, found in rates.items():
+        ratio = statistics.median(a / b for a, b in zip(found, base, strict=True))
+        print(f"  {name:<22} {statistics.median(found):8,.0f} tokens/s   × plain {ratio:.2f}")
+
+
+async def plain(engine: LocalEngine, requests: Sequence[Request]) -> int:
+    """Batches of ``ROWS`` answers over prompts sorted by length, drawn by transformers itself."""
     import torch
     from transformers import GenerationConfig
 
-    provider = LocalTransformers(model="pocket", max_answer_tokens=96, max_rows=ROWS)
-    requests = [Request(query.messages, query.tools, Sampling(seed=1)) for query in list(Starter())[:QUERIES]]
-    ratios: list[float] = []
-    async with provider:
-        engine = provider.engine
-        prompts = [engine.encode(request.messages, request.tools) for request in requests]
+    made = 0
+    prompts = sorted((engine.encode(request.messages, request.tools) for request in requests), key=len)
+    for start in range(0, len(prompts), ROWS // N):
+        texts = [engine.tokenizer.decode(prompt) for prompt in prompts[start : start + ROWS // N]]
+        inputs = engine.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
+        with torch.inference_mode():
+            output = engine.network.generate(
+                input_ids=inputs["input_ids"],
+                attention_mask=inputs["attention_mask"],
+                generation_config=GenerationConfig(
+                    do_sample=True,
+                    num_return_sequences=N,
+                    max_new_tokens=TOKENS,
+                    eos_token_id=engine.ends,
+                    pad_token_id=engine.pad,
+                ),
+            )
+        made += int((output[:, inputs["input_ids"].shape[1] :] != engine.pad).sum())
+    return made
 
-        def plain() -> int:
-            """Batches of ``ROWS`` answers over prompts sorted by length, drawn by transformers itself."""
-            made = 0
-            each = ROWS // N
-            ordered = sorted(prompts, key=len)
-            for start in range(0, len(ordered), each):
-                group = ordered[start : start + each]
-                texts = [engine.tokenizer.decode(prompt) for prompt in group]
-                inputs = engine.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False)
-                with torch.inference_mode():
-                    output = engine.network.generate(
-                        input_ids=inputs["input_ids"],
-                        attention_mask=inputs["attention_mask"],
-                        generation_config=GenerationConfig(
-                            do_sample=True,
-                            num_return_sequences=N,
-                            max_new_tokens=96,
-                            eos_token_id=engine.ends,
-                            pad_token_id=engine.pad,
-                        ),
-                    )
-                new = output[:, inputs["input_ids"].shape[1] :]
-                made += int((new != engine.pad).sum())
-            return made
 
-        for number in range(ROUNDS + 1):
-            started = time.perf_counter()
-            made = plain()
-            plain_rate = made / (time.perf_counter() - started)
-            started = time.perf_counter()
-            answers = await asyncio.gather(*(provider.sample(request, N) for request in requests))
-            ours = sum(one.usage.completion for group in answers for one in group)
-            rate = ours / (time.perf_counter() - started)
-            if number:  # the first warms up
-                ratios.append(rate / plain_rate)
-                print(f"plain generate {plain_rate:8,.0f} tokens/s   in process {rate:8,.0f}   ratio {ratios[-1]:.2f}")
-    print(
-        f"median ratio {statistics.median(ratios):.2f} of {QUERIES} queries x {N} answers, {torch.get_num_threads()} threads"
-    )
+async def in_process(provider: LocalTransformers, requests: Sequence[Request]) -> int:
+    answers = await asyncio.gather(*(provider.sample(request, N) for request in requests))
+    return sum(one.usage.completion for group in answers for one in group)
+
+
+async def through_server(client: openai.AsyncOpenAI, requests: Sequence[Request]) -> int:
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(request: Request) -> int:
+        messages: Any = list(request.messages)
+        tools: Any = [dict(tool) for tool in request.tools] or openai.omit
+        async with turn:
+            reply = await client.chat.completions.create(
+                model="pocket", messages=messages, tools=tools, n=N, seed=1, max_completion_tokens=TOKENS
+            )
+        return reply.usage.completion_tokens if reply.usage else 0
+
+    return sum(await asyncio.gather(*(ask(request) for request in requests)))
+
+
+@contextlib.contextmanager
+def served() -> Iterator[str]:
+    """The embedded policy behind ``bestofn serve``, in a process of its own; its ``/v1``."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = [sys.executable, "-m", "scripts.main", "serve", "model=pocket", f"port={port}"]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5):
+                    break
+            except OSError as error:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError("the server did not start") from error
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sys.argv[1:])
