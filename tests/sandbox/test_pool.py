@@ -1,0 +1,129 @@
+"""The pool's promises, with boxes that do as they are told: who is replaced, what is repeated, how many there are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from builders.errors import SandboxError
+from builders.records import Execution, Program
+from sandbox.box import BoxGone
+from sandbox.pool import Pool
+
+OK = Execution(status="ok", exit_code=0, stdout="", stderr="", seconds=0.1)
+
+
+class Told:
+    """A box that does one thing of ``script`` a run: an execution, an error to raise, or "unfit"."""
+
+    def __init__(self, script: Iterable[Execution | Exception | str], opened: list[Told]) -> None:
+        self.script = iter(script)
+        self.name, self.language, self.fit, self.runs, self.closed = f"box {len(opened)}", "", True, 0, False
+        opened.append(self)
+
+    async def run(self, program: Program) -> Execution:
+        self.runs += 1
+        self.language = program.language
+        await asyncio.sleep(0)
+        act = next(self.script, OK)
+        if isinstance(act, Exception):
+            self.fit = False
+            raise act
+        if act == "unfit":
+            self.fit = False
+        return OK if isinstance(act, str) else act
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def pooled(
+    scripts: list[list[Execution | Exception | str]],
+    use: Callable[[Pool], Iterable],
+    workers: int = 1,
+    runs_per_box: int = 100,
+) -> tuple[list[Execution], list[Told]]:
+    opened: list[Told] = []
+
+    async def open_box() -> Told:
+        if len(opened) >= len(scripts):
+            raise SandboxError("no more boxes")
+        return Told(scripts[len(opened)], opened)
+
+    async def run() -> list[Execution]:
+        pool = Pool(open_box, workers, runs_per_box)  # type: ignore[arg-type]
+        results = await asyncio.gather(*use(pool))
+        await pool.close()
+        return list(results)
+
+    return asyncio.run(run()), opened
+
+
+def times(count: int, program: Program = Program("python", "pass")) -> Callable[[Pool], Iterable]:
+    return lambda pool: [pool.run(program) for _ in range(count)]
+
+
+def test_a_box_is_used_again_until_its_runs_are_used_up() -> None:
+    results, opened = pooled([[], [], []], times(5), runs_per_box=2)
+    assert [result.status for result in results] == ["ok"] * 5
+    assert [box.runs for box in opened] == [2, 2, 1]
+    assert all(box.closed for box in opened)
+
+
+def test_a_run_that_left_something_behind_costs_the_box() -> None:
+    _, opened = pooled([["unfit"], []], times(3))
+    assert [box.runs for box in opened] == [1, 2]
+    assert opened[0].closed
+
+
+def test_a_run_whose_box_dies_is_repeated_once_in_another() -> None:
+    results, opened = pooled([[BoxGone("died")], []], times(1))
+    assert results == [OK]
+    assert [box.runs for box in opened] == [1, 1]
+
+
+def test_a_program_that_takes_two_boxes_down_is_our_trouble_not_its_failure() -> None:
+    (result,), _ = pooled([[BoxGone("died")], [BoxGone("died too")], []], times(1))
+    assert result.status == "infra"
+    assert "died too" in result.detail["reason"]
+
+
+def test_a_box_that_cannot_be_opened_is_told() -> None:
+    (result,), _ = pooled([], times(1))
+    assert result.status == "infra"
+    assert result.detail["reason"] == "no more boxes"
+
+
+def test_there_are_never_more_boxes_than_workers() -> None:
+    results, opened = pooled([[], [], []], times(20), workers=2)
+    assert len(results) == 20
+    assert len(opened) == 2
+
+
+def test_a_waiting_box_of_the_same_language_is_preferred() -> None:
+    async def both(pool: Pool) -> None:
+        await asyncio.gather(pool.run(Program("python", "1")), pool.run(Program("bash", "true")))
+        for _ in range(3):
+            await pool.run(Program("python", "1"))
+            await pool.run(Program("bash", "true"))
+
+    opened = pooled([[], []], lambda pool: [both(pool)], workers=2)[1]
+    assert sorted((box.language, box.runs) for box in opened) == [("bash", 4), ("python", 4)]
+
+
+def test_inputs_end_at_the_first_that_runs_out_of_time() -> None:
+    late = Execution(status="timeout", exit_code=-9, stdout="", stderr="", seconds=2.0)
+    program = Program("python", "pass", stdins=("a", "b", "c"))
+    (result,), _ = pooled([[OK, late, OK]], times(1, program))
+    assert result.status == "timeout"
+    assert [run.status for run in result.runs] == ["ok", "timeout"]
+
+
+def test_inputs_end_at_a_program_that_cannot_be_read() -> None:
+    torn = Execution(
+        status="error", exit_code=1, stdout="", stderr="  File ...\nSyntaxError: invalid syntax\n", seconds=0
+    )
+    program = Program("python", "(", stdins=("a", "b", "c"))
+    (result,), _ = pooled([[torn]], times(1, program))
+    assert result.status == "error"
+    assert len(result.runs) == 1
