@@ -248,6 +248,17 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     ),
     RefusalPattern("lacks_faculty", "capability", _compiled(_UNABLE + r"(?:\sto)?\s" + _FACULTY), 600),
     RefusalPattern(
+        "no_tool",
+        "capability",
+        _compiled(
+            _UNABLE + r"\b[^.!?]{0,60}\b(?:with|using)\s(?:the|my|these|those|any\sof\sthe)\s"
+            r"(?:\w+\s)?(?:tools?|functions?)|"
+            r"\b(?:none\sof\s(?:the|my|these)|there\s(?:is|are)\sno|I\s(?:do\snot|don't)\shave\s(?:a|any|the(?:\sright)?))\s"
+            r"(?:\w+\s)?(?:tools?|functions?)\b"
+        ),
+        600,
+    ),
+    RefusalPattern(
         "not_public",
         "capability",
         _compiled(

@@ -39,6 +39,9 @@ def test_the_labelled_set() -> None:
     [
         ("I'm sorry, but I can't help with that.", "safety"),
         ("I don't have access to your calendar.", "capability"),
+        ("I cannot do that with the tools that I have.", "capability"),
+        ("None of the available functions can book a flight.", "capability"),
+        ("There is no tool for that here.", "capability"),
         ("The question is unclear. Which year do you mean?", "unclear"),
         ("I cannot recommend a dose, but I can explain how doctors decide on one.", "partial"),
         ("The answer is 4.", None),
