@@ -32,6 +32,12 @@ POCKET = Path(__file__).parent / "providers" / "pocket"
 RewardFunction = Callable[..., list[float | None]]
 
 
+def recipe(method: str, words: Sequence[str]) -> str:
+    """Hydra's word for the settings of ``method``: TRL's own for large models, bolder ones for the embedded policy."""
+    given = dict(word.partition("=")[::2] for word in words)
+    return f"train@trl={'pocket/' if given.get('model', 'pocket') == 'pocket' else ''}{method}"
+
+
 @dataclass(frozen=True)
 class TrainingSettings:
     """``runs`` are folders of finished builds, ``evaluate`` those to evaluate on (none: the test part of ``runs``).

@@ -17,7 +17,7 @@ from typing import Any
 
 from builders import assemble
 from builders.statistics import bootstrap_difference_interval, bootstrap_mean_interval, pass_at_k
-from builders.trainers import TrainingSettings, train
+from builders.trainers import TrainingSettings, recipe, train
 from builders.verified_reward import verified_reward
 
 Passes = Mapping[str, tuple[str, int, int]]
@@ -27,7 +27,7 @@ Passes = Mapping[str, tuple[str, int, int]]
 def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     method = next((word.partition("=")[2] for word in words if word.startswith("method=")), "dpo")
-    assemble.command(loop, "loop", [f"train@trl={method}", *words])
+    assemble.command(loop, "loop", [recipe(method, words), *words])
 
 
 def loop(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from builders import assemble
 from builders.errors import ConfigError
-from builders.trainers import METHODS, TrainingSettings
+from builders.trainers import METHODS, TrainingSettings, recipe
 from builders.trainers import train as train_with_trl
 from builders.verified_reward import verified_reward
 
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"usage: bestofn train {'|'.join(METHODS)} run=FOLDER [trl.learning_rate=…]{found}", file=sys.stderr)
         raise SystemExit(0 if words and words[0] in ("-h", "--help") else 2)
     method, rest = words[0], words[1:]
-    assemble.command(train, "train", [f"train@trl={method}", f"method={method}", *rest])
+    assemble.command(train, "train", [recipe(method, rest), f"method={method}", *rest])
 
 
 def train(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from builders import assemble
 from builders.errors import ConfigError
 from builders.providers.local_transformers import LocalTransformers
 from builders.records import Request, Sampling
-from builders.trainers import METHODS, TrainingSettings, train
+from builders.trainers import METHODS, TrainingSettings, recipe, train
 
 pytestmark = pytest.mark.train
 
@@ -52,11 +53,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings(run: Path, method: str, out: Path, **trl: Any) -> TrainingSettings:
-    """What ``conf/train/METHOD.yaml`` says, in two small steps."""
-    node = assemble.compose([f"train@trl={method}", f"run={run}"], "train")["trl"]
+    """What ``conf/train/pocket/METHOD.yaml`` says, in two small steps."""
+    node = assemble.compose([recipe(method, []), f"run={run}"], "train")["trl"]
     if method == "grpo":
         trl = {"num_generations": 4, "max_completion_length": 24, **trl}
     return TrainingSettings(method, (run,), out, trl={**node, **QUICK, **trl})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_large_model_is_trained_at_trls_own_rates(method: str) -> None:
+    import trl
+
+    words = ["model=Qwen/Qwen3-8B", "run=runs/demo"]
+    node = assemble.compose([recipe(method, words), *words], "train")["trl"]
+    assert "learning_rate" not in node
+    assert set(node) <= {field.name for field in dataclasses.fields(getattr(trl, METHODS[method][2]))}
+    assert assemble.compose([recipe(method, []), *words[1:]], "train")["trl"]["learning_rate"] >= 5e-5
 
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "grpo"])
@@ -93,7 +105,7 @@ def test_goes_on_from_a_checkpoint(run: Path, tmp_path: Path) -> None:
 def test_grpo_is_rewarded_by_our_verifier(run: Path, tmp_path: Path) -> None:
     from builders.verified_reward import verified_reward
 
-    config = assemble.compose(["train@trl=grpo", f"run={run}", "sandbox=none"], "train")
+    config = assemble.compose([recipe("grpo", []), f"run={run}", "sandbox=none"], "train")
     with verified_reward(config) as reward:
         metrics = train(settings(run, "grpo", tmp_path), [reward])
     assert metrics["rows"] > 4
