@@ -34,7 +34,7 @@ RewardFunction = Callable[..., list[float | None]]
 
 def recipe(method: str, words: Sequence[str]) -> str:
     """Hydra's word for the settings of ``method``: TRL's own for large models, bolder ones for the embedded policy."""
-    given = dict(word.partition("=")[::2] for word in words)
+    given = {key: value for key, _, value in (word.partition("=") for word in words)}
     return f"train@trl={'pocket/' if given.get('model', 'pocket') == 'pocket' else ''}{method}"
 
 

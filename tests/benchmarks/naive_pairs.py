@@ -34,10 +34,13 @@ OURS = "verified against refuted (ours)"
 
 
 def main(arguments: Sequence[str]) -> None:
-    given = dict(word.partition("=")[::2] for word in arguments)
+    given = {key: value for key, _, value in (word.partition("=") for word in arguments)}
     out, seed = Path(given.pop("out", "runs/naive")), int(given.pop("seed", 0))
     words = [f"{key}={value}" for key, value in given.items()]
-    loop = lambda method: assemble.compose([recipe(method, words), f"method={method}", f"seed={seed}", *words], "loop")  # noqa: E731
+
+    def loop(method: str) -> dict[str, Any]:
+        return assemble.compose([recipe(method, words), f"method={method}", f"seed={seed}", *words], "loop")
+
     config = loop("dpo")
     pool = build(config, "pocket", "train", config["queries"], seed + 1, out / "pool")
     other = build(config, "pocket", "train", config["queries"], seed + 1_000, out / "other")
@@ -46,8 +49,8 @@ def main(arguments: Sequence[str]) -> None:
 
     judge = out / "reward-model"
     train(settings(loop("reward"), "pocket", [other], judge, evaluate=[before]))
-    words = [*config["build"], "reward=model", f"reward.path={judge}"]
-    scored = build({**config, "build": words}, "pocket", "train", config["queries"], seed + 1, out / "scored")
+    by_model = [*config["build"], "reward=model", f"reward.path={judge}"]
+    scored = build({**config, "build": by_model}, "pocket", "train", config["queries"], seed + 1, out / "scored")
 
     ours = pq.read_table(pool / "dpo" / "train.parquet")
     ways: dict[str, pa.Table] = {
@@ -105,7 +108,10 @@ def as_run(pool: Path, pairs: pa.Table, out: Path) -> Path:
 
 def report(before: Passes, after: Mapping[str, Passes], pairs: int) -> str:
     queries = sorted(set(before).intersection(*after.values()))
-    rate = lambda run: [run[query][1] / run[query][2] for query in queries]  # noqa: E731
+
+    def rate(run: Passes) -> list[float]:
+        return [run[query][1] / run[query][2] for query in queries]
+
     lines = [f"\n{pairs:,} pairs each, {len(queries)} held-out queries × 8; before: {mean(rate(before)):.3f}\n"]
     lines += ["| pairs | pass@1 after | gain | ours gains over it | 95 % interval |", "|---|---|---|---|---|"]
     ours = rate(after[OURS])
