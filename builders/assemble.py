@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from builders.command_help import help_text
 from builders.errors import ConfigError
 from builders.protocols import Archive, Sampler
 
@@ -357,6 +358,9 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
 
     from builders.errors import BestofnError
 
+    if {"-h", "--help"} & set(arguments):
+        print(help_text(conf_folder(), config_name))
+        return
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
 
     def guarded(config: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,7 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(2)
     refuse_foreign_verifiers()
     sys.argv = [f"bestofn {name}", *rest]
-    importlib.import_module(f"scripts.{name}").main(rest)
+    try:
+        importlib.import_module(f"scripts.{name}").main(rest)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read our words has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
 
 
 def refuse_foreign_verifiers() -> None:

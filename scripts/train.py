@@ -16,10 +16,12 @@ from builders.verified_reward import verified_reward
 
 def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words and words[0] in ("-h", "--help"):
+        words = ["dpo", "--help"]
     if not words or words[0] not in METHODS:
         found = f"; found {words[0]!r}" if words else ""
         print(f"usage: bestofn train {'|'.join(METHODS)} run=FOLDER [trl.learning_rate=…]{found}", file=sys.stderr)
-        raise SystemExit(0 if words and words[0] in ("-h", "--help") else 2)
+        raise SystemExit(2)
     method, rest = words[0], words[1:]
     assemble.command(train, "train", [recipe(method, rest), f"method={method}", *rest])
 
