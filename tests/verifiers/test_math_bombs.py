@@ -36,6 +36,24 @@ def test_a_bomb_equals_itself(bomb):
     assert judge(bomb, rf"\boxed{{{bomb}}}").outcome == "pass"
 
 
+ENDLESS = "9" * 5000  # a model that does not stop; Python refuses to read integers of more than 4,300 digits
+BEYOND_DOUBLES = [
+    ("5", ENDLESS), (ENDLESS, ENDLESS + ".5"), ("0.5", "0." + ENDLESS), ("5 km", ENDLESS + " m"), ("3.0", ENDLESS + ".0"),
+    ("5%", ENDLESS + "%"), ("$5", "$" + ENDLESS), ("5", ",".join(["999"] * 2000)), ("0x" + "f" * 5000, "5"),
+    (r"\frac{1}{1+\sin\theta}", "1111111/3 - 2^1250"), (r"2\sqrt{41}", "5990^1000 ohms"), ("5", "10^{400} m"),
+    ("[1,2]", "[1,10^{400}]"), ("1e400 km", "1e403 m"), ("5 ft 3 in", "10^{400} ft 3 in"), ("x>1", "x>10^{400}"),
+    ("1.5", "-10^{400}.5"), (r"\sqrt{2}", r"\sqrt{10^{700}}"), ("1e-400", "0"), ("5 m", "0." + "0" * 400 + "1 km"),
+    ("5", "0 \\cdot \\infty"), ("0", "\\infty - \\infty"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("reference", "answer"), BEYOND_DOUBLES, ids=lambda text: text[:20])
+def test_numbers_beyond_doubles_raise_nothing(reference, answer):
+    for asked, given in ((reference, answer), (answer, reference)):
+        assert judge(asked, rf"\boxed{{{given}}}").outcome in ("fail", "abstain")
+        assert judge(asked, rf"\boxed{{{asked}}}").outcome == "pass"
+
+
 def test_powers_within_a_modulus_are_cheap():
     assert judge("2", r"\boxed{2^{1000000} \bmod 7}").outcome == "pass"
     assert judge("7", r"\boxed{2^{1000000} \bmod 7}").outcome == "fail"

@@ -61,6 +61,8 @@ GUESSED = frozenset({"closing sentence", "bold"})  # places where an answer was 
 _BROKEN_OFF = re.compile(
     r"(?:[=+*/,(]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per))\s*$", re.IGNORECASE
 )
+MOST_DIGITS = 1_000
+_ENDLESS = re.compile(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
 DECISIVE = frozenset({"choice", "truth value", "time of day", "date"})
 
 
@@ -92,6 +94,9 @@ def judge_answer(
             return Finding(
                 "pass" if same else "fail", 1.0, "integers", answer.text, reference, answer.text, answer.method
             )
+    if _ENDLESS.search(answer.text) or _ENDLESS.search(reference):
+        method = f"a number of more than {MOST_DIGITS} digits"
+        return Finding("abstain", 0.0, method, answer.text[:200], extraction=answer.method)
     terms = _terms(problem, settings)
     match, ours, theirs = _decide(reference, answer, problem, options, terms)
     if match.equal is False:

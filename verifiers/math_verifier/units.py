@@ -201,7 +201,7 @@ def relate(asked: str, given: str) -> Relation:
 
 
 def convert(value: int | float | Fraction, given: str, asked: str) -> float | None:
-    """``value`` in the unit ``given``, expressed in the unit ``asked``."""
+    """``value`` in the unit ``given``, expressed in the unit ``asked``; None when that cannot be said in a double."""
     ours, theirs = known(asked), known(given)
     if ours is None or theirs is None:
         return None
@@ -234,8 +234,8 @@ def same_quantity(first: Node, second: Node) -> bool:
     ours, theirs = split(first), split(second)
     if not (isinstance(ours.value, Number) and isinstance(theirs.value, Number)):
         return False
-    there = convert(float(theirs.value.value), theirs.unit, ours.unit)
-    return there is not None and abs(there - float(ours.value.value)) <= 1e-3 * abs(there)
+    there = convert(theirs.value.value, theirs.unit, ours.unit)
+    return there is not None and abs(Fraction(there) - ours.value.value) <= abs(Fraction(there)) / 1000
 
 
 def total(parts: list[tuple[Number, str]]) -> Node | None:
@@ -246,7 +246,7 @@ def total(parts: list[tuple[Number, str]]) -> Node | None:
     last = clean(parts[-1][1])
     amount = Fraction(0)
     for value, name in parts:
-        there = convert(float(value.value), clean(name), last)
+        there = convert(value.value, clean(name), last)
         if there is None:
             return None
         amount += Fraction(there).limit_denominator(10**6)

@@ -32,6 +32,8 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
         theirs = evaluate(candidate)
     except Undefined:
         return Match(None, "no value", 0.0)
+    if ours != ours or theirs != theirs:  # nought times infinity
+        return Match(None, "no value", 0.0)
     exact = isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction)
     if exact and ours == theirs:
         return Match(True, "exact value")
@@ -41,7 +43,7 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
     if not near(ours, theirs):
         if isinstance(ours, complex) or isinstance(theirs, complex):
             return Match(False, "numeric value")
-        if math.isinf(ours) or math.isinf(theirs):
+        if infinite(ours) or infinite(theirs):
             return Match(ours == theirs, "infinite value")
         equal = agree(ours, _place(reference), theirs, _place(candidate), terms.rounding)
         return Match(equal, "rounded value" if equal else "numeric value", 0.95)
@@ -96,7 +98,15 @@ def near(ours: Any, theirs: Any) -> bool:
 def close(ours: Any, theirs: Any) -> bool:
     if isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction):
         return ours == theirs
-    return near(DOUBLES.enter(ours), DOUBLES.enter(theirs))
+    try:
+        return near(DOUBLES.enter(ours), DOUBLES.enter(theirs))
+    except OverflowError:  # an exact number beyond all doubles
+        return near(ours, theirs)
+
+
+def infinite(value: Any) -> bool:
+    """Exact numbers are finite, however large: they need not fit into a double."""
+    return isinstance(value, float) and math.isinf(value)
 
 
 def tiny(value: Any) -> bool:
