@@ -5,14 +5,16 @@ Intervals are by *query*: the candidates of one query are not independent, so a 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 RESAMPLES = 2_000
+MOST_UNITS = 2_000  # that a bootstrap draws one by one
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -71,7 +73,8 @@ def majority_at_k(
 ) -> float:
     """Share of ``k``-subsets whose (weighted) majority answer is right; ties go to the answer seen first.
 
-    ``answers`` are canonical answers of one query's candidates. For k = n the one vote, else ``resamples`` subsets.
+    ``answers`` are canonical answers of one query's candidates. All subsets are counted when there are at most
+    ``resamples`` of them, else so many random ones.
     """
     n = len(answers)
     _check(n, 0, k)
@@ -84,10 +87,13 @@ def majority_at_k(
         winner = max(tally, key=lambda answer: tally[answer])
         return next(right[index] for index in picked if answers[index] == winner)
 
-    if k == n:
-        return float(vote(range(n)))
-    rng = np.random.default_rng(seed)
-    return sum(vote(sorted(rng.choice(n, size=k, replace=False))) for _ in range(resamples)) / resamples
+    if math.comb(n, k) <= resamples:
+        subsets: Iterable[Sequence[int]] = itertools.combinations(range(n), k)
+        resamples = math.comb(n, k)
+    else:
+        shuffled = np.random.default_rng(seed).random((resamples, n)).argsort(axis=1)
+        subsets = np.sort(shuffled[:, :k], axis=1).tolist()
+    return sum(map(vote, subsets)) / resamples
 
 
 def kl_bound(n: int) -> float:
@@ -149,15 +155,9 @@ def bootstrap_interval(
 
     ``statistic`` maps (resamples × columns) means to one value a resample.
     """
-    count = len(table)
-    if count == 0:
+    if len(table) == 0:
         return (math.nan, math.nan)
-    rng = np.random.default_rng(seed)
-    means = np.empty((resamples, table.shape[1]))
-    step = max(1, 4_000_000 // count)  # draws held at once: bounded memory for any number of queries
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        means[start : start + size] = table[rng.integers(0, count, (size, count))].mean(axis=1)
+    means = resampled_means(table, resamples, seed)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(statistic(means), [tail, 1.0 - tail])
     return float(low), float(high)
@@ -167,19 +167,34 @@ def bootstrap_columns(
     table: np.ndarray, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Percentile intervals of every column's mean at once, queries (rows) resampled; all columns share the draws."""
-    count = len(table)
-    if count == 0:
+    if len(table) == 0:
         return np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
-    rng = np.random.default_rng(seed)
-    means = np.empty((resamples, table.shape[1]))
-    step = max(1, 2_000_000 // count)  # how often each query was drawn, held for so many resamples at once
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        drawn = rng.multinomial(count, np.full(count, 1.0 / count), size=size)
-        means[start : start + size] = drawn @ table / count
+    means = resampled_means(table, resamples, seed)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
     return low, high
+
+
+def resampled_means(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """(resamples × columns): the column means of ``table`` with its rows drawn anew, with replacement.
+
+    More than ``MOST_UNITS`` rows are gathered at random into so many groups, and groups are drawn: the spread of a mean
+    over groups is that over rows, and the time does not grow with the rows.
+    """
+    rng = np.random.default_rng(seed)
+    sums, sizes = table.astype(float), np.ones(len(table))
+    if len(table) > MOST_UNITS:
+        starts = np.linspace(0, len(table), MOST_UNITS, endpoint=False, dtype=int)
+        sums = np.add.reduceat(sums[rng.permutation(len(table))], starts, axis=0)
+        sizes = np.diff(starts, append=len(table)).astype(float)
+    count = len(sums)
+    means = np.empty((resamples, table.shape[1]))
+    step = max(1, 2_000_000 // count)  # how often each row was drawn, held for so many resamples at once
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = rng.multinomial(count, np.full(count, 1.0 / count), size=size)
+        means[start : start + size] = drawn @ sums / (drawn @ sizes)[:, None]
+    return means
 
 
 def wilson_interval(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:

@@ -148,3 +148,28 @@ def test_bad_counts_are_refused() -> None:
     for bad in ((4, 5, 1), (4, 2, 0), (4, 2, 5)):
         with pytest.raises(ValueError, match="expected"):
             st.pass_at_k(*bad)
+
+
+def test_many_rows_are_drawn_in_groups_with_the_same_spread() -> None:
+    values = np.random.default_rng(5).exponential(2.0, size=30_001)
+    (low,), (high,) = st.bootstrap_columns(values[:, None])
+    deviation = values.std() / np.sqrt(len(values))
+    assert low == pytest.approx(values.mean() - 1.96 * deviation, abs=0.15 * deviation)
+    assert high == pytest.approx(values.mean() + 1.96 * deviation, abs=0.15 * deviation)
+    assert st.bootstrap_columns(np.full((30_001, 1), 3.0)) == (pytest.approx([3.0]), pytest.approx([3.0]))
+
+
+def test_majority_counts_every_subset_of_a_small_pool() -> None:
+    """Of the six pairs of a, a, b, c: (a, a) and the five ties, which go to the one seen first."""
+    answers, right = ["a", "a", "b", "c"], [True, True, False, False]
+    assert st.majority_at_k(answers, right, 2) == pytest.approx(5 / 6)
+    assert st.majority_at_k(answers[::-1], right[::-1], 2) == pytest.approx(1 / 6)
+    assert st.majority_at_k(answers, right, 4) == 1.0
+
+
+def test_majority_of_a_large_pool_is_drawn() -> None:
+    answers, right = ["a"] * 20 + ["b"] * 20, [True] * 20 + [False] * 20
+    drawn = st.majority_at_k(answers, right, 3, resamples=4_000)
+    everything = st.majority_at_k(answers, right, 3, resamples=10_000)  # C(40, 3) = 9,880: all of them
+    assert drawn == pytest.approx(everything, abs=0.03)
+    assert everything == pytest.approx(0.5, abs=1e-9)

@@ -1,0 +1,96 @@
+"""A million candidates through verify, reward, pairs, views, a dry-run push and the report: memory and rows a second.
+
+    python tests/benchmarks/bench_million.py [--rows 100000,1000000] [--out DIR]
+
+The answers come from a script, so that what is measured is all that is ours. Each command runs in a process of its own;
+its peak memory (``ru_maxrss``, main process), wall and CPU seconds are printed, and rows a second. Memory must not grow
+with the rows, and no command's rate must fall.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+N = 4
+WORDS = "first then so because the sum of both numbers is what we look for and we add them step by step".split()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", default="100000,1000000")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    folder = given.out or Path(tempfile.mkdtemp(prefix="million-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for rows in map(int, given.rows.split(",")):
+        data, out = write_sums(folder / f"{rows}.jsonl", rows // N), folder / str(rows)
+        build = [
+            "build",
+            "dataset=jsonl",
+            f"dataset.path={data}",
+            "provider=scripted",
+            f"provider.lines={json.dumps(lines(), ensure_ascii=True)}",
+            "sandbox=none",
+            "tools=none",
+            f"n={N}",
+            f"out={out}",
+        ]
+        for words in (
+            build,
+            ["push", f"run={out}", "dry_run=true", "hub.repo=someone/something"],
+            ["report", str(out)],
+            ["inspect", str(out)],
+            ["analyze", str(out)],
+        ):
+            seconds, cpu, peak = used(words, folder / "log.txt")
+            print(
+                f"{rows:9,} rows  {words[0]:8} {peak:5.0f} MB peak  {seconds:7.1f} s  {cpu:7.1f} s CPU  "
+                f"{rows / seconds:9,.0f} rows/s",
+                flush=True,
+            )
+        disk = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+        print(f"{rows:9,} rows  {disk / 2**20:,.0f} MB on disk, {disk / rows:,.0f} bytes a row", flush=True)
+        shutil.rmtree(out)
+    if not given.out:
+        shutil.rmtree(folder)
+
+
+def lines() -> list[str]:
+    """Answers of some 300 characters that end in a box with a number from 0 to 7."""
+    draw = random.Random(0)
+    return [f"{' '.join(draw.choices(WORDS, k=60))}. The answer is \\boxed{{{number}}}." for number in range(8)]
+
+
+def write_sums(path: Path, count: int) -> Path:
+    """``count`` questions whose answers are from 0 to 7, so that the script meets one in eight."""
+    with path.open("w") as file:
+        for i in range(count):
+            answer = i % 8
+            question = f"What is {i + answer} - {i}? Think first."
+            file.write(json.dumps({"id": f"q{i}", "question": question, "answer": str(answer)}) + "\n")
+    return path
+
+
+def used(words: list[str], log: Path) -> tuple[float, float, float]:
+    """(wall seconds, CPU seconds, peak MB) of a command that must end well."""
+    began = time.perf_counter()
+    with log.open("ab") as file:
+        process = subprocess.Popen([sys.executable, "-m", "scripts.main", *words], cwd=ROOT, stdout=file, stderr=file)
+        _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"bestofn {words[0]} ended with {os.waitstatus_to_exitcode(status)}; see {log}")
+    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
