@@ -5,7 +5,11 @@ A pool of n answers a query gives the curve for all k ≤ n without drawing agai
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,43 +22,43 @@ from builders.summary import largest_k, picked_share, steps
 
 def analyze(path: Path, *, resamples: int = statistics.RESAMPLES, seed: int = 0, read: int = 20) -> dict[str, Any]:
     """Curves, comparisons and disagreements of the run at ``path``; JSON-ready. ``read`` disagreements are listed."""
-    groups = list(candidate_table.read(path).groups())
-    curve = curves(groups, resamples=resamples, seed=seed)
+    table = candidate_table.read(path)
+    curve = curves(table.groups, resamples=resamples, seed=seed)
     return {
         "run": path.name,
-        "queries": len(groups),
+        "queries": sum(1 for _ in table.groups()),
         "curves": curve,
         "knee": knees(curve),
-        "greedy": greedy_against_best(groups, resamples=resamples, seed=seed),
-        "reward": reward_against_truth(groups),
+        "greedy": greedy_against_best(table.groups(), resamples=resamples, seed=seed),
+        "reward": reward_against_truth(table.groups()),
         "over_optimisation": over_optimised(curve),
-        "disagreements": disagreements(groups, read),
+        "disagreements": disagreements(table.groups(), read),
     }
 
 
-def curves(groups: Sequence[Group], *, resamples: int, seed: int) -> dict[str, Any]:
+def curves(groups: Callable[[], Iterable[Group]], *, resamples: int, seed: int) -> dict[str, Any]:
     """By k: pass@k, pass^k, best of k by reward, majority and weighted majority, and the mean reward of the best.
 
     All over the same queries, those with the largest pool that 95 % reach, so that the points can be compared. A
-    curve that lacks its column (rewards, answer clusters) is left out.
+    curve that lacks its column (rewards, answer clusters) is left out. ``groups()`` gives the queries each time anew.
     """
-    pools = [group.conclusive for group in groups if group.conclusive]
-    largest = largest_k([len(pool) for pool in pools])
-    kept = [group for group in groups if largest and len(group.conclusive) >= largest]
-    if not kept:
+    sizes = np.fromiter((len(group.conclusive) for group in groups()), int)
+    largest = largest_k(sizes[sizes > 0])
+    if not largest:
         return {"queries": 0, "k": [], "lines": {}}
-    ks = steps(largest)
-    columns: dict[str, list[list[float]]] = {}
-    for group in kept:
-        for name, values in _of_query(group, ks, seed).items():
-            columns.setdefault(name, []).append(values)
-    whole = {name: rows for name, rows in columns.items() if len(rows) == len(kept)}
+    ks, count = steps(largest), int((sizes >= largest).sum())
+    columns: dict[str, array[float]] = {}
+    for group in groups():
+        if len(group.conclusive) >= largest:
+            for name, values in _of_query(group, ks, seed).items():
+                columns.setdefault(name, array("d")).extend(values)
     lines = {}
-    for name, rows in whole.items():
-        table = np.array(rows, float)
-        low, high = statistics.bootstrap_columns(table, resamples=resamples, seed=seed)
-        lines[name] = {"mean": _plain(table.mean(axis=0)), "low": _plain(low), "high": _plain(high)}
-    return {"queries": len(kept), "k": ks, "kl_bound": [statistics.kl_bound(k) for k in ks], "lines": lines}
+    for name, values in columns.items():
+        if len(values) == count * len(ks):  # every query has what the curve needs
+            table = np.frombuffer(values).reshape(count, len(ks))
+            low, high = statistics.bootstrap_columns(table, resamples=resamples, seed=seed)
+            lines[name] = {"mean": _plain(table.mean(axis=0)), "low": _plain(low), "high": _plain(high)}
+    return {"queries": count, "k": ks, "kl_bound": [statistics.kl_bound(k) for k in ks], "lines": lines}
 
 
 def knees(curve: Mapping[str, Any]) -> dict[str, float]:
@@ -86,27 +90,27 @@ def over_optimised(curve: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
-def greedy_against_best(groups: Sequence[Group], *, resamples: int, seed: int) -> dict[str, Any] | None:
+def greedy_against_best(groups: Iterable[Group], *, resamples: int, seed: int) -> dict[str, Any] | None:
     """The greedy answer against the best of the samples by reward, on the same queries; None without a greedy arm.
 
     ``overhead``: seconds of all samples over seconds of the greedy answer. ``wins``, ``losses``: queries where only
     one of the two is right; ``p``: McNemar's exact test over queries whose best sample is one.
     """
-    rows = []
+    rows = array("d")
     for group in groups:
         greedy = [place for place, flag in enumerate(group.greedy) if flag]
         picked = picked_share(group)
         if greedy and picked is not None:
             sampled = sum(group.seconds[place] or 0.0 for place in group.sampled)
-            rows.append((float(group.right(greedy[0])), picked, group.seconds[greedy[0]] or 0.0, sampled))
+            rows.extend((float(group.right(greedy[0])), picked, group.seconds[greedy[0]] or 0.0, sampled))
     if not rows:
         return None
-    before, after, one, many = (np.array(column) for column in zip(*rows, strict=True))
-    low, high = statistics.bootstrap_difference_interval(list(before), list(after), resamples=resamples, seed=seed)
+    before, after, one, many = np.frombuffer(rows).reshape(-1, 4).T
+    low, high = statistics.bootstrap_difference_interval(before, after, resamples=resamples, seed=seed)
     wins = int(((before == 0) & (after == 1)).sum())
     losses = int(((before == 1) & (after == 0)).sum())
     return {
-        "queries": len(rows),
+        "queries": len(before),
         "greedy": float(before.mean()),
         "best_by_reward": float(after.mean()),
         "improvement": float((after - before).mean()),
@@ -120,37 +124,40 @@ def greedy_against_best(groups: Sequence[Group], *, resamples: int, seed: int) -
     }
 
 
-def reward_against_truth(groups: Sequence[Group]) -> dict[str, Any] | None:
+def reward_against_truth(groups: Iterable[Group]) -> dict[str, Any] | None:
     """How well the reward orders right before wrong within a query, and how far it follows length.
 
     None without rewards. ``auc``: the share ordered right of all pairs of a pass and a fail of one query (ties half).
     """
     right = pairs = 0.0
-    rewards: list[float] = []
-    lengths: list[float] = []
+    squares, scored_candidates = np.zeros((2, 2)), 0  # of rewards and lengths about their means within the query
     for group in groups:
         scored = [(value, place) for place in group.conclusive if (value := group.rewards[place]) is not None]
         passes = [value for value, place in scored if group.right(place)]
         fails = [value for value, place in scored if not group.right(place)]
         right += sum((good > bad) + 0.5 * (good == bad) for good in passes for bad in fails)
         pairs += len(passes) * len(fails)
-        middle = [
-            sum(column) / len(scored) for column in zip(*((v, group.lengths[p] or 0) for v, p in scored), strict=True)
-        ]
-        rewards += [value - middle[0] for value, _ in scored]
-        lengths += [(group.lengths[place] or 0) - middle[1] for _, place in scored]
-    if not rewards:
+        if scored:
+            both = np.array([(value, group.lengths[place] or 0) for value, place in scored], float)
+            both -= both.mean(axis=0)
+            squares += both.T @ both
+            scored_candidates += len(scored)
+    if not scored_candidates:
         return None
+    spread = math.sqrt(squares[0, 0] * squares[1, 1])
     return {
         "auc": right / pairs if pairs else None,
         "pairs": int(pairs),
-        "length_correlation": statistics.correlation(rewards, lengths),
+        "length_correlation": float(squares[0, 1] / spread) if spread else 0.0,
     }
 
 
-def disagreements(groups: Sequence[Group], count: int) -> list[dict[str, Any]]:
+def disagreements(groups: Iterable[Group], count: int) -> list[dict[str, Any]]:
     """Queries whose best by reward failed although another sample passed, the widest gap first: worth reading."""
-    found = []
+    return heapq.nsmallest(count, _overruled(groups), key=lambda row: (-row["gap"], row["query_id"]))
+
+
+def _overruled(groups: Iterable[Group]) -> Iterator[dict[str, Any]]:
     for group in groups:
         scored = [(value, place) for place in group.conclusive if (value := group.rewards[place]) is not None]
         passes = [(value, place) for value, place in scored if group.right(place)]
@@ -158,17 +165,14 @@ def disagreements(groups: Sequence[Group], count: int) -> list[dict[str, Any]]:
             continue
         top, good = max(scored), max(passes)
         if top[0] > good[0]:
-            found.append(
-                {
-                    "query_id": group.query_id,
-                    "split": group.split,
-                    "rewarded": group.indices[top[1]],
-                    "verified": group.indices[good[1]],
-                    "gap": top[0] - good[0],
-                    "explanation": group.explanations[top[1]],
-                }
-            )
-    return sorted(found, key=lambda row: (-row["gap"], row["query_id"]))[:count]
+            yield {
+                "query_id": group.query_id,
+                "split": group.split,
+                "rewarded": group.indices[top[1]],
+                "verified": group.indices[good[1]],
+                "gap": top[0] - good[0],
+                "explanation": group.explanations[top[1]],
+            }
 
 
 def _of_query(group: Group, ks: Sequence[int], seed: int) -> dict[str, list[float]]:
@@ -189,13 +193,26 @@ def _of_query(group: Group, ks: Sequence[int], seed: int) -> dict[str, list[floa
     clusters = [group.clusters[place] for place in places]
     if all(cluster is not None for cluster in clusters):
         options: Mapping[str, Any] = {"resamples": 100, "seed": seed}
-        found["majority"] = [statistics.majority_at_k(clusters, marks, k, **options) for k in ks]
+        found["majority"] = list(_majorities(_pattern(clusters), tuple(marks), tuple(ks), seed))
         if len(values) == n:
             weights = [1.0 / (1.0 + np.exp(-value)) for value in values]
             found["weighted_majority"] = [
                 statistics.majority_at_k(clusters, marks, k, weights=weights, **options) for k in ks
             ]
     return found
+
+
+def _pattern(clusters: Sequence[Any]) -> tuple[int, ...]:
+    """Which answers are the same, whatever they say: a, b, a, c → 0, 1, 0, 2."""
+    places: dict[Any, int] = {}
+    return tuple(places.setdefault(cluster, len(places)) for cluster in clusters)
+
+
+@lru_cache(maxsize=1 << 14)
+def _majorities(
+    clusters: tuple[int, ...], marks: tuple[bool, ...], ks: tuple[int, ...], seed: int
+) -> tuple[float, ...]:
+    return tuple(statistics.majority_at_k(clusters, marks, k, resamples=100, seed=seed) for k in ks)
 
 
 def _plain(values: np.ndarray) -> list[float]:

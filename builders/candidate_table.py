@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builders.errors import SourceError
 
+BATCH = 4_000  # rows read at once
 NEEDED = ("query_id", "is_verified")
 OPTIONAL = (
     "candidate_idx",
@@ -72,50 +74,88 @@ class Group:
         return self.outcomes[place] == "pass"
 
 
-@dataclass
+@dataclass(frozen=True)
 class CandidateTable:
-    """``columns`` holds one list a column; a column that the file lacks is None throughout."""
+    """The files of one table. Nothing is held: batches and groups are read anew each time, in constant memory."""
 
     name: str
+    files: tuple[Path, ...]
     metadata: dict[str, str]
-    columns: dict[str, list[Any]]
-    found: set[str] = field(default_factory=set)
+    found: frozenset[str]
 
-    def __len__(self) -> int:
-        return len(self.columns["query_id"])
+    def batches(self, columns: Sequence[str] = (*NEEDED, *OPTIONAL)) -> Iterator[dict[str, list[Any]]]:
+        """Lists by column, some thousand rows at a time; a column that the file lacks is None throughout."""
+        import pyarrow.parquet as pq
+
+        for file in self.files:
+            with pq.ParquetFile(file) as table:
+                there = [name for name in columns if name in table.schema_arrow.names]
+                for batch in table.iter_batches(batch_size=BATCH, columns=there):
+                    nothing = [None] * batch.num_rows
+                    yield {name: batch[name].to_pylist() if name in there else nothing for name in columns}
 
     def groups(self) -> Iterator[Group]:
         """The queries in the order of their first row."""
-        places: dict[str, list[int]] = {}
-        for place, query in enumerate(self.columns["query_id"]):
-            places.setdefault(query, []).append(place)
-        for query, rows in places.items():
-            numbered = {row: self.columns["candidate_idx"][row] for row in rows}
-            rows.sort(key=lambda row: (numbered[row] is None, numbered[row] or 0, row))
-            yield self._group(query, rows)
+        batches = self.batches() if self._together() else [_gathered(self.batches())]
+        held: dict[str, list[Any]] = {}
+        for batch in batches:
+            held = {name: held.get(name, []) + values for name, values in batch.items()}
+            queries = held["query_id"]
+            starts = [0, *(place for place in range(1, len(queries)) if queries[place] != queries[place - 1])]
+            for begin, end in itertools.pairwise(starts):
+                yield _group(held, begin, end)
+            held = {name: values[starts[-1] :] for name, values in held.items()}  # its query may go on
+        if held and held["query_id"]:
+            yield _group(held, 0, len(held["query_id"]))
 
-    def _group(self, query: str, rows: Sequence[int]) -> Group:
-        def pick(column: str) -> tuple[Any, ...]:
-            values = self.columns[column]
-            return tuple(values[row] for row in rows)
+    def _together(self) -> bool:
+        """Whether the rows of each query stand together, as a build writes them."""
+        seen: set[int] = set()
+        last: str | None = None
+        for batch in self.batches(["query_id"]):
+            for query in batch["query_id"]:
+                if query != last:
+                    if hash(query) in seen:
+                        return False
+                    seen.add(hash(query))
+                    last = query
+        return True
 
-        indices = pick("candidate_idx")
-        return Group(
-            query_id=query,
-            split=self.columns["split"][rows[0]] or "",
-            indices=tuple(at if index is None else index for at, index in enumerate(indices)),
-            outcomes=tuple(
-                status or ("pass" if verified else "fail")
-                for status, verified in zip(pick("verification_status"), pick("is_verified"), strict=True)
-            ),
-            rewards=pick("reward_final"),
-            clusters=pick("answer_cluster"),
-            seconds=pick("latency_s"),
-            lengths=pick("quality_answer_length"),
-            explanations=tuple(text or "" for text in pick("verification_explanation")),
-            greedy=tuple(arm == "greedy" for arm in pick("arm")),
-            fixed=self.columns["n_fixed"][rows[0]],
-        )
+
+def _gathered(batches: Iterable[dict[str, list[Any]]]) -> dict[str, list[Any]]:
+    """A whole table in memory with the rows of each query together, for tables of other origin."""
+    columns: dict[str, list[Any]] = {}
+    for batch in batches:
+        columns = {name: columns.get(name, []) + values for name, values in batch.items()}
+    first = {query: place for place, query in reversed(list(enumerate(columns["query_id"])))}
+    order = sorted(range(len(columns["query_id"])), key=lambda row: first[columns["query_id"][row]])
+    return {name: [values[row] for row in order] for name, values in columns.items()}
+
+
+def _group(columns: Mapping[str, list[Any]], begin: int, end: int) -> Group:
+    numbers = columns["candidate_idx"]
+    rows = sorted(range(begin, end), key=lambda row: (numbers[row] is None, numbers[row] or 0, row))
+
+    def pick(column: str) -> tuple[Any, ...]:
+        values = columns[column]
+        return tuple(values[row] for row in rows)
+
+    return Group(
+        query_id=columns["query_id"][begin],
+        split=columns["split"][begin] or "",
+        indices=tuple(at if index is None else index for at, index in enumerate(pick("candidate_idx"))),
+        outcomes=tuple(
+            status or ("pass" if verified else "fail")
+            for status, verified in zip(pick("verification_status"), pick("is_verified"), strict=True)
+        ),
+        rewards=pick("reward_final"),
+        clusters=pick("answer_cluster"),
+        seconds=pick("latency_s"),
+        lengths=pick("quality_answer_length"),
+        explanations=tuple(text or "" for text in pick("verification_explanation")),
+        greedy=tuple(arm == "greedy" for arm in pick("arm")),
+        fixed=columns["n_fixed"][begin],
+    )
 
 
 def read(path: Path) -> CandidateTable:
@@ -127,7 +167,6 @@ def read(path: Path) -> CandidateTable:
 
     files = candidate_files(path)
     metadata: dict[str, str] = {}
-    columns: dict[str, list[Any]] = {name: [] for name in (*NEEDED, *OPTIONAL)}
     found: set[str] = set()
     for file in files:
         schema = pq.read_schema(file)
@@ -138,12 +177,8 @@ def read(path: Path) -> CandidateTable:
                 "Expected the candidates table of a `bestofn build`."
             )
         metadata = metadata or text_metadata(schema.metadata)
-        there = [name for name in columns if name in schema.names]
-        found.update(there)
-        table = pq.read_table(file, columns=there)
-        for name, values in columns.items():
-            values.extend(table[name].to_pylist() if name in there else [None] * table.num_rows)
-    return CandidateTable(path.name or str(path), metadata, columns, found)
+        found.update(schema.names)
+    return CandidateTable(path.name or str(path), tuple(files), metadata, frozenset(found))
 
 
 def candidate_files(path: Path) -> list[Path]:

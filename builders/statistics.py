@@ -137,7 +137,12 @@ def bootstrap_mean_interval(
 
 
 def bootstrap_difference_interval(
-    before: Sequence[float], after: Sequence[float], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    before: Sequence[float] | np.ndarray,
+    after: Sequence[float] | np.ndarray,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> tuple[float, float]:
     """Percentile interval of mean(after − before), paired by query."""
     difference = np.asarray(after, float) - np.asarray(before, float)
@@ -227,18 +232,37 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def length_bias(lengths: Sequence[tuple[int, int]]) -> dict[str, float]:
-    """Of pairs given as (length of chosen, length of rejected): share with the longer side chosen, mean difference.
+@dataclass(frozen=True, slots=True)
+class LengthBias:
+    """How far the chosen side of pairs is the longer one, from (length of chosen, length of rejected); ``+`` merges."""
 
-    Pairs of equal lengths do not count for the share; 0.5 when none is left.
-    """
-    unequal = [chosen > rejected for chosen, rejected in lengths if chosen != rejected]
-    difference = sum(chosen - rejected for chosen, rejected in lengths)
-    return {
-        "longer": sum(unequal) / len(unequal) if unequal else 0.5,
-        "mean_difference": difference / len(lengths) if lengths else 0.0,
-        "pairs": len(lengths),
-    }
+    pairs: int = 0
+    longer: int = 0
+    shorter: int = 0
+    difference: float = 0.0  # summed, chosen minus rejected
+
+    @classmethod
+    def of(cls, lengths: Iterable[tuple[float, float]]) -> LengthBias:
+        gaps = [chosen - rejected for chosen, rejected in lengths]
+        return cls(len(gaps), sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps), sum(gaps))
+
+    def __add__(self, other: LengthBias) -> LengthBias:
+        return LengthBias(
+            self.pairs + other.pairs,
+            self.longer + other.longer,
+            self.shorter + other.shorter,
+            self.difference + other.difference,
+        )
+
+    @property
+    def longer_share(self) -> float:
+        """Of the pairs of unequal lengths; 0.5 when there are none."""
+        unequal = self.longer + self.shorter
+        return self.longer / unequal if unequal else 0.5
+
+    @property
+    def mean_difference(self) -> float:
+        return self.difference / self.pairs if self.pairs else 0.0
 
 
 def knee(xs: Sequence[float], ys: Sequence[float]) -> float:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from builders import candidate_table, statistics
 from builders.candidate_table import CandidateTable, Group
@@ -15,65 +19,96 @@ POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "splits", "generated_at", "persona", "notes")
 
 
+class QueryTotals(NamedTuple):
+    """What the figures take from one query: all numbers, so that a million queries are a small array."""
+
+    split: int  # place in the list of splits
+    candidates: int
+    verified: int
+    sampled: int
+    first: float  # whether candidate 0 passed; NaN without candidates
+    any_right: float  # whether a sample passed; NaN without samples
+    picked: float  # truth of the best by reward; NaN without rewards
+    conclusive: int  # candidates that an estimate of pass@k counts
+    conclusive_right: int
+
+
 def summarize(path: Path, *, resamples: int = statistics.RESAMPLES) -> dict[str, Any]:
     """The figures of the run at ``path`` (a folder or a Parquet file); JSON-ready, 95 % intervals by query."""
     table = candidate_table.read(path)
-    groups = list(table.groups())
-    outcomes = Counter(outcome for group in groups for outcome in group.outcomes)
-    n = max((len(group.sampled) for group in groups), default=0)
+    splits: dict[str, int] = {}
+    outcomes: Counter[str] = Counter()
+    indices = ByIndex()
+    totals = np.fromiter(
+        itertools.chain.from_iterable(_totals(table.groups(), splits, outcomes, indices)), float
+    ).reshape(-1, len(QueryTotals._fields))
+    queries = {name: totals[:, place] for place, name in enumerate(QueryTotals._fields)}
+    n = int(queries["sampled"].max(initial=0))
     return {
         "run": table.name,
         "metadata": {key: table.metadata[key] for key in SHOWN_METADATA if key in table.metadata},
         "n": n,
-        "records": len(table),
+        "records": int(queries["candidates"].sum()),
         "outcomes": dict(outcomes),
-        **figures(groups, n, resamples),
+        **figures(queries, n, resamples),
         "by_split": {
-            split: figures([group for group in groups if group.split == split], n, resamples)
-            for split in sorted({group.split for group in groups})
+            split: figures({name: of[queries["split"] == place] for name, of in queries.items()}, n, resamples)
+            for split, place in sorted(splits.items())
         },
-        "by_index": by_index(groups),
-        "pass_at": pass_curve(groups, resamples),
-        "refusals": refusals(table),
-        "quality": quality(table),
-        "cost": cost(table),
+        "by_index": indices.rates(),
+        "pass_at": pass_curve(queries["conclusive"], queries["conclusive_right"], resamples),
+        **flat_figures(table),
         "pairs": pairs(path),
     }
 
 
-def figures(groups: Sequence[Group], n: int, resamples: int) -> dict[str, Any]:
+def _totals(
+    groups: Iterable[Group], splits: dict[str, int], outcomes: Counter[str], indices: ByIndex
+) -> Iterator[QueryTotals]:
+    """The totals of each query; what is counted over all goes into the other arguments on the way."""
+    for group in groups:
+        outcomes.update(group.outcomes)
+        indices.add(group)
+        sampled, conclusive, picked = group.sampled, group.conclusive, picked_share(group)
+        yield QueryTotals(
+            split=splits.setdefault(group.split, len(splits)),
+            candidates=len(group.outcomes),
+            verified=group.outcomes.count("pass"),
+            sampled=len(sampled),
+            first=float(group.right(0)) if group.outcomes else math.nan,
+            any_right=float(any(map(group.right, sampled))) if sampled else math.nan,
+            picked=math.nan if picked is None else picked,
+            conclusive=len(conclusive),
+            conclusive_right=sum(map(group.right, conclusive)),
+        )
+
+
+def figures(queries: Mapping[str, np.ndarray], n: int, resamples: int) -> dict[str, Any]:
     """Rates of some queries. ``first``: candidate 0 is right; ``best_of_n``: any is; ``picked``: the best by reward.
 
     The interval of ``rate`` is by query, for the candidates of one query are not independent.
     """
-    places = [(group, place) for group in groups for place in range(len(group.outcomes))]
-    verified = sum(group.right(place) for group, place in places)
-    first = [group.right(0) for group in groups if group.outcomes]
-    any_right = [any(map(group.right, group.sampled)) for group in groups if group.sampled]
-    picked = [share for group in groups if (share := picked_share(group)) is not None]
+    count = len(queries["candidates"])
+    candidates, verified = int(queries["candidates"].sum()), int(queries["verified"].sum())
     return {
-        "queries": len(groups),
-        "candidates": len(places),
+        "queries": count,
+        "candidates": candidates,
         "verified": verified,
-        "rate": _share(verified, len(places)),
-        "rate_interval": rate_interval(groups, resamples),
-        "first": _share(sum(first), len(first)),
-        "best_of_n": _share(sum(any_right), len(any_right)),
-        "picked": _share(sum(picked), len(picked)),
-        "coverage": _share(sum(len(group.sampled) == n for group in groups), len(groups)),
+        "rate": _share(verified, candidates),
+        "rate_interval": rate_interval(queries, resamples),
+        "first": _mean(queries["first"]),
+        "best_of_n": _mean(queries["any_right"]),
+        "picked": _mean(queries["picked"]),
+        "coverage": _share(int((queries["sampled"] == n).sum()), count),
     }
 
 
-def rate_interval(groups: Sequence[Group], resamples: int) -> tuple[float, float] | None:
+def rate_interval(queries: Mapping[str, np.ndarray], resamples: int) -> tuple[float, float] | None:
     """95 % of verified candidates among all, whole queries resampled; None when there are none."""
-    import numpy as np
-
-    counts = [(sum(map(group.right, range(len(group.outcomes)))), len(group.outcomes)) for group in groups]
-    if not counts:
+    if not len(queries["candidates"]):
         return None
-    return statistics.bootstrap_interval(
-        np.array(counts, float), lambda means: means[:, 0] / means[:, 1], resamples=resamples
-    )
+    counts = np.stack([queries["verified"], queries["candidates"]], axis=1)
+    return statistics.bootstrap_interval(counts, lambda means: means[:, 0] / means[:, 1], resamples=resamples)
 
 
 def picked_share(group: Group) -> float | None:
@@ -86,23 +121,28 @@ def picked_share(group: Group) -> float | None:
     return sum(tied) / len(tied)
 
 
-def by_index(groups: Iterable[Group]) -> dict[int, dict[str, Any]]:
+class ByIndex:
     """Verified by candidate index: do later samples do worse than the first?"""
-    seen: Counter[int] = Counter()
-    right: Counter[int] = Counter()
-    for group in groups:
+
+    def __init__(self) -> None:
+        self._seen: Counter[int] = Counter()
+        self._right: Counter[int] = Counter()
+
+    def add(self, group: Group) -> None:
         for place, index in enumerate(group.indices):
-            seen[index] += 1
-            right[index] += group.right(place)
-    return {
-        index: {"records": seen[index], "verified": right[index], "rate": right[index] / seen[index]}
-        for index in sorted(seen)
-    }
+            self._seen[index] += 1
+            self._right[index] += group.right(place)
+
+    def rates(self) -> dict[int, dict[str, Any]]:
+        return {
+            index: {"records": seen, "verified": self._right[index], "rate": self._right[index] / seen}
+            for index, seen in sorted(self._seen.items())
+        }
 
 
-def largest_k(sizes: Sequence[int]) -> int:
+def largest_k(sizes: Sequence[int] | np.ndarray) -> int:
     """The largest k that 95 % of the queries reach; a curve over fewer queries would compare different ones."""
-    return sorted(sizes)[int(0.05 * len(sizes))] if sizes else 0
+    return int(np.sort(sizes)[int(0.05 * len(sizes))]) if len(sizes) else 0
 
 
 def steps(largest: int) -> list[int]:
@@ -110,54 +150,75 @@ def steps(largest: int) -> list[int]:
     return sorted({k for k in POWERS if k <= largest} | ({largest} if largest else set()))
 
 
-def pass_curve(groups: Sequence[Group], resamples: int) -> list[dict[str, float]]:
-    """pass@k of the conclusive samples, with intervals by query."""
-    import numpy as np
-
-    counts = [(len(group.conclusive), sum(map(group.right, group.conclusive))) for group in groups if group.conclusive]
-    largest = largest_k([n for n, _ in counts])
-    counts = [(n, c) for n, c in counts if n >= largest]
-    if not counts or not largest:
+def pass_curve(sizes: np.ndarray, right: np.ndarray, resamples: int) -> list[dict[str, float]]:
+    """pass@k of ``right`` passes among ``sizes`` conclusive samples a query, with intervals by query."""
+    largest = largest_k(sizes[sizes > 0])
+    kept = (sizes >= largest) & (sizes > 0)
+    if not largest or not kept.any():
         return []
     ks = steps(largest)
-    values = np.array([[statistics.pass_at_k(n, c, k) for k in ks] for n, c in counts])
+    kinds, place = np.unique(np.stack([sizes[kept], right[kept]], axis=1), axis=0, return_inverse=True)
+    values = np.array([[statistics.pass_at_k(int(n), int(c), k) for k in ks] for n, c in kinds])[place.ravel()]
     low, high = statistics.bootstrap_columns(values, resamples=resamples)
     mean = values.mean(axis=0)
     return [
-        {"k": k, "mean": float(mean[i]), "low": float(low[i]), "high": float(high[i]), "queries": len(counts)}
+        {"k": k, "mean": float(mean[i]), "low": float(low[i]), "high": float(high[i]), "queries": len(values)}
         for i, k in enumerate(ks)
     ]
 
 
-def refusals(table: CandidateTable) -> dict[str, Any]:
-    flags, kinds = table.columns["refusal_is_refusal"], table.columns["refusal_type"]
-    types = Counter(kind or "unnamed" for flag, kind in zip(flags, kinds, strict=True) if flag)
-    return {"count": sum(types.values()), "by_type": dict(types)}
+FLAT = (
+    "is_verified", "refusal_is_refusal", "refusal_type", "quality_answer_length", "quality_is_empty",
+    "quality_is_short_answer", "finish_reason", "is_duplicate_of", "generation_error", "cost_usd", "latency_s",
+    "usage_prompt_tokens", "usage_completion_tokens",
+)  # fmt: skip
 
 
-def quality(table: CandidateTable) -> dict[str, Any]:
-    lengths = [value for value in table.columns["quality_answer_length"] if value is not None]
+def flat_figures(table: CandidateTable) -> dict[str, Any]:
+    """Refusals, quality and cost over all candidates, one pass; ``usd`` is None when no candidate has a price."""
+    kinds: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    sums: dict[str, float] = defaultdict(float)
+    known: Counter[str] = Counter()
+    for batch in table.batches(FLAT):
+        flags = zip(batch["refusal_is_refusal"], batch["refusal_type"], strict=True)
+        kinds.update(kind or "unnamed" for flag, kind in flags if flag)
+        counts["truncated"] += batch["finish_reason"].count("length")
+        counts["repeats"] += sum(value is not None for value in batch["is_duplicate_of"])
+        for name in ("is_verified", "quality_is_empty", "quality_is_short_answer", "generation_error"):
+            counts[name] += sum(map(bool, batch[name]))
+        for name in (
+            "quality_answer_length",
+            "cost_usd",
+            "latency_s",
+            "usage_prompt_tokens",
+            "usage_completion_tokens",
+        ):
+            there = [value for value in batch[name] if value is not None]
+            sums[name] += sum(there)
+            known[name] += len(there)
+
+    def mean(name: str) -> float | None:
+        return _share(sums[name], known[name])
+
+    priced, verified = bool(known["cost_usd"]), counts["is_verified"]
     return {
-        "empty": sum(bool(value) for value in table.columns["quality_is_empty"]),
-        "short": sum(bool(value) for value in table.columns["quality_is_short_answer"]),
-        "truncated": sum(value == "length" for value in table.columns["finish_reason"]),
-        "repeats": sum(value is not None for value in table.columns["is_duplicate_of"]),
-        "errors": sum(bool(value) for value in table.columns["generation_error"]),
-        "mean_characters": sum(lengths) / len(lengths) if lengths else None,
-    }
-
-
-def cost(table: CandidateTable) -> dict[str, Any]:
-    """Dollars, tokens and seconds; ``usd`` None when no candidate has a price."""
-    dollars = [value for value in table.columns["cost_usd"] if value is not None]
-    seconds = [value for value in table.columns["latency_s"] if value is not None]
-    verified = sum(bool(value) for value in table.columns["is_verified"])
-    return {
-        "usd": sum(dollars) if dollars else None,
-        "usd_per_verified": sum(dollars) / verified if dollars and verified else None,
-        "prompt_tokens": sum(value or 0 for value in table.columns["usage_prompt_tokens"]),
-        "completion_tokens": sum(value or 0 for value in table.columns["usage_completion_tokens"]),
-        "mean_seconds": sum(seconds) / len(seconds) if seconds else None,
+        "refusals": {"count": sum(kinds.values()), "by_type": dict(kinds)},
+        "quality": {
+            "empty": counts["quality_is_empty"],
+            "short": counts["quality_is_short_answer"],
+            "truncated": counts["truncated"],
+            "repeats": counts["repeats"],
+            "errors": counts["generation_error"],
+            "mean_characters": mean("quality_answer_length"),
+        },
+        "cost": {
+            "usd": sums["cost_usd"] if priced else None,
+            "usd_per_verified": sums["cost_usd"] / verified if priced and verified else None,
+            "prompt_tokens": sums["usage_prompt_tokens"],
+            "completion_tokens": sums["usage_completion_tokens"],
+            "mean_seconds": mean("latency_s"),
+        },
     }
 
 
@@ -170,7 +231,7 @@ def pairs(path: Path) -> dict[str, Any] | None:
         return None
     counts: dict[str, int] = {}
     margins = statistics.Moments()
-    lengths: list[tuple[int, int]] = []
+    bias = statistics.LengthBias()
     reasons: Counter[str] = Counter()
     for file in files:
         with pq.ParquetFile(file) as table:
@@ -179,13 +240,15 @@ def pairs(path: Path) -> dict[str, Any] | None:
                 rows = batch.to_pylist()
                 margins += statistics.Moments.of([row["margin"] for row in rows])
                 reasons.update(row["reason"] for row in rows)
-                lengths += [(_characters(row["chosen"]), _characters(row["rejected"])) for row in rows]
+                bias += statistics.LengthBias.of(
+                    (_characters(row["chosen"]), _characters(row["rejected"])) for row in rows
+                )
     return {
         **counts,
         "total": sum(counts.values()),
         "mean_margin": margins.mean if margins.count else None,
-        "chosen_longer": statistics.length_bias(lengths)["longer"],
-        "mean_length_difference": statistics.length_bias(lengths)["mean_difference"],
+        "chosen_longer": bias.longer_share,
+        "mean_length_difference": bias.mean_difference,
         "by_reason": dict(reasons),
     }
 
@@ -194,6 +257,12 @@ def _characters(messages: Sequence[Any]) -> int:
     """Characters of a side's texts; messages are JSON texts as Parquet holds them."""
     read = [json.loads(message) if isinstance(message, str | bytes) else message for message in messages]
     return sum(len(message.get("content") or "") for message in read)
+
+
+def _mean(values: np.ndarray) -> float | None:
+    """Of those that are there."""
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else None
 
 
 def _share(part: float, whole: int) -> float | None:

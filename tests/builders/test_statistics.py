@@ -122,11 +122,12 @@ def test_paired_difference_is_narrower_than_the_parts() -> None:
     assert 0.09 < low < 0.1 < high < 0.11
 
 
-def test_length_bias_of_pairs() -> None:
-    assert st.length_bias([(10, 5), (5, 10), (3, 3)]) == pytest.approx(
-        {"longer": 0.5, "mean_difference": 0.0, "pairs": 3}
-    )
-    assert st.length_bias([])["pairs"] == 0
+def test_length_bias_of_pairs_merges() -> None:
+    whole = st.LengthBias.of([(10, 5), (5, 10), (3, 3), (9, 1)])
+    assert (whole.pairs, whole.longer_share, whole.mean_difference) == (4, pytest.approx(2 / 3), 2.0)
+    assert st.LengthBias.of([(10, 5)]) + st.LengthBias.of([(5, 10), (3, 3), (9, 1)]) == whole
+    nothing = st.LengthBias()
+    assert (nothing.longer_share, nothing.mean_difference) == (0.5, 0.0)
 
 
 def test_knee_of_a_curve() -> None:
