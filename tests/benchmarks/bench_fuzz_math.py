@@ -1,6 +1,6 @@
 """Throws mutated answers at the judge: millions of bytes, and nothing may raise or take long.
 
-``python tests/benchmarks/bench_fuzz_math.py [megabytes] [seed]`` mutates the pairs of the test table (cut, doubled,
+``python tests/benchmarks/bench_fuzz_math.py [megabytes] [seed]`` mutates the pairs of the test tables (cut, doubled,
 spliced, bytes flipped, signs repeated), judges each against its reference, and prints the slowest. Ends with 1 when
 something raised or took more than two seconds.
 """
@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from verifiers.math_verifier import judge  # noqa: E402
 
-TABLE = ROOT / "tests" / "verifiers" / "tables" / "math_pairs.txt"
+TABLES = [ROOT / "tests" / "verifiers" / "tables" / name for name in ("math_pairs.txt", "math_texts.txt")]
 SIGNS = [*"\\{}()[]$^_|!%&,;:=<>+-*/.0123456789xie √½∞€'\"\n\t#~", "\\frac", "\\boxed{", "\\sqrt", "\\text{",
     "answer is ", "\\begin{pmatrix}", "9^9", "10^{10}", "\\binom", "</think>", '"answer": ',
 ]  # fmt: skip
@@ -28,7 +28,10 @@ LIMIT_S = 2.0
 def main(megabytes: float = 2.0, seed: int = 0) -> int:
     chance = random.Random(seed)
     seeds = [
-        side for line in TABLE.read_text(encoding="utf-8").splitlines() for side in line.replace("⇎", "⇔").split(" ⇔ ")
+        side
+        for table in TABLES
+        for line in table.read_text(encoding="utf-8").splitlines()
+        for side in line.replace("⇎", "⇔").split(" ⇔ ")
     ]
     done = runs = raised = 0
     slowest: list[tuple[float, str]] = []

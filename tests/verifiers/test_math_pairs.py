@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from verifiers.math_verifier import judge_answer
+from verifiers.math_verifier import judge, judge_answer
 from verifiers.math_verifier.extraction import Answer
 
-TABLE = Path(__file__).parent / "tables" / "math_pairs.txt"
+TABLES = Path(__file__).parent / "tables"
 
 
-def pairs():
+def pairs(table):
     kind = ""
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
+    for line in (TABLES / table).read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             kind = line[3:]
         for mark, equal in ((" ⇔ ", True), (" ⇎ ", False)):
@@ -21,12 +21,19 @@ def pairs():
                 yield kind, reference, answer, equal
 
 
-PAIRS = list(pairs())
+PAIRS = list(pairs("math_pairs.txt"))
+TEXTS = list(pairs("math_texts.txt"))
 
 
 @pytest.mark.parametrize(("kind", "reference", "answer", "equal"), PAIRS)
 def test_pair(kind, reference, answer, equal):
     finding = judge_answer(reference, Answer(answer, "given"))
+    assert (finding.outcome == "pass") is equal, finding
+
+
+@pytest.mark.parametrize(("kind", "reference", "text", "equal"), TEXTS)
+def test_whole_text(kind, reference, text, equal):
+    finding = judge(reference, text.replace("⏎", "\n"))
     assert (finding.outcome == "pass") is equal, finding
 
 

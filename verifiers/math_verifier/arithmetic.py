@@ -272,6 +272,28 @@ def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field)
     return value % modulus
 
 
+def _determinant(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
+    """By expansion along the first row, for matrices of up to five rows."""
+    match node.args[0]:
+        case Apply("matrix", lines) if len(lines) <= 5 and all(
+            isinstance(line, Apply) and len(line.args) == len(lines) for line in lines
+        ):
+            return _expanded([[_evaluate(cell, point, field) for cell in line.args] for line in lines], field)  # type: ignore[union-attr]
+    raise Undefined("a determinant of what is no small square matrix")
+
+
+def _expanded(rows: list[list[Value]], field: Field) -> Value:
+    if len(rows) == 1:
+        return rows[0][0]
+    parts = [
+        _product(
+            [first if at % 2 == 0 else -first, _expanded([row[:at] + row[at + 1 :] for row in rows[1:]], field)], field
+        )
+        for at, first in enumerate(rows[0])
+    ]
+    return _sum(parts, field)
+
+
 def _degrees(values: list[Value], field: Field) -> Value:
     return field.enter(values[0]) * field.constants["pi"] / 180
 
@@ -367,7 +389,7 @@ _OPERATIONS: dict[str, Callable[[list[Value], Field], Value]] = {
     "im": lambda values, field: field.enter(values[0]).imag,
     "conjugate": lambda values, field: field.enter(values[0]).conjugate(),
 }
-_SPECIAL = {"mod": _mod, "call": _call}
+_SPECIAL = {"mod": _mod, "call": _call, "det": _determinant}
 
 
 def _double(value: Value) -> float | complex:

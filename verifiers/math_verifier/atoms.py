@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from verifiers.math_verifier.cursor import MAX_DEPTH, Cursor
 from verifiers.math_verifier.literals import Unsupported, is_plain_integer, negative, number, repeating, times
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text
+from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head
 from verifiers.math_verifier.tokens import Token
 from verifiers.math_verifier.vocabulary import ALIASES, CONSTANTS, FUNCTIONS, GREEK, is_product
 
@@ -388,7 +388,7 @@ class Atoms(Cursor):
             raise Unsupported(f"expected a closing bracket, found {closing!r}")
         if isinstance(node, Apply) and node.head == ",":
             return Apply(opening + closing, node.args)
-        if opening == "[" and closing == "]" and self._alone():
+        if opening == "[" and closing == "]" and self._alone() and head(node) != "matrix":
             return Apply("[]", (node,))
         return node
 

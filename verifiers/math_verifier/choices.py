@@ -11,11 +11,11 @@ _LETTER = re.compile(
 _LEADING = re.compile(
     r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*(?:option|choice|answer"
     r"|alternative)?\s*(?:is\s+)?"
-    r"(?:\(\s*([A-Ja-j])\s*\)|([A-Ja-j])\s*[).:](?!\d)|([A-J])(?=\s*(?:$|\\|\}|[-–]\s)))",
+    r"(?:\(\s*([A-Ja-j])\s*\)|([A-Ja-j])\s*[).:](?!\d)|([A-J])(?=\s*(?:$|\\|\}|[-–]\s|,|\s(?:because|since)\b)))",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
-    r"(?:\boption|\bchoice|\banswer(?: is)?|\balternative)\s*:?\s*\(?\s*([A-J])\s*\)?(?=[\s.,;:})]|$)"
+    r"\b(?i:(?:option|choice|answer|alternative)(?: is)?)\s*:?\s*\(?\s*([A-J])\s*\)?(?=[\s.,;:})]|$)"
 )
 _BRACKETED = re.compile(r"\(\s*([A-J])\s*\)")
 _SEVERAL = re.compile(r"^\s*\(?[A-J]\)?\s*(?:,|and|or|&)\s*\(?[A-J]\)?\s*(?:,|and|or|&|$|\.)")
@@ -34,8 +34,9 @@ def is_reference(text: str) -> bool:
 
 
 def is_marked(text: str) -> bool:
-    """Whether an answer is, or begins with, a letter marked as a choice: ``c``, ``(B) 12 cm``."""
-    return letter(text) is not None or bool(re.match(r"^\s*\(\s*[A-J]\s*\)\s*\S", text))
+    """Whether an answer is, or begins with, a letter marked as a choice: ``c``, ``(B) 12 cm``, ``Option B``."""
+    leading = _LEADING.match(text)
+    return letter(text) is not None or bool(leading and (leading[1] or leading[2])) or bool(_TRAILING.search(text))
 
 
 def chosen(text: str) -> str | None:

@@ -70,7 +70,7 @@ def final_answer(text: str) -> Answer:
     """The final answer in a model's ``text``; ``Answer("", "none")`` when there is none. Linear in the text."""
     text = visible(text[-MAX_LENGTH:])
     text, runs_on = _first_problem(text)
-    for finder in (_structured, _boxed, _hashed, _announced, _labelled, _closing):
+    for finder in (_tagged, _structured, _boxed, _hashed, _announced, _labelled, _closing):
         answer = finder(text)
         if answer is not None:
             return replace(answer, runs_on=True) if runs_on else answer
@@ -81,10 +81,10 @@ def visible(text: str) -> str:
     """Without thinking and without what follows the end of the turn."""
     if "<" in text:
         text = _THOUGHT.sub(" ", text)
-        closing = max(text.rfind("</think>"), text.rfind("</thinking>"))
+        closing = max(text.rfind(mark) for mark in ("</think>", "</thinking>", "<|end_of_thought|>"))
         if closing >= 0:
             text = text[text.index(">", closing) + 1 :]
-        opening = re.search(r"<(?:think|thinking)>", text)
+        opening = re.search(r"<(?:think|thinking|\|begin_of_thought\|)>", text)
         if opening:
             text = text[: opening.start()]
         turn = _TURN.search(text, 1)
@@ -103,6 +103,26 @@ def _first_problem(text: str) -> tuple[str, bool]:
 
 def _answers(text: str) -> bool:
     return any(mark.search(text) for mark in (_BOX, _PHRASE, _JSON_KEY, _HASHES))
+
+
+_TAG = re.compile(r"<(answer|final_answer|solution)>|\[(ANSWER)\]", re.IGNORECASE)
+
+
+def _tagged(text: str) -> Answer | None:
+    """What stands between the last ``<answer>`` and its end, or the end of the text."""
+    marks = list(_TAG.finditer(text))
+    if not marks:
+        return None
+    last = marks[-1]
+    name = (last[1] or last[2]).lower()
+    inside = re.split(rf"</{name}>|\[/{name}\]", text[last.end() :], maxsplit=1, flags=re.IGNORECASE)[0].strip()
+    if not inside:
+        return None
+    for finder in (_structured, _boxed, _hashed, _announced):
+        answer = finder(inside)
+        if answer is not None:
+            return answer
+    return Answer(inside, "tagged") if len(inside) <= 200 else _closing(inside)
 
 
 # structured answers -------------------------------------------------------------------------------------------------

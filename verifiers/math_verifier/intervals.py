@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from verifiers.math_verifier.arithmetic import evaluate, is_constant
-from verifiers.math_verifier.nodes import Apply, Node, Symbol, head
+from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, symbols
 
 INFINITE = Symbol("infty")
 
@@ -19,6 +20,9 @@ class Range:
     high: Node
     closed_low: bool
     closed_high: bool
+
+
+EVERYTHING = Range(Apply("neg", (INFINITE,)), INFINITE, False, False)
 
 
 def as_ranges(node: Node) -> list[Range] | None:
@@ -35,8 +39,10 @@ def as_ranges(node: Node) -> list[Range] | None:
     if name in ("union", ","):
         parts = [as_ranges(part) for part in node.args]
         return None if any(part is None for part in parts) else [item for part in parts for item in part or ()]
+    if name == "cap":
+        return _all_of([as_ranges(part) for part in node.args])
     if name == "setminus":
-        return _without_points(as_ranges(node.args[0]), as_ranges(node.args[1]))
+        return _without(as_ranges(node.args[0]), as_ranges(node.args[1]))
     if name == "chain":
         return _chain(node)
     if name in ("<", "<=", ">", ">=", "!="):
@@ -79,6 +85,8 @@ def _solved(node: Apply) -> list[Range] | None:
     if isinstance(left, Apply) and left.head == "neg" and isinstance(left.args[0], Symbol) and is_constant(right):
         left, right = left.args[0], Apply("neg", (right,))
         name = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(name, name)
+    if head(left) == "abs" and is_constant(right):
+        return _distance(left.args[0], name, right)  # type: ignore[union-attr]
     if not isinstance(left, Symbol) or is_constant(left) or not is_constant(right):
         return None
     low = Apply("neg", (INFINITE,))
@@ -87,6 +95,38 @@ def _solved(node: Apply) -> list[Range] | None:
     if name[0] == "<":
         return [Range(low, right, False, name == "<=")]
     return [Range(right, INFINITE, name == ">=", False)]
+
+
+def _distance(inside: Node, name: str, bound: Node) -> list[Range] | None:
+    """``|x - 2| < 3``: at less (or more) than a distance from a point; None unless all is exact and linear in one."""
+    names = symbols(inside)
+    if len(names) != 1:
+        return None
+    try:
+        at = [evaluate(inside, {next(iter(names)): Fraction(x)}) for x in range(3)]
+        reach = evaluate(bound)
+    except (ArithmeticError, OverflowError):
+        return None
+    if not all(isinstance(value, int | Fraction) for value in (*at, reach)):
+        return None
+    slope = at[1] - at[0]
+    if at[2] - at[1] != slope or abs(slope) != 1 or reach <= 0:
+        return None
+    centre = -at[0] * slope
+    low, high = (Number(_whole(Fraction(end))) for end in (centre - reach, centre + reach))
+    if name[0] == "<":
+        return [Range(low, high, name == "<=", name == "<=")]
+    if name == "!=":
+        return None
+    below, above = (
+        Range(Apply("neg", (INFINITE,)), low, False, name == ">="),
+        Range(high, INFINITE, name == ">=", False),
+    )
+    return [below, above]
+
+
+def _whole(value: Fraction) -> int | Fraction:
+    return value.numerator if value.denominator == 1 else value
 
 
 def _chain(node: Apply) -> list[Range] | None:
@@ -108,26 +148,45 @@ def _chain(node: Apply) -> list[Range] | None:
     return None
 
 
-def _without_points(whole: list[Range] | None, points: list[Range] | None) -> list[Range] | None:
-    if whole is None or points is None or any(point.low != point.high for point in points):
+def _all_of(parts: list[list[Range] | None]) -> list[Range] | None:
+    """What all of ``parts`` hold. ``x < -1 and x > 3``, which nothing meets, is said for what meets either."""
+    if any(part is None for part in parts):
+        return None
+    common: list[Range] | None = [EVERYTHING]
+    for part in parts:
+        common = _without(common, _without([EVERYTHING], part))
+    return common if common or common is None else [item for part in parts for item in part or ()]
+
+
+def _without(whole: list[Range] | None, cuts: list[Range] | None) -> list[Range] | None:
+    """What is left of ``whole`` when the points and intervals of ``cuts`` are taken out."""
+    if whole is None or cuts is None:
         return None
     ranges = whole
-    for point in points:
-        at = _position(point.low)
-        split: list[Range] = []
+    for cut in cuts:
+        left: list[Range] = []
         for item in ranges:
-            low, high = _position(item.low), _position(item.high)
-            if at is None or low is None or high is None:
+            rest = _cut(item, cut)
+            if rest is None:
                 return None
-            if low < at < high:
-                split += [
-                    Range(item.low, point.low, item.closed_low, False),
-                    Range(point.low, item.high, False, item.closed_high),
-                ]
-            else:
-                split.append(Range(item.low, item.high, item.closed_low and at != low, item.closed_high and at != high))
-        ranges = split
+            left += rest
+        ranges = left
     return ranges
+
+
+def _cut(item: Range, cut: Range) -> list[Range] | None:
+    ends = [_position(end) for end in (item.low, item.high, cut.low, cut.high)]
+    if None in ends:
+        return None
+    low, high, from_, to = ends
+    if to < low or from_ > high:  # type: ignore[operator]
+        return [item]
+    rest = []
+    if low < from_ or (low == from_ and item.closed_low and not cut.closed_low):  # type: ignore[operator]
+        rest.append(Range(item.low, cut.low, item.closed_low, not cut.closed_low))
+    if to < high or (to == high and item.closed_high and not cut.closed_high):  # type: ignore[operator]
+        rest.append(Range(cut.high, item.high, not cut.closed_high, item.closed_high))
+    return rest
 
 
 def _position(node: Node) -> float | None:

@@ -11,20 +11,23 @@ from functools import lru_cache
 from typing import Literal
 
 from verifiers.math_verifier import choices, words
+from verifiers.math_verifier.currencies import currencies
 from verifiers.math_verifier.equivalence import compare
 from verifiers.math_verifier.extraction import Answer, final_answer
-from verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Number, Text, head, show
+from verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Text, head, show
 from verifiers.math_verifier.normal import normal
+from verifiers.math_verifier.notations import european
 from verifiers.math_verifier.reading import read
 from verifiers.math_verifier.rounding import Rounding
 from verifiers.math_verifier.rules.terms import Match, MissingUnit, Terms
-from verifiers.math_verifier.sentences import after_equals, mentions, stated
+from verifiers.math_verifier.sentences import after_equals, listed, mentions, stated
 
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 _PERCENT = re.compile(r"%|percent", re.IGNORECASE)
 _DEGREES = re.compile(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
 _CLOCK_OR_DATE = re.compile(
-    r"\d:\d\d|\d\s*(?:\\text\{\s*)?[ap]\.?\s*m\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\d{4}-\d", re.I
+    r"\d:\d\d|\d\s*(?:\\text\{\s*)?[ap]\.?\s*m\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|noon|midnight|\d{4}-\d",
+    re.I,
 )
 _ORDER = re.compile(
     r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest"
@@ -142,7 +145,7 @@ def _decide(
     reference: str, answer: Answer, problem: str, options: tuple[str, ...], terms: Terms
 ) -> tuple[Match, str, str]:
     gold = reference_tree(reference)
-    for rule in (_choice, _truth, _time):
+    for rule in (_choice, _truth, _time, _currency):
         found = rule(reference, answer.text, problem, options, terms)
         if found is not None:
             return found, normal(reference), normal(answer.text)
@@ -217,10 +220,17 @@ def _lettered_value(reference: str, answer: str, listed: tuple[str, ...], terms:
 def _truth(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
     if not words.is_truth_word(reference):
         return None
-    given = words.truth(normal(answer))
+    given = words.truth_letter(_unwrap(answer))
+    given = words.truth(normal(answer)) if given is None else given
     if given is None:
         return Match(False, "no truth value was given", 0.8)
     return Match(given == words.truth(reference), "truth value")
+
+
+def _currency(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
+    ours = currencies(reference)
+    theirs = currencies(answer) if ours else ours
+    return Match(False, "another currency", 0.9) if theirs and not ours & theirs else None
 
 
 def _time(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
@@ -236,7 +246,7 @@ def _time(reference: str, answer: str, problem: str, options: tuple[str, ...], t
         given = words.clock(theirs)
         if given is None:
             return None
-        both_halves = all(re.search("[ap]", side, re.IGNORECASE) for side in (ours, theirs))
+        both_halves = all(re.search("[ap]|noon|midnight", side, re.IGNORECASE) for side in (ours, theirs))
         same = wanted == given or (not both_halves and _hour_12(wanted) == _hour_12(given))
         return Match(same, "time of day")
     day = words.date(ours)
@@ -262,12 +272,15 @@ def _unwrap(text: str) -> str:
 
 def _second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> tuple[Match, Node] | None:
     """Other things that the text may mean, tried when the plain reading does not agree."""
+    european_form = _decimal_comma(gold, given, reference, text, terms)
+    if european_form is not None:
+        return european_form
     if isinstance(given, Text):
         return _words(gold, given, text, terms)
     if isinstance(gold, Text):
         value = words.numeral(gold.text)
         return None if value is None else (compare(read(str(value)), given, terms), given)
-    return _decimal_comma(gold, given, reference, text, terms)
+    return None
 
 
 def _words(gold: Node, given: Text, text: str, terms: Terms) -> tuple[Match, Node] | None:
@@ -284,11 +297,28 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> tuple[Match, Nod
     value = words.leading_numeral(given.text)
     if value is not None:
         return compare(gold, read(str(value)), terms), given
+    if _several(gold):
+        match = compare(gold, listed(text), terms)
+        if match.equal:
+            return Match(True, f"stated in words; {match.method}", 0.9), given
+    single = len(re.findall(r"[\d.,]*\d", text)) == 1
+    if _BOUND.match(given.text) or (single and _DENIED.match(given.text)):
+        return Match(False, "a bound or a denial, no value", 0.9), given
     node = stated(text)
     if node is None:
         return None
     found = compare(gold, node, terms)
+    if found.equal and single and _LIMITED.search(text):
+        return Match(None, "a bound in words, not a value", 0.0), node
     return Match(found.equal, f"stated in words; {found.method}", min(found.confidence, 0.9)), node
+
+
+_BOUND = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
+_LIMITED = re.compile(
+    r"\b(?:(?:greater|more|less|fewer|larger|smaller|higher|lower) than|at (?:least|most)|close to)\s+[\\$£€]*-?\d",
+    re.I,
+)
+_DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
 
 
 def _short_text(gold: Text, given: Text) -> tuple[Match, Node] | None:
@@ -301,11 +331,16 @@ def _short_text(gold: Text, given: Text) -> tuple[Match, Node] | None:
         return None
     if wanted == said:
         return Match(True, "text"), given
+    if _NEGATION.search(said) and not _NEGATION.search(wanted):
+        return (Match(False, "denied", 0.9), given) if said.endswith(f"not {wanted}") else None
     if len(wanted.split()) <= 4 and (said.startswith(wanted + " ") or said.endswith(" " + wanted)):
         return Match(True, "text within a sentence", 0.8), given
     if len(said.split()) <= 4 and len(said) > 3 and (wanted.startswith(said + " ") or wanted.endswith(" " + said)):
         return Match(None, "part of the text", 0.0), given
     return None
+
+
+_NEGATION = re.compile(r"\b(?:not|no|never|neither|nor|isn|doesn|cannot|t)\b")
 
 
 def _plain_words(text: str) -> str:
@@ -314,22 +349,33 @@ def _plain_words(text: str) -> str:
 
 
 def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Terms) -> tuple[Match, Node] | None:
-    """``1000,99`` on one side and a single number on the other: a decimal comma, if the numbers then agree."""
-    if _COMMA.fullmatch(text.strip()) and not _COMMA.fullmatch(reference.strip()):
-        node = read(_with_point(text))
-        match = compare(gold, node, terms)
-    elif _COMMA.fullmatch(reference.strip()) and isinstance(given, Number):
-        node, match = given, compare(read(_with_point(reference)), given, terms)
-    else:
+    """``1000,99`` or ``1.234,5 kg`` on one side: a number in European form, if the two then agree.
+
+    ``12,345`` beside ``12.345`` may be either and is left undecided.
+    """
+    ours, theirs = _pointed(reference), _pointed(text)
+    if (ours is None) == (theirs is None):
         return None
-    return (Match(True, f"decimal comma; {match.method}", 0.9), node) if match.equal else None
+    node = given if theirs is None else read(theirs)
+    match = compare(gold if ours is None else read(ours), node, terms)
+    if not match.equal:
+        return None
+    if _THOUSANDS_OR_DECIMALS.fullmatch((reference if theirs is None else text).strip()):
+        return Match(None, "a comma before three digits: thousands or decimals", 0.0), node
+    return Match(True, f"decimal comma; {match.method}", 0.9), node
 
 
-_COMMA = re.compile(r"-?\d+,\d+|-?\d{1,3}(?:\.\d{3})+,\d+")
+def _pointed(text: str) -> str | None:
+    """``text`` with its European numbers in our form; None when it has none."""
+    text = text.strip()
+    if _COMMA.fullmatch(text):
+        return text.replace(",", ".")
+    plain = european(normal(text)) if "." in text or "'" in text else text
+    return None if plain in (text, normal(text)) else plain
 
 
-def _with_point(text: str) -> str:
-    return text.strip().replace(".", "").replace(",", ".")
+_COMMA = re.compile(r"-?\d+,\d+")
+_THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2},\d{3}")
 
 
 _COMMAND = re.compile(r"\\(?:int|sum|prod|lim|frac|dfrac|sqrt|begin|iint|oint|partial)(?![A-Za-z])")

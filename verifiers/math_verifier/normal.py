@@ -6,6 +6,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from verifiers.math_verifier.notations import conventional
+
 _CHARACTERS = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "×": "\\times ", "·": "\\cdot ", "⋅": "\\cdot ", "∙": "\\cdot ",
     "÷": "/", "∕": "/", "⁄": "/", "≤": "\\le ", "≥": "\\ge ", "≠": "\\ne ", "≈": "\\approx ", "≅": "\\approx ",
@@ -45,7 +47,9 @@ _DEGREES = re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\(?:circ|degree)(
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z{}$%])")  # JSON and prompts double backslashes
 _THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!\s*|\\!,?|\\,|\\;)(?=\d{3}(?!\d))")
 _SPACED = re.compile(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
-_CHAT = re.compile(r"<\|?/?(?:im_end|im_start|eot_id|end_of_text|endoftext|end|s|eos|assistant|user|pad|sep)\|?>")
+_CHAT = re.compile(
+    r"<\|?/?(?:im_end|im_start|eot_id|end_of_text|endoftext|end|s|eos|assistant|user|pad|sep|(?:begin|end)_of_(?:thought|solution))\|?>"
+)
 _HTML = re.compile(r"<(sub|sup)>([^<>]{1,40})</\1>")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _EMPHASIS = re.compile(r"(?<!\*)\*\*(?![*\d(\s-])|(?<=\S)\*\*(?=[\s.,:;!?]|$)|`+|(?<!\S)\*(?=\S)")
@@ -57,7 +61,7 @@ def normal(text: str) -> str:
     text = text.strip()
     if text.isascii():
         if not any(mark in text for mark in "\\<$*`{"):
-            return _strip(_spaced(_TIMES_TEN.sub("*", text) if "10" in text else text))
+            return conventional(_strip(_spaced(_TIMES_TEN.sub("*", text) if "10" in text else text)))
     else:
         text = _unicode(text)
     if "<" in text:
@@ -71,7 +75,7 @@ def normal(text: str) -> str:
         text = _TIMES_TEN.sub("*", text)
     if "*" in text or "`" in text:
         text = _EMPHASIS.sub(" ", text)
-    return _strip(_spaced(text))
+    return conventional(_strip(_spaced(text)))
 
 
 def _latex(text: str) -> str:

@@ -56,7 +56,7 @@ def read_normal(text: str) -> Node:
     if numeral:
         return Apply("base", (Text(numeral[1].upper()), Text(numeral[2])))
     measured = _MEASURED.fullmatch(text)
-    if measured and units.is_symbolic(units.clean(measured[2])):
+    if measured and not _MORE_NUMBERS.search(measured[2]) and units.is_symbolic(units.clean(measured[2])):
         return units.unit_node(read_normal(measured[1]), measured[2])
     if text[:4].lower() in ("all ", "the ", "any ") and _REALS.match(text):
         return Symbol("mathbb_R")
@@ -101,7 +101,9 @@ _MEASURED = re.compile(
     r"|\*)\s*10\s*\^\s*\{?\s*[-+]?\d+\s*\}?)?)"
     r"\s+([A-Za-zµ°\\][\w µ°/*^{}.()\\+-]*)"
 )
+_MORE_NUMBERS = re.compile(r"^\\(?:times|cdot)|\s\d")
 _SUFFIXED = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)\s?(?:€|£|¥|₤|₹|\\?\$)(?=\s|$|[.,;])")
+_SAID = re.compile(r"\\(?:text|mathrm|mbox|textrm)\s*\{\s*([^{}]*)\}")
 _OR = re.compile(r"\s+(?:or|i\.e\.,?|that is,?)\s+|\s+\((?=\d)")
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]{2,}|['\"])")
 _COMPOUND = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:[A-Za-z]{2,})(?:\s*,?\s*(?:and\s+)?|$)){2,4}")
@@ -116,12 +118,13 @@ def with_tail(node: Node, tail: str, text: str) -> Node:
         tail,
     ):
         return node
-    scale = _SCALE.get(tail.split()[0].lower().strip(".,")) if tail.split() else None
+    said = _SAID.sub(r"\1 ", tail).split()
+    scale = _SCALE.get(said[0].lower().strip(".,")) if said else None
     if scale and isinstance(_bare(node), Number):
-        _, _, rest = tail.partition(" ")
+        rest = " ".join(said[1:])
         return _scaled(node, rest, scale)
     if not _names_unit(tail) or not _holds_value(node):
-        return _compound(text) or _restated(node, tail, text) or Text(text)
+        return _compound(_SAID.sub(r"\1 ", text)) or _restated(node, tail, text) or Text(text)
     unit = re.split(r"\s*(?:[(,;]|\.\s|\.$|\s(?:for|in total|which|because|when|if|after|and)\b)", tail)[0]
     return units.unit_node(node, unit)
 
@@ -146,8 +149,11 @@ def _scaled(node: Node, rest: str, power: int) -> Node:
 def _holds_value(node: Node) -> bool:
     """Whether words after ``node`` can be its unit: a product of letters is more likely the start of a sentence."""
     if isinstance(node, Symbol):
-        return False
-    return any(isinstance(part, Number) for part in walk(node)) or head(node) in ("deg", "percent")
+        return node == Symbol("pi")
+    return any(isinstance(part, Number) or part == Symbol("pi") for part in walk(node)) or head(node) in (
+        "deg",
+        "percent",
+    )
 
 
 def _names_unit(tail: str) -> bool:

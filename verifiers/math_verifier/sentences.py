@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verifiers.math_verifier.nodes import Node, Number, Text
+from verifiers.math_verifier.nodes import Apply, Node, Number, Text
 from verifiers.math_verifier.normal import normal
 from verifiers.math_verifier.reading import read_normal
 
@@ -101,6 +101,15 @@ def _only_number(text: str) -> Node | None:
     if len({re.sub(r"[\s,$\\]", "", each) for each in found}) != 1:
         return None
     return _value(found[0])
+
+
+def listed(text: str) -> Node:
+    """All formulas of the last sentence that has any, as a list: "the solutions are $x = 1$ and $x = 2$"."""
+    for sentence in reversed(_SENTENCE.split(text[-MAX_LENGTH:])):
+        formulas = [normal(next(part for part in match if part)) for match in _MATH.findall(sentence)]
+        if formulas:
+            return Apply(",", tuple(read_normal(formula) for formula in formulas[:64]))
+    return Text(text[:MAX_LENGTH])
 
 
 def mentions(reference: Node, text: str) -> bool:

@@ -21,6 +21,8 @@ _RELATIONS = {
     "\\le": "<=", "\\ge": ">=", "\\ne": "!=", "\\in": "in", "\\approx": "~", "≈": "~", "\\equiv": "=",
 }  # fmt: skip
 _FACTORS = frozenset({"\\frac", "\\sqrt", "\\binom", "\\lfloor", "\\lceil", "\\begin", "\\mathbf", "\\vec", "\\hat"})
+_EITHER = frozenset({"or", "and/or", "\\lor", "\\vee", ";"})
+_INEQUALITIES = frozenset({"<", "<=", ">", ">=", "!="})
 _TIMES = frozenset({"*", "\\cdot", "\\times"})
 
 
@@ -59,6 +61,9 @@ class Grammar(Atoms):
             return items[0]
         if ";" in marks and "," in marks:
             return _grouped(items, marks)
+        both = not any(mark.strip().lower() in _EITHER for mark in marks)
+        if both and all(isinstance(item, Apply) and item.head in _INEQUALITIES for item in items):
+            return Apply("cap", tuple(items))
         return Apply(",", tuple(items))
 
     def _separator(self) -> str:

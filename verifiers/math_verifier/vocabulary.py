@@ -40,7 +40,7 @@ COUNTED = frozenset(
     "cars bees ants "
     "cows pigs hens fish tree jar jars pack kid boy boys girl won she her his was has had not any all one two "
     "six ten the and "
-    "for but who why how".split()
+    "for but who why how odd red tie top mid low sun mon tue wed thu fri sat".split()
 )
 
 

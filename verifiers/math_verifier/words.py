@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import lru_cache
 
 _TRUE = frozenset("true yes correct right valid".split())
@@ -12,7 +13,8 @@ _TRUTH = re.compile(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\
 _NOTHING = re.compile(
     r"^(?:there (?:is|are|exists?) )?(?:no (?:real |integer |such |valid |possible |finite |common "
     r")*(?:solutions?|answers?|values?|numbers?|roots?|limit)"
-    r"|none(?: of (?:these|the above))?|does(?: not|n't) exist|do(?: not|n't) exist|dne|undefined|not defined"
+    r"|none(?: of (?:these|the above))?|(?:the )?(?:\w+ ){0,3}does(?: not|n't) exist|do(?: not|n't) exist|dne"
+    r"|undefined|not defined"
     r"|impossible|unsolvable"
     r"|(?:the )?empty set|\\emptyset|inconsistent|not possible|no)\b",
     re.IGNORECASE,
@@ -35,8 +37,13 @@ _TENS = {
     word: 10 * n for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
 }
 _SCALES = {"thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_PARTS = {
+    "half": 2, "halves": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
+    "ninth": 9, "tenth": 10, "twelfth": 12,
+}  # fmt: skip
 _CLOCK = re.compile(r"^(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*([ap])\.?\s*m\b\.?", re.IGNORECASE)
 _CLOCK_24 = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}))?$")
+_NAMED_TIMES = {"noon": "12:00", "midday": "12:00", "midnight": "00:00"}
 _MONTHS = {name: n for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)}
 _DATE = [
     re.compile(
@@ -64,6 +71,11 @@ def truth(text: str) -> bool | None:
     return word in _TRUE
 
 
+def truth_letter(text: str) -> bool | None:
+    """T, F, Y and N, where a truth value is asked for."""
+    return {"T": True, "Y": True, "F": False, "N": False}.get(text.strip("(). ").upper())
+
+
 def is_truth_word(text: str) -> bool:
     return text.strip().strip(".!\"'").lower() in ("true", "false", "yes", "no")
 
@@ -82,10 +94,27 @@ def special(text: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def numeral(text: str) -> int | None:
-    """``twenty-four`` is 24, ``one hundred and five`` is 105."""
-    words = [word for word in re.split(r"[\s-]+", text.strip().lower()) if word and word != "and"]
+def numeral(text: str) -> int | Fraction | None:
+    """``twenty-four`` is 24, ``one hundred and five`` is 105, ``two thirds`` 2/3 and ``one and a half`` 3/2."""
+    words = [word for word in re.split(r"[\s-]+", text.strip().lower()) if word]
     if not words or len(words) > 12:
+        return None
+    part = _PARTS.get(words[-1]) or _PARTS.get(words[-1].removesuffix("s"))
+    return _counted([word for word in words if word != "and"]) if part is None else _with_part(words[:-1], part)
+
+
+def _with_part(words: list[str], part: int) -> Fraction | None:
+    """``two thirds``, ``half``, ``one and a half``; ``five third`` and ``third`` (an ordinal) are none."""
+    whole: int | None = 0
+    if "and" in words:
+        at = words.index("and")
+        whole, words = _counted(words[:at]), words[at + 1 :]
+    count = 1 if words in (["a"], ["one"]) or (not words and part == 2) else _counted(words)
+    return None if whole is None or not count else whole + Fraction(count, part)
+
+
+def _counted(words: list[str]) -> int | None:
+    if not words:
         return None
     total = current = 0
     for word in words:
@@ -102,18 +131,22 @@ def numeral(text: str) -> int | None:
     return total + current
 
 
-def leading_numeral(text: str) -> int | None:
+def leading_numeral(text: str) -> int | Fraction | None:
     """The numeral that the words begin with: ``five apples`` is 5."""
     words = re.findall(r"[A-Za-z]+", text)[:12]
     for count in range(len(words), 0, -1):
         value = numeral(" ".join(words[:count]))
         if value is not None:
-            return value if re.match(r"[A-Za-z]", text.strip()) and not re.search(r"\d", text) else None
+            alone = not any(word.lower() in _UNITS and word.lower() != "one" for word in words[count:])  # "five or six"
+            return value if alone and re.match(r"[A-Za-z]", text.strip()) and not re.search(r"\d", text) else None
     return None
 
 
 def clock(text: str) -> str | None:
     """A time of day as ``16:30``: from ``4:30 p.m.``, ``4 PM``; ``16:30`` itself."""
+    named = _NAMED_TIMES.get(text.strip(" .").lower().removeprefix("12 ").removeprefix("12:00 "))
+    if named:
+        return named
     match = _CLOCK.match(text)
     if match:
         hour, minute, second, half = int(match[1]), match[2] or "00", match[3], match[4].lower()

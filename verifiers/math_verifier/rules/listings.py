@@ -14,7 +14,12 @@ REALS = Symbol("mathbb_R")
 
 def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     left, right = head(reference), head(candidate)
-    if "union" in (left, right) or "setminus" in (left, right) or REALS in (reference, candidate):
+    if (
+        "union" in (left, right)
+        or "cap" in (left, right)
+        or "setminus" in (left, right)
+        or REALS in (reference, candidate)
+    ):
         return _unions(reference, candidate, terms, same)
     if left not in COLLECTIONS and right not in COLLECTIONS:
         return None
@@ -24,7 +29,7 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
         return _one_against_many(ours, theirs, left, right, terms, same)
     if not _brackets_agree(left, right, len(ours)):
         return Match(False, "different brackets")
-    if len(ours) != len(theirs):
+    if len(ours) != len(theirs) and "{}" not in (left, right):
         return Match(False, "different numbers of values")
     if "{}" in (left, right) or (left == "," and right == "," and not terms.ordered):
         return unordered(list(ours), list(theirs), terms, same)
@@ -113,6 +118,8 @@ def matrix(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match 
     if "matrix" not in (head(reference), head(candidate)):
         return None
     ours, theirs = rows(reference), rows(candidate)
+    if ours and theirs and len(ours) == 1 != len(theirs) and head(candidate) in ("[]", "()"):
+        theirs = [tuple(member for row in theirs for member in row)]  # a list says nothing of rows and columns
     if ours is None or theirs is None or [len(row) for row in ours] != [len(row) for row in theirs]:
         return Match(False, "different shapes")
     flat = [(a, b) for mine, other in zip(ours, theirs, strict=True) for a, b in zip(mine, other, strict=True)]

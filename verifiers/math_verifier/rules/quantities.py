@@ -17,6 +17,7 @@ def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
     if left not in _MARKS and right not in _MARKS:
         return None
     if left == "money" or right == "money":
+        reference, candidate = _in_dollars(reference, right), _in_dollars(candidate, left)
         return same(_without(reference, "money"), _without(candidate, "money"), terms)
     if left == "scale" or right == "scale":
         return _scales(reference, candidate, terms, same)
@@ -25,6 +26,13 @@ def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
     if left == "percent" or right == "percent":
         return _percentages(reference, candidate, terms, same)
     return _degrees(reference, candidate, terms, same)
+
+
+def _in_dollars(node: Node, other: str) -> Node:
+    """Cents beside an amount of money: 50 cents are $0.50."""
+    if other != "money" or head(node) != "unit" or node.args[1].text.lower().split()[0] not in ("cent", "cents", "¢"):  # type: ignore[union-attr]
+        return node
+    return _hundredth(node.args[0])  # type: ignore[union-attr]
 
 
 def _without(node: Node, mark: str) -> Node:
@@ -124,6 +132,17 @@ def _converted(asked: units.Quantity, given: units.Quantity, terms: Terms) -> Ma
     there = units.convert(theirs, given.unit, asked.unit)
     if there is None:
         return Match(None, "a conversion that cannot be done")
-    tolerance = 1e-4 if terms.rounding != "strict" else 1e-6
-    close = abs(there - ours) <= tolerance * max(abs(there), abs(ours)) or (there == ours)
-    return Match(bool(close), "units converted", 0.98)
+    gap = abs(there - ours) / max(abs(there), abs(ours)) if there != ours else 0.0
+    if terms.rounding == "strict":
+        return Match(gap <= 1e-6, "units converted", 0.98)
+    written = _half_a_place(given.value)
+    if 1e-4 < gap <= written <= 5e-3:  # three digits prove too little, four are enough
+        return Match(True if written <= 5e-4 else None, "units converted and rounded", 0.9)
+    return Match(gap <= 1e-4, "units converted", 0.98)
+
+
+def _half_a_place(value: Node) -> float:
+    """Half of the last written place of a decimal, relative to its value; 0 for what is written exactly."""
+    if not isinstance(value, Number) or value.place is None or not value.value:
+        return 0.0
+    return float(Fraction(10) ** value.place / 2 / abs(value.value))

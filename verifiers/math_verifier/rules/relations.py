@@ -13,7 +13,7 @@ from verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     left, right = head(reference), head(candidate)
-    if left not in RELATIONS and right not in RELATIONS and "chain" not in (left, right):
+    if not {left, right} & (RELATIONS | {"chain", "cap"}):
         return None
     if left == "in":
         return same(reference.args[-1], candidate, terms)  # type: ignore[union-attr]
@@ -21,9 +21,9 @@ def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
         return same(reference, candidate.args[-1], terms)  # type: ignore[union-attr]
     if left in ("=",) and right in ("=",):
         return _equations(reference, candidate, terms, same)
-    if left == "=" and right not in RELATIONS | {"chain"}:
+    if left == "=" and right not in RELATIONS | {"chain", "cap"}:
         return _named_value(reference, candidate, terms, same)
-    if right == "=" and left not in RELATIONS | {"chain"}:
+    if right == "=" and left not in RELATIONS | {"chain", "cap"}:
         return _answered_equation(reference, candidate, terms, same)
     return _inequalities(reference, candidate, terms, same)
 
@@ -60,16 +60,28 @@ def _is_name(node: Node) -> bool:
         if node.head in COLLECTIONS:
             return all(_is_name(part) for part in node.args)
         if node.head == "*":
-            return all(isinstance(part, Symbol) for part in node.args) and len(node.args) <= 4
+            return all(isinstance(part, Symbol) or _is_inverse(part) for part in node.args) and len(node.args) <= 4
         if node.head in ("/", "ratio"):
             return all(_is_name(part) for part in node.args)
         return node.head in ("abs", "conjugate") and _is_name(node.args[0])
     return isinstance(node, Text)
 
 
+def _is_inverse(node: Node) -> bool:
+    """The ``f^{-1}`` of ``f^{-1}(x)``."""
+    return (
+        isinstance(node, Apply) and node.head == "^" and node.args[1] == Number(-1) and isinstance(node.args[0], Symbol)
+    )
+
+
+def _unknowns(name: Node) -> frozenset[str]:
+    """The symbols that a name stands for: of ``f(x)`` only f, whose value is told by way of x."""
+    return symbols(name.args[0]) if isinstance(name, Apply) and name.head == "call" else symbols(name)
+
+
 def _equations(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     ours, theirs = _sides(reference), _sides(candidate)
-    if _is_name(ours[0]) and _is_name(theirs[0]) and not (symbols(ours[-1]) & symbols(ours[0])):
+    if _is_name(ours[0]) and _is_name(theirs[0]) and not (symbols(ours[-1]) & _unknowns(ours[0])):
         values = same(ours[-1], theirs[-1], terms)
         if values.equal or not symbols(ours[-1]):
             return Match(values.equal and _same_name(ours[0], theirs[0]), values.method, values.confidence)
@@ -129,7 +141,7 @@ def _inequalities(reference: Node, candidate: Node, terms: Terms, same: Same) ->
         return Match(same_ranges(ours, theirs, lambda a, b: scalar(a, b, terms).equal), "ranges")
     if ours is not None or theirs is not None:
         unread = candidate if theirs is None else reference
-        unsolved = head(unread) in RELATIONS or head(unread) == "chain"
+        unsolved = head(unread) in RELATIONS or head(unread) in ("chain", "cap")
         return Match(None if unsolved else False, "a range against something else", 0.0 if unsolved else 1.0)
     left, right = _normalised_inequality(reference), _normalised_inequality(candidate)
     if left is None or right is None or left[0] != right[0]:

@@ -119,6 +119,7 @@ def _functions(reference: Node, candidate: Node) -> Match:
     Rational functions are evaluated exactly, so agreement at four such points is as good as proof (Schwartz 1980,
     Zippel 1979). With roots and logarithms only points where both sides are real count, if there are any.
     """
+    candidate = _with_same_constant(reference, candidate)
     names = symbols(reference) | symbols(candidate)
     agreed = undefined = complex_points = 0
     for trial in range(1, 13):
@@ -142,6 +143,30 @@ def _functions(reference: Node, candidate: Node) -> Match:
     if agreed >= 3:
         return Match(True, "values at points", 0.99)
     return Match(None, "no points to compare at", 0.0)
+
+
+_CONSTANTS_OF_INTEGRATION = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
+
+
+def _with_same_constant(reference: Node, candidate: Node) -> Node:
+    """``x^2 + K`` for ``x^2 + C``: a constant of integration goes by any of its names, if both sides add just one."""
+    ours, theirs = _added(reference), _added(candidate)
+    if len(ours) != 1 or len(theirs) != 1 or ours == theirs or not ours <= {"C", "C_1"}:
+        return candidate
+    if ours & symbols(candidate) or theirs & symbols(reference) or not isinstance(candidate, Apply):
+        return candidate
+    renamed = Symbol(next(iter(ours)))
+    return Apply("+", tuple(renamed if _is_constant_of_integration(part) else part for part in candidate.args))
+
+
+def _added(node: Node) -> frozenset[str]:
+    if not isinstance(node, Apply) or node.head != "+":
+        return frozenset()
+    return frozenset(part.name for part in node.args if isinstance(part, Symbol) and _is_constant_of_integration(part))
+
+
+def _is_constant_of_integration(node: Node) -> bool:
+    return isinstance(node, Symbol) and node.name in _CONSTANTS_OF_INTEGRATION
 
 
 def _negative(trial: int) -> bool:

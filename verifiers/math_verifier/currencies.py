@@ -1,0 +1,24 @@
+"""Which currency an answer names, so that 45 euros are no 45 dollars."""
+
+from __future__ import annotations
+
+import re
+
+_NAMES = {
+    "dollar": r"\\\$|\bUSD\b|\bdollars?\b",
+    "euro": r"€|\bEUR\b|\beuros?\b|\\euro\b",
+    "pound": r"£|\bGBP\b|\\pounds\b|\bpounds sterling\b",
+    "yen": r"[¥￥]|\bJPY\b|\byen\b",
+    "rupee": r"₹|\bINR\b|\bRs\.?(?=\s*\d)|\brupees?\b",
+    "franc": r"\bCHF\b|\bfrancs?\b",
+    "peso": r"\bMXN\b|\bpesos?\b",
+}
+_CURRENCIES = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _NAMES.items()]
+_HINT = re.compile(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|yen|rupee|franc|peso|pounds|Rs", re.IGNORECASE)
+
+
+def currencies(text: str) -> frozenset[str]:
+    """The currencies that ``text`` names; a bare ``$`` may delimit mathematics and names none."""
+    if not _HINT.search(text):
+        return frozenset()
+    return frozenset(name for name, pattern in _CURRENCIES if pattern.search(text))
