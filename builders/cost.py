@@ -9,6 +9,7 @@ import functools
 import math
 import re
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,6 +95,7 @@ class Ledger:
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0}
         self._limiters: list[Any] = []
+        self._stopping_since: float | None = None
         self._lock = threading.Lock()
 
     def price_of(self, model: str, *, free: bool = False) -> Price | None:
@@ -123,6 +125,11 @@ class Ledger:
                 f"budget_usd={self.budget_usd} is spent (${self.usd_before + self.usd:.4f}, of it "
                 f"${self.usd_before:.4f} before this run). All answers are kept; a larger budget_usd goes on from here."
             )
+
+    def time_left(self, seconds: float) -> float:
+        """Of the ``seconds`` that stopping may take, those left since this was first asked; at least 0."""
+        self._stopping_since = self._stopping_since or time.monotonic()
+        return max(0.0, self._stopping_since + seconds - time.monotonic())
 
     def paid(self, usage: Usage, usd: float | None, answers: int) -> None:
         """Count one request that brought ``answers``."""

@@ -21,7 +21,7 @@ from builders.providers.batcher import Batcher
 from builders.providers.reply import Reply, Service, service_of
 from builders.records import Completion, Request, Sampling, Usage
 
-GRACE_S = 4.0  # what is under way when a run stops is waited for this long: it is paid for
+GRACE_S = 2.5  # what is under way when a run stops is waited for this long, by all samplers together: it is paid for
 SEED_STEP = 1_000_003  # a further attempt draws with other seeds, or it would draw the same
 SEEDS = 2**31 - 1
 
@@ -70,7 +70,7 @@ class JournaledSampler:
         if self._batcher is not None:
             await self._batcher.close()
         elif self._tasks:
-            await asyncio.wait(self._tasks, timeout=GRACE_S)
+            await asyncio.wait(self._tasks, timeout=self._ledger.time_left(GRACE_S))
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -127,6 +127,7 @@ class JournaledSampler:
             if alone and len(body) >= alone and primer is None:
                 primer = flight  # it leaves the prompt in the service's cache, at a tenth of the price for the others
             flight.task = asyncio.ensure_future(self._fly(flight))
+            flight.task.add_done_callback(_seen)
             self._tasks.add(flight.task)
             for index in indices:
                 self._journal.flights[key, attempt, index] = flight
@@ -268,6 +269,12 @@ class _Flight:
         self.waiters -= 1
         if self.waiters <= 0 and not self.sent:
             self.task.cancel()
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    """Who waits is told of a failure; when nobody does any more, the run is stopping and has said why."""
+    if not task.cancelled():
+        task.exception()
 
 
 def total(completions: Sequence[Completion]) -> Usage:

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 
 import pytest
 
@@ -239,6 +240,53 @@ def test_the_budget_stops_within_what_is_under_way(tmp_path) -> None:
 
     use(tmp_path, provider, larger, budget_usd=200.0, prices=prices)
     assert len(provider.requests) == 100
+
+
+def test_what_fails_when_nobody_waits_any_more_is_no_complaint_of_the_event_loop(tmp_path) -> None:
+    refuse = lambda request, seed: AuthenticationError("no such key", status=401)  # noqa: E731
+    provider = Scripted(refuse, model="slow to refuse", latency_s=0.05)
+    told = []
+
+    async def leave(draws, book):
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context["message"]))
+        waiting = asyncio.create_task(draws.draw(ASK))
+        await asyncio.sleep(0.02)
+        waiting.cancel()
+        del waiting
+        await asyncio.sleep(0.1)
+        gc.collect()
+
+    use(tmp_path, provider, leave)
+    gc.collect()
+    assert told == []
+
+
+def test_samplers_of_one_run_share_the_time_that_a_stop_may_take(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("builders.providers.sampling.GRACE_S", 0.3)
+    provider = Scripted(told_by_seed, latency_s=60.0)
+    waited = []
+
+    async def run():
+        journal, book = Journal(tmp_path / "j.sqlite"), Ledger()
+        samplers = [sampler(provider, journal, book) for _ in range(2)]
+        real = asyncio.wait
+
+        async def noted(tasks, timeout=None):
+            waited.append(timeout)
+            return await real(tasks, timeout=timeout)
+
+        async with journal, samplers[0], samplers[1]:
+            asks = [Request(messages=({"role": "user", "content": str(number)},)) for number in range(2)]
+            tasks = [asyncio.create_task(draws.draw(ask)) for draws, ask in zip(samplers, asks, strict=True)]
+            await asyncio.sleep(0.05)
+            for task in tasks:
+                task.cancel()
+            monkeypatch.setattr("builders.providers.sampling.asyncio.wait", noted)
+
+    asyncio.run(run())
+    assert len(waited) == 2
+    assert waited[0] > 0.2
+    assert waited[1] < 0.1
 
 
 def test_a_budget_wants_a_price(tmp_path) -> None:
