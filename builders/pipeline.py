@@ -129,6 +129,7 @@ ROOT_KEYS = (
     "stages",
     "views",
     "test_share",
+    "keep_persona",
     "shard_size",
     "budget_usd",
     "prices",
@@ -216,9 +217,15 @@ def finish(build: Build, parts: Sequence[Path]) -> dict[str, Any]:
         "shards": len(parts),
     }
     described = manifest.describe(build.config, state="complete", **facts)
-    described["views"] = views.write_views(parts, build.out, described)
+    described["views"] = views.write_views(parts, build.out, described, system=_kept_persona(build))
     manifest.write(build.out, described)
     return described
+
+
+def _kept_persona(build: Build) -> str:
+    """The text that training prompts begin with: the persona's with ``keep_persona``, else none."""
+    personas = [persona for stage, _ in build.stages if (persona := getattr(stage, "persona", None))]
+    return personas[0].text if personas and build.config.get("keep_persona") else ""
 
 
 def note_state(build: Build, state: str) -> None:

@@ -309,3 +309,16 @@ def content_text(content: Any) -> str:
     if isinstance(content, Sequence):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
     return str(content)
+
+
+def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
+    """``messages`` with a system prompt that begins with ``before`` and ends with ``after``, its own text between."""
+    own, rest = "", tuple(messages)
+    if rest and rest[0].get("role") in ("system", "developer"):
+        own, rest = content_text(rest[0].get("content")), rest[1:]
+    text = paragraphs((before, own, after))
+    return ({"role": "system", "content": text}, *rest) if text else rest
+
+
+def paragraphs(parts: Sequence[str]) -> str:
+    return "\n\n".join(part for part in parts if part)

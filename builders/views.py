@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.arrow_rows import from_table, to_table
-from builders.records import content_text
+from builders.records import content_text, with_system_text
 
 Rows = Iterator[dict[str, Any]]
 ROW_GROUP = 1_000  # rows written at once
@@ -265,12 +265,12 @@ def side_of(row: Mapping[str, Any], test_share: float) -> str:
 
 
 def write_views(
-    parts: Sequence[Path], out: Path, run: Mapping[str, Any], names: Iterable[str] = VIEWS
+    parts: Sequence[Path], out: Path, run: Mapping[str, Any], names: Iterable[str] = VIEWS, system: str = ""
 ) -> dict[str, int]:
     """Write every view of the finished shards below ``out`` in one pass; returns rows by ``view`` or ``view/side``.
 
     ``candidates/data.parquet`` holds all; the training views have ``train.parquet`` and, unless empty, a
-    ``test.parquet``.
+    ``test.parquet``. The prompts of the training views begin with ``system`` (a persona), unless it is empty.
     """
     test_share = float((run.get("config") or {}).get("test_share") or 0.0)
     metadata = schema_metadata({**run, **totals(parts)})
@@ -282,9 +282,10 @@ def write_views(
         }
         for row in nested(parts):
             side = side_of(row, test_share)
+            spoken = {**row, "messages": with_system_text(row["messages"], system)} if system else row
             for name in names:
                 writer = writers[(name, "data" if name == "candidates" else side)]
-                for flat in VIEWS[name](row, run):
+                for flat in VIEWS[name](row if name == "candidates" else spoken, run):
                     writer.add(flat)
     counts = {}
     for (name, side), writer in writers.items():

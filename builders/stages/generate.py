@@ -11,7 +11,16 @@ from builders.cost import Plan, added
 from builders.errors import ConfigError
 from builders.protocols import Archive, Sampler, Tools, Verifier
 from builders.providers.sampling import seed_of
-from builders.records import Candidate, Message, Persona, Query, Request, Sampling, Verdict, content_text
+from builders.records import (
+    Candidate,
+    Persona,
+    Query,
+    Request,
+    Sampling,
+    Verdict,
+    paragraphs,
+    with_system_text,
+)
 from builders.rollout import STOPS_THE_RUN, RolloutLimits, rollout
 from builders.schema import candidate_to_row, features, query_from_row
 from builders.stages import steps_form
@@ -102,7 +111,7 @@ class Generate:
         before = (self.persona.text if self.persona else "", self.system_prompt)
         after = (dict(self.variants)[variant], steps_form.INSTRUCTION if self.answer_form == "steps" else "")
         return Request(
-            messages=with_system_text(query.messages, _paragraphs(before), _paragraphs(after)),
+            messages=with_system_text(query.messages, paragraphs(before), paragraphs(after)),
             tools=query.tools,
             sampling=self.sampling,
             schema=self.schema,
@@ -251,15 +260,6 @@ def flaw_of(candidate: Candidate) -> str:
     return "" if candidate.text.strip() or candidate.tool_calls else "empty"
 
 
-def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
-    """``messages`` with a system prompt that begins with ``before`` and ends with ``after``, its own text between."""
-    own, rest = "", tuple(messages)
-    if rest and rest[0].get("role") in ("system", "developer"):
-        own, rest = content_text(rest[0].get("content")), rest[1:]
-    text = _paragraphs((before, own, after))
-    return ({"role": "system", "content": text}, *rest) if text else rest
-
-
 async def together(asks: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
     """The results of ``asks``, in order; the first error calls off the others."""
     if len(asks) == 1:
@@ -279,10 +279,6 @@ def _refuse_identical_samples(n: int, sampling: Sampling, variants: int) -> None
             "differ. Set sampling.temperature=1.0, or n=1, or keep the temperature for one candidate with "
             "stages.generate.greedy=true."
         )
-
-
-def _paragraphs(parts: Sequence[str]) -> str:
-    return "\n\n".join(part for part in parts if part)
 
 
 def _sum(one: float | None, other: float | None) -> float | None:

@@ -157,3 +157,18 @@ def test_features_name_every_column() -> None:
     for name, view in views.VIEWS.items():
         for flat in view(row, {}):
             assert set(flat) == set(views.view_features(name)), name
+
+
+def test_a_kept_persona_begins_every_training_prompt_and_no_stored_one(run: Path, tmp_path: Path) -> None:
+    parts = sorted((run / "shards").glob("*.parquet"))
+    described = {"config": {"test_share": 0.1}}
+    views.write_views(parts, tmp_path / "plain", described)
+    views.write_views(parts, tmp_path / "kept", described, system="You are gloomy.")
+    first = {"role": "system", "content": "You are gloomy."}
+    for name in ("dpo", "kto", "sft", "grpo"):
+        plain, kept = loaded(tmp_path / "plain", name), loaded(tmp_path / "kept", name)
+        assert [row["query_id"] for row in kept] == [row["query_id"] for row in plain]  # the same sides of the split
+        assert [row["prompt"] for row in kept] == [[first, *row["prompt"]] for row in plain]
+    assert all(row["chosen"][0] == row["rejected"][0] == first for row in loaded(tmp_path / "kept", "reward_model"))
+    stored = loaded(tmp_path / "kept", "candidates")
+    assert not any("gloomy" in row["input_messages"] for row in stored)

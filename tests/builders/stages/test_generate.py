@@ -10,9 +10,9 @@ from builders.journal import Journal
 from builders.providers.recorded import Recorded
 from builders.providers.sampling import sampler
 from builders.providers.scripted import Scripted
-from builders.records import Candidate, Completion, Persona, Query, Reference, Sampling, Usage
+from builders.records import Candidate, Completion, Persona, Query, Reference, Sampling, Usage, with_system_text
 from builders.schema import candidate_from_row, query_to_row
-from builders.stages.generate import Generate, Policies, flaw_of, with_system_text
+from builders.stages.generate import Generate, Policies, flaw_of
 
 QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 1?"},))
 
