@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 460, 240
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 46, 12, 24, 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: tuple[
             upper = [frame.at(x, band[1]) for (x, _), band in zip(curve.points, curve.band, strict=True)]
             lower = [frame.at(x, band[0]) for (x, _), band in zip(curve.points, curve.band, strict=True)]
             corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*upper, *reversed(lower)])
-            parts.append(f'<polygon class="band c{number}" points="{corners}"/>')
+            parts.append(f'<polygon class="band series{number}" points="{corners}"/>')
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (frame.at(*point) for point in curve.points))
-        parts.append(f'<polyline class="line c{number}" points="{path}"/>')
+        parts.append(f'<polyline class="line series{number}" points="{path}"/>')
         for x, y in curve.points:
             spot = frame.at(x, y)
             title = f"{html.escape(curve.name)}: {x:g} → {y:.3f}"
             place = f'cx="{spot[0]:.1f}" cy="{spot[1]:.1f}" r="3"'
-            parts.append(f'<circle class="dot c{number}" {place}><title>{title}</title></circle>')
+            parts.append(f'<circle class="dot series{number}" {place}><title>{title}</title></circle>')
     return _svg(parts) + _legend([curve.name for curve in curves])
 
 
@@ -97,7 +97,7 @@ def histograms(groups: Mapping[str, Sequence[float]], x_label: str, *, bins: int
             corners += [(left, top), (right, top)]
         corners.append((corners[-1][0], floor))
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-        parts.append(f'<polygon class="area c{number}" points="{path}"/>')
+        parts.append(f'<polygon class="area series{number}" points="{path}"/>')
     return _svg(parts) + _legend([name for name in groups if name])
 
 
@@ -118,19 +118,23 @@ class _Frame:
         for value in _ticks(self.y_low, self.y_high):
             _, y = self.at(self.x_low, value)
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
+            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>')
         shown = ticks_x if len(ticks_x) <= 9 else [ticks_x[round(i * (len(ticks_x) - 1) / 8)] for i in range(9)]
         for value in shown:
             x, _ = self.at(value, self.y_low)
             parts.append(
-                f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{value:.3g}</text>'
+                f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{_short(value)}</text>'
             )
         middle = (LEFT + WIDTH - RIGHT) / 2
         parts.append(
             f'<text class="axis" x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{html.escape(x_label)}</text>'
         )
-        parts.append(f'<text class="axis" x="{LEFT}" y="{TOP - 2}" text-anchor="start">{html.escape(y_label)}</text>')
+        parts.append(f'<text class="axis" x="{LEFT}" y="{TOP - 10}" text-anchor="start">{html.escape(y_label)}</text>')
         return "".join(parts)
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -150,5 +154,8 @@ def _svg(parts: Sequence[str]) -> str:
 
 
 def _legend(names: Sequence[str]) -> str:
-    keys = "".join(f'<span class="key"><i class="c{n}"></i>{html.escape(name)}</span>' for n, name in enumerate(names))
+    keys = "".join(
+        f'<span class="key"><i class="series{number}"></i>{html.escape(name)}</span>'
+        for number, name in enumerate(names)
+    )
     return f'<div class="legend">{keys}</div>' if len(names) > 1 else ""

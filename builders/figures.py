@@ -13,6 +13,14 @@ from builders.records import content_text
 OUTCOMES = ("pass", "fail", "abstain", "error")
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The samples of one query that were judged either way, drawn whatever was found before."""
+
+    passes: tuple[bool, ...]
+    scored: tuple[tuple[float, bool], ...]  # score and pass of those that have a score
+
+
 @dataclass
 class Figures:
     """What one pass over the rows leaves: counts a query, never the answers."""
@@ -20,8 +28,7 @@ class Figures:
     outcomes: Counter[str] = field(default_factory=Counter)
     by_split: dict[str, Counter[str]] = field(default_factory=dict)
     by_index: dict[int, Counter[str]] = field(default_factory=dict)
-    counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # split -> (pass + fail, pass) a query
-    best: list[tuple[str, list[tuple[float, bool]]]] = field(default_factory=list)  # a query: split, (score, pass) each
+    pools: dict[str, list[Pool]] = field(default_factory=dict)  # split -> one a query
     troubles: Counter[str] = field(default_factory=Counter)  # why candidates could not be judged
     margins: list[float] = field(default_factory=list)
     lengths: dict[str, list[float]] = field(default_factory=lambda: {"chosen": [], "rejected": []})
@@ -46,13 +53,12 @@ class Figures:
         passes = outcomes.count("pass")
         self.verified += passes
         counted = [
-            outcome
-            for candidate, outcome in zip(row["candidates"], outcomes, strict=True)
+            (score["value"], outcome == "pass")
+            for candidate, score, outcome in zip(row["candidates"], row["scores"], outcomes, strict=True)
             if outcome in ("pass", "fail") and drawn_anyway(candidate)
         ]
-        self.counts.setdefault(split, []).append((len(counted), counted.count("pass")))
-        scored = [(score["value"], outcome == "pass") for score, outcome in zip(row["scores"], outcomes, strict=True)]
-        self.best.append((split, [(value, right) for value, right in scored if value is not None]))
+        scored = tuple((value, right) for value, right in counted if value is not None)
+        self.pools.setdefault(split, []).append(Pool(tuple(right for _, right in counted), scored))
         self.troubles.update(v["explanation"] for v in row["verdicts"] if v["outcome"] == "error")
         by_index = {candidate["index"]: candidate for candidate in row["candidates"]}
         for pair in row["pairs"]:
@@ -68,32 +74,47 @@ class Figures:
         largest k is one that 95 % of the queries reach; the rest are left out of the whole curve, so that every k
         speaks of the same queries.
         """
-        rows = [row for name, part in self.counts.items() if split in (None, name) for row in part if row[0]]
-        if not rows:
-            return []
-        largest = sorted(n for n, _ in rows)[int(0.05 * len(rows))]
-        rows = [row for row in rows if row[0] >= largest]
-        sizes = sorted({k for k in (1, 2, 4, 8, 16, 32, 64) if k <= largest} | {largest})
+        pools = self._full(split)
+        largest = min((len(pool.passes) for pool in pools), default=0)
+        sizes = sorted({k for k in (1, 2, 4, 8, 16, 32, 64) if k <= largest} | {largest} - {0})
         curve = []
         for k in sizes:
-            values = [statistics.pass_at_k(n, c, k) for n, c in rows]
+            values = [statistics.pass_at_k(len(pool.passes), sum(pool.passes), k) for pool in pools]
             low, high = statistics.bootstrap_mean_interval(values)
             curve.append((k, sum(values) / len(values), low, high))
         return curve
 
-    def best_of(self, k: int) -> float:
-        """Expected share right when the reward picks the best of ``k`` of a query's scored candidates."""
+    def best_of(self, k: int, split: str | None = None) -> tuple[float, float, float] | None:
+        """Share right when the reward picks the best of ``k``, with its 95 % interval, over the queries of ``pass_at``.
+
+        None when no such query has ``k`` scores. At ``k`` = 1 it is pass@1.
+        """
         values = [
-            statistics.best_of_k([(value, float(right)) for value, right in scored], k)
-            for _, scored in self.best
-            if len(scored) >= k
+            statistics.best_of_k([(value, float(right)) for value, right in pool.scored], k)
+            for pool in self._full(split)
+            if len(pool.scored) >= k
         ]
-        return sum(values) / len(values) if values else 0.0
+        return (sum(values) / len(values), *statistics.bootstrap_mean_interval(values)) if values else None
 
     def picked(self, split: str | None = None) -> float:
-        """Share of queries whose highest-scored candidate passes; ties count by the share of passes among them."""
-        shares = [picked_share(scored) for name, scored in self.best if split in (None, name) and scored]
+        """Share of queries whose highest-scored conclusive sample passes; ties count by their share of passes."""
+        shares = [picked_share(pool.scored) for pool in self._pools(split) if pool.scored]
         return sum(shares) / len(shares) if shares else 0.0
+
+    def pass_rates(self) -> list[float]:
+        """The share of passes among each query's conclusive samples: how hard the queries are."""
+        return [sum(pool.passes) / len(pool.passes) for pool in self._pools(None)]
+
+    def _pools(self, split: str | None) -> list[Pool]:
+        return [pool for name, part in self.pools.items() if split in (None, name) for pool in part if pool.passes]
+
+    def _full(self, split: str | None) -> list[Pool]:
+        """The pools as large as 95 % of them are, or larger."""
+        pools = self._pools(split)
+        if not pools:
+            return []
+        largest = sorted(len(pool.passes) for pool in pools)[int(0.05 * len(pools))]
+        return [pool for pool in pools if len(pool.passes) >= largest]
 
 
 def drawn_anyway(candidate: Mapping[str, Any]) -> bool:

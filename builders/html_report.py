@@ -15,15 +15,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders import charts, statistics
-from builders.figures import OUTCOMES, Figures, picked_share
-from builders.readable import coloured, readable
+from builders import charts
+from builders.figures import OUTCOMES, Figures
+from builders.readable import coloured, readable, title
 from builders.records import content_text
 
 LONGEST_TEXT = 20_000  # characters of one candidate that the page shows
 
 
-def page(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], title: str, *, browse: int = 700) -> str:
+def page(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], name: str, *, browse: int = 700) -> str:
     """The HTML of a run: ``rows`` are its nested rows, ``described`` its manifest."""
     figures = Figures()
     total = int(described.get("queries") or 0)
@@ -38,7 +38,7 @@ def page(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], title:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     data = json.dumps(shown, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     fills = {
-        "title": html.escape(title),
+        "title": html.escape(name),
         "policy": f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
         "style": style() + _code_style(),
         "facts": _facts(described),
@@ -78,13 +78,14 @@ def browser_entry(row: Mapping[str, Any]) -> dict[str, Any]:
                 "sides": sides,
                 "stop": candidate["stop_reason"],
                 "tokens": usage.get("completion") or 0,
+                "refused": bool(((verdict["detail"] or {}).get("refusal") or {}).get("is_refusal")),
                 "attempt": candidate["attempt"],
             }
         )
     return {
         "id": row["query_id"],
         "split": row["split"],
-        "title": html.escape(_last_user(row["messages"])[:160]),
+        "title": title(_last_user(row["messages"])[:160]),
         "prompt": "".join(_message(message) for message in row["messages"]),
         "reference": _reference(row["reference"] or {}),
         "candidates": candidates,
@@ -123,7 +124,8 @@ def _reference(reference: Mapping[str, Any]) -> str:
     if tests := reference.get("tests"):
         cases = tests.get("cases") or []
         parts.append(
-            f"{len(cases)} {html.escape(str(tests.get('kind')))} tests in {html.escape(str(tests.get('language')))}"
+            f"{len(cases)} {'test' if len(cases) == 1 else 'tests'} ({html.escape(str(tests.get('kind')))}) "
+            f"in {html.escape(str(tests.get('language')))}"
         )
         parts.append(coloured("\n".join(_case(case) for case in cases[:8]), str(tests.get("language") or "")))
     if reference.get("calls") is not None:
@@ -169,10 +171,9 @@ def _cards(figures: Figures, described: Mapping[str, Any]) -> str:
         cards.append(("pass@1", _percent(first[1]), f"{_percent(first[2])} to {_percent(first[3])}"))
         if last[0] > 1:
             cards.append((f"pass@{last[0]}", _percent(last[1]), f"{_percent(last[2])} to {_percent(last[3])}"))
-            picked = [picked_share(scored) for _, scored in figures.best if scored]
-            low, high = statistics.bootstrap_mean_interval(picked)
-            mean = sum(picked) / len(picked)
-            cards.append((f"best of {last[0]} by reward", _percent(mean), f"{_percent(low)} to {_percent(high)}"))
+            if best := figures.best_of(last[0]):
+                span = f"{_percent(best[1])} to {_percent(best[2])}"
+                cards.append((f"best of {last[0]} by reward", _percent(best[0]), span))
     total = sum(figures.outcomes.values())
     cards.append(("verified answers", f"{figures.verified:,}", f"of {total:,} candidates, {figures.queries:,} queries"))
     cards.append(("pairs", f"{figures.pairs:,}", f"{figures.pairs / max(figures.queries, 1):.2f} a query"))
@@ -188,18 +189,19 @@ def _cards(figures: Figures, described: Mapping[str, Any]) -> str:
 
 
 def _split_table(figures: Figures) -> str:
+    whole = figures.pass_at()
+    largest = whole[-1][0] if whole else 1
     rows = []
     for split in sorted(figures.by_split):
         curve = figures.pass_at(split)
         counts = figures.by_split[split]
-        cells = [html.escape(split), f"{len(figures.counts[split]):,}", f"{sum(counts.values()):,}"]
-        for point in (curve[0], curve[-1]) if curve else ():
-            cells.append(f"{_percent(point[1])} <small>{_percent(point[2])} to {_percent(point[3])}</small>")
+        cells = [html.escape(split), f"{len(figures.pools[split]):,}", f"{sum(counts.values()):,}"]
+        for point, k in ((curve[0], 1), (curve[-1], largest)) if curve else ():
+            own = "" if point[0] == k else f"pass@{point[0]} "
+            cells.append(f"{own}{_percent(point[1])} <small>{_percent(point[2])} to {_percent(point[3])}</small>")
         cells += [""] * (5 - len(cells))
         cells += [f"{counts.get(kind, 0):,}" for kind in OUTCOMES]
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    curve = figures.pass_at()
-    largest = curve[-1][0] if curve else 1
     head = ["split", "queries", "candidates", "pass@1", f"pass@{largest}", *OUTCOMES]
     return (
         "<table><thead><tr>"
@@ -213,14 +215,18 @@ def _charts(figures: Figures) -> str:
     curve = figures.pass_at()
     if len(curve) > 1:
         band = [(low, high) for _, _, low, high in curve]
-        best = [(float(k), figures.best_of(k)) for k, *_ in curve]
+        best = [(float(k), found) for k, *_ in curve if (found := figures.best_of(k))]
         shown.append(
             (
                 "pass@k and best of k by reward",
                 charts.lines(
                     [
                         charts.Line("pass@k (an oracle picks)", [(float(k), y) for k, y, *_ in curve], band),
-                        charts.Line("best of k (the reward picks)", best),
+                        charts.Line(
+                            "best of k (the reward picks)",
+                            [(k, found[0]) for k, found in best],
+                            [found[1:] for _, found in best],
+                        ),
                     ],
                     "k",
                     "share right",
@@ -233,6 +239,10 @@ def _charts(figures: Figures) -> str:
     )
     by_index = {f"candidate {index}": figures.by_index[index] for index in sorted(figures.by_index)[:32]}
     shown.append(("verdicts by candidate index", charts.stacked(by_index, OUTCOMES)))
+    if rates := figures.pass_rates():
+        bins = min(20, max(figures.by_index) + 1)
+        drawn = charts.histogram(rates, "share of a query's answers that pass", bins=bins)
+        shown.append(("how hard the queries are", drawn))
     if figures.margins:
         shown.append(("margin of the pairs", charts.histogram(figures.margins, "score of chosen − score of rejected")))
         shown.append(("length of the two sides", charts.histograms(figures.lengths, "characters")))

@@ -16,7 +16,9 @@ FORMULA = re.compile(
     re.DOTALL,
 )
 INLINE_CODE = re.compile(r"`([^`\n]+)`")
-BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+EMPHASIS = re.compile(
+    r"<code>[^<]*</code>|\*\*(?P<bold>[^*\n]+)\*\*|(?<![*\w])\*(?![\s*])(?P<italic>[^*\n]+?)(?<!\s)\*(?![*\w])"
+)
 HEADING = re.compile(r"^(#{1,4})[ \t]+(.+)$", re.MULTILINE)
 FORMULA_ATTRIBUTES = frozenset(
     [
@@ -44,6 +46,7 @@ FORMULA_ATTRIBUTES = frozenset(
         "scriptlevel",
     ]
 )
+MARKS = re.compile(r"```\w*|\*\*|`|^#{1,4} ")
 LONGEST_FORMULA = 2_000  # characters; a longer one is shown as written
 
 
@@ -52,11 +55,16 @@ def readable(text: str) -> str:
     parts: list[str] = []
     position = 0
     for fence in FENCE.finditer(text):
-        parts.append(_prose(text[position : fence.start()]))
+        parts.append(_prose(text[position : fence.start()].rstrip("\n")))
         parts.append(coloured(fence.group(2), fence.group(1)))
-        position = fence.end()
+        position = fence.end() + len(text[fence.end() :]) - len(text[fence.end() :].lstrip("\n"))
     parts.append(_prose(text[position:]))
     return "".join(parts)
+
+
+def title(text: str) -> str:
+    """HTML of one line of ``text``: formulas are shown, marks of Markdown taken away."""
+    return _prose(MARKS.sub("", text))
 
 
 def coloured(code: str, language: str = "") -> str:
@@ -70,7 +78,7 @@ def coloured(code: str, language: str = "") -> str:
         lexer = get_lexer_by_name(language or "text")
     except ClassNotFound:
         lexer = TextLexer()
-    return f'<pre class="code">{highlight(code.rstrip(), lexer, HtmlFormatter(nowrap=True))}</pre>'
+    return f'<pre class="code">{highlight(code.rstrip(), lexer, HtmlFormatter(nowrap=True)).rstrip()}</pre>'
 
 
 def _prose(text: str) -> str:
@@ -139,5 +147,11 @@ def _closing(text: str, start: int) -> int | None:
 def _inline(text: str) -> str:
     escaped = html.escape(text, quote=False)
     escaped = INLINE_CODE.sub(r"<code>\1</code>", escaped)
-    escaped = BOLD.sub(r"<b>\1</b>", escaped)
+    escaped = EMPHASIS.sub(_emphasised, escaped)
     return HEADING.sub(r"<b>\2</b>", escaped)
+
+
+def _emphasised(match: re.Match[str]) -> str:
+    if match["bold"]:
+        return f"<b>{match['bold']}</b>"
+    return f"<i>{match['italic']}</i>" if match["italic"] else match[0]

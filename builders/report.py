@@ -56,15 +56,15 @@ def _table(figures: Figures) -> list[str]:
     largest = curve[-1][0]
     heads = ("pass@1 (95 %)", f"pass@{largest} (95 %)")
     rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {'best of n by reward':>20}"]
-    for split in [*sorted(figures.counts), None] if len(figures.counts) > 1 else sorted(figures.counts):
+    for split in [*sorted(figures.pools), None] if len(figures.pools) > 1 else sorted(figures.pools):
         part = figures.pass_at(split)
         if not part:
             continue
         picked = figures.picked(split)
-        queries = sum(len(counts) for name, counts in figures.counts.items() if split in (None, name))
+        last = _interval(part[-1]) if part[-1][0] == largest else f"pass@{part[-1][0]} {_interval(part[-1])}"
+        queries = sum(len(pools) for name, pools in figures.pools.items() if split in (None, name))
         rows.append(
-            f"  {split or 'all':<14} {queries:>8,}  {_interval(part[0]):>22}  {_interval(part[-1]):>22}  "
-            f"{100 * picked:>18.1f} %"
+            f"  {split or 'all':<14} {queries:>8,}  {_interval(part[0]):>22}  {last:>22}  {100 * picked:>18.1f} %"
         )
     return rows
 

@@ -3,11 +3,12 @@
   const queries = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const list = byId("list"), detail = byId("detail"), search = byId("search"), split = byId("split"), mix = byId("mix");
-  const plain = (html) => { const box = new DOMParser().parseFromString(html, "text/html"); return box.body.textContent; };
+  const marks = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#x27;": "'", "&#39;": "'" };
+  const plain = (html) => html.replace(/<[^>]*>/g, "").replace(/&(?:lt|gt|amp|quot|#x27|#39);/g, (mark) => marks[mark]);
   let shown = [], at = -1, texts = null;
 
   const searchable = () => texts || (texts = queries.map((query) =>
-    plain(query.title + " " + query.prompt + " " + query.candidates.map((one) => one.html).join(" ")).toLowerCase()));
+    plain(query.id + " " + query.prompt + " " + query.candidates.map((one) => one.html).join(" ")).toLowerCase()));
 
   const matches = {
     "": () => true,
@@ -17,6 +18,7 @@
     abstain: (o) => o.includes("abstain"),
     error: (o) => o.includes("error"),
     pair: (o, query) => query.candidates.some((one) => one.sides.length),
+    refused: (o, query) => query.candidates.some((one) => one.refused),
     disagree: (o, query) => {
       const scored = query.candidates.filter((one) => one.score !== null);
       if (!scored.length) return false;
@@ -46,15 +48,28 @@
       const query = queries[index], row = element("li");
       row.dataset.place = place;
       const title = element("span", "t");
-      title.textContent = plain(query.title) || query.id;
-      const marks = element("span", "m");
-      query.candidates.forEach((one) => marks.append(element("i", "dotmark cut " + one.outcome)));
-      marks.append(element("span", "", " " + query.split));
-      row.append(title, marks);
+      if (query.title) title.innerHTML = query.title; else title.textContent = query.id;
+      const under = element("span", "m");
+      query.candidates.forEach((one) => under.append(element("i", "dotmark cut " + one.outcome)));
+      under.append(element("span", "id", query.split + " · " + query.id));
+      row.title = query.id;
+      row.append(title, under);
       rows.append(row);
     });
     list.replaceChildren(rows);
     show(shown.length ? 0 : -1);
+  }
+
+  // Scrolls the list, never the page: the page opens at its top and stays where the reader is.
+  function within(row) {
+    const above = row.offsetTop - list.offsetTop - list.scrollTop, below = above + row.offsetHeight - list.clientHeight;
+    if (above < 0) list.scrollTop += above; else if (below > 0) list.scrollTop += below;
+  }
+
+  function step(by) {
+    if (at + by < 0 || at + by >= shown.length) return;
+    show(at + by);
+    if (detail.getBoundingClientRect().top < 0) detail.scrollIntoView({ block: "start" });
   }
 
   function show(place) {
@@ -63,7 +78,7 @@
     if (place < 0) { detail.replaceChildren(element("p", "empty", "No query matches these filters.")); return; }
     const row = list.children[place];
     row.classList.add("on");
-    row.scrollIntoView({ block: "nearest" });
+    within(row);
     const query = queries[shown[place]];
     const prompt = element("div", "prompt");
     prompt.innerHTML = query.prompt;
@@ -84,7 +99,8 @@
     head.append(element("b", "", "#" + one.i), element("span", "badge " + one.outcome, one.outcome));
     one.sides.forEach((side) => head.append(element("span", "badge " + side, side)));
     if (one.score !== null) head.append(element("span", "", "reward " + one.score.toFixed(3)));
-    head.append(element("span", "", one.tokens + " tokens"));
+    if (one.refused) head.append(element("span", "badge refusal", "refusal"));
+    if (one.tokens) head.append(element("span", "", one.tokens.toLocaleString("en") + " tokens"));
     if (one.stop !== "stop") head.append(element("span", "", one.stop));
     if (one.attempt) head.append(element("span", "", "attempt " + one.attempt));
     const why = element("p", "why");
@@ -109,7 +125,7 @@
 
   [...new Set(queries.map((query) => query.split))].sort().forEach((name) => split.append(new Option(name, name)));
   split.prepend(new Option("all splits", "", true, true));
-  list.addEventListener("click", (event) => { const row = event.target.closest("li"); if (row) show(Number(row.dataset.place)); });
+  list.addEventListener("click", (event) => { const row = event.target.closest("li"); if (row) step(Number(row.dataset.place) - at); });
   search.addEventListener("input", refresh);
   split.addEventListener("change", refresh);
   mix.addEventListener("change", refresh);
@@ -119,8 +135,8 @@
     if (event.key === "Escape") { search.value = ""; split.value = ""; mix.value = ""; search.blur(); refresh(); }
     else if (typing) return;
     else if (event.key === "/") { event.preventDefault(); search.focus(); }
-    else if (event.key === "j" || event.key === "ArrowDown") { event.preventDefault(); if (at + 1 < shown.length) show(at + 1); }
-    else if (event.key === "k" || event.key === "ArrowUp") { event.preventDefault(); if (at > 0) show(at - 1); }
+    else if (event.key === "j" || event.key === "ArrowDown") { event.preventDefault(); step(1); }
+    else if (event.key === "k" || event.key === "ArrowUp") { event.preventDefault(); step(-1); }
   });
   refresh();
 })();

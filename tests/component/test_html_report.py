@@ -29,7 +29,11 @@ def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
                         "index": index,
                         "attempt": 0,
                         "messages": [
-                            {"role": "assistant", "content": f"$x={index}$ gives \\boxed{{{number}}} {HOSTILE} " * 4}
+                            {
+                                "role": "assistant",
+                                "content": f"```python\n# why\nx = 1\n```\n$x={index}$ gives \\boxed{{{number}}} {HOSTILE} "
+                                * 4,
+                            }
                         ],
                         "model": "m",
                         "stop_reason": "stop",
@@ -77,6 +81,27 @@ def test_filters_search_and_keys_work_and_nothing_is_injected(tmp_path: Path) ->
     )
     assert errors == []
     assert values == ["run <b> · bestofn", 40, 4, 20, "1 of 40 queries", 40, "1", 14, 0, True]
+
+
+def test_opens_at_its_top_and_colours_code_alone(tmp_path: Path) -> None:
+    """The list of queries scrolls in itself; the colours of the charts are not those of a comment in code."""
+    file = tmp_path / "report.html"
+    file.write_text(page(rows(60, 8), {"queries": 60, "config": {"n": 8}}, "run"), "utf-8")
+    last = "document.querySelector('#list li.on').getBoundingClientRect().bottom"
+    values, errors, _ = visit(
+        file,
+        [
+            "scrollY",
+            "for (let i = 0; i < 59; i++) document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}));"
+            "scrollY",
+            "document.querySelector('#list li.on').dataset.place",
+            f"{last} <= document.getElementById('list').getBoundingClientRect().bottom + 1",
+            "getComputedStyle(document.querySelector('pre.code span')).backgroundColor",
+            "document.querySelector('svg .series0') !== null",
+        ],
+    )
+    assert errors == []
+    assert values == [0, 0, "59", True, "rgba(0, 0, 0, 0)", True]
 
 
 def test_five_thousand_candidates_open_without_errors(tmp_path: Path) -> None:

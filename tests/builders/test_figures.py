@@ -1,0 +1,85 @@
+"""The figures of the report: every number of one curve speaks of the same samples of the same queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import html_report, report
+from builders.figures import Figures
+
+
+def row(split: str, outcomes: str, scores: list[float | None], number: int = 0) -> dict[str, Any]:
+    """One nested row; ``outcomes`` a letter each: p(ass), f(ail), a(bstain), e(rror)."""
+    words = {"p": "pass", "f": "fail", "a": "abstain", "e": "error"}
+    return {
+        "query_id": f"{split}{number}",
+        "split": split,
+        "messages": [{"role": "user", "content": "?"}],
+        "reference": {},
+        "candidates": [
+            {
+                "index": index,
+                "messages": [{"role": "assistant", "content": "x"}],
+                "reasoning": "",
+                "usage": {},
+                "cost_usd": None,
+                "stop_reason": "stop",
+                "attempt": 0,
+                "error": "",
+            }
+            for index in range(len(outcomes))
+        ],
+        "verdicts": [
+            {"outcome": words[letter], "explanation": "", "verifier": "t", "confidence": 1.0, "detail": {}}
+            for letter in outcomes
+        ],
+        "scores": [{"value": value, "parts": {}} for value in scores],
+        "pairs": [],
+    }
+
+
+def figures_of(*rows: dict[str, Any]) -> Figures:
+    figures = Figures()
+    for one in rows:
+        figures.add(one)
+    return figures
+
+
+def test_best_of_one_is_pass_at_one() -> None:
+    """What nobody could judge counts in neither curve, so the two lines start at one point."""
+    figures = figures_of(
+        row("math", "pfff", [0.9, 0.1, 0.2, 0.3]),
+        row("math", "ppff", [0.1, 0.2, 0.3, 0.4], 1),
+        row("chat", "aaaa", [0.5, 0.5, 0.5, 0.5]),
+    )
+    assert figures.pass_at()[0][1] == pytest.approx(0.375)
+    first = figures.best_of(1)
+    assert first is not None
+    assert first[0] == pytest.approx(0.375)
+    best = figures.best_of(4)
+    assert best is not None
+    assert best[0] == pytest.approx(0.5)
+    assert figures.picked() == pytest.approx(0.5)
+    assert figures.picked("chat") == 0.0
+    assert figures.best_of(5) is None
+
+
+def test_shares_of_passes() -> None:
+    figures = figures_of(row("math", "pf", [1, 0]), row("math", "pa", [1, 0], 1), row("chat", "aa", [0, 0]))
+    assert figures.pass_rates() == [0.5, 1.0]
+
+
+def test_a_split_with_smaller_pools_says_its_own_k(tmp_path: Path) -> None:
+    """pass@2 never stands in the column of pass@4."""
+    rows = [row("math", "pfff", [1, 0, 0, 0], number) for number in range(30)]
+    rows.append(row("tools", "pfaa", [1, 0, 0, 0]))
+    text = html_report.page(rows, {"queries": 31}, "run")
+    table = text[text.index("<table>") : text.index("</table>")]
+    assert "<th>pass@4</th>" in table
+    assert "pass@2 100.0 %" in table
+    printed = report.headline(rows, {"queries": 31}, tmp_path)
+    assert "pass@4 (95 %)" in printed
+    assert "pass@2 100.0 %" in printed
