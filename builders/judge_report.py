@@ -30,6 +30,8 @@ class Comparison:
     label: Side | None = None
     length_a: int = 0
     length_b: int = 0
+    model_a: str = ""
+    model_b: str = ""
 
     @property
     def verdict(self) -> Side | None:
@@ -45,7 +47,9 @@ class PairwiseReport:
 
     ``accuracy`` counts a verdict that is consistent and right; ``position_bias`` is the share of inconsistent verdicts
     that went to the first place minus those to the second, of all comparisons (+1: always the first); ``length_bias``
-    is the correlation of the verdict (A +1, B −1) with which answer is longer.
+    is the correlation of the verdict (A +1, B −1) with which answer is longer. ``self_preference`` is how much more
+    often the better answer of a pair wins when the judge's own model wrote it than when the other one did (the
+    difference of Wataoka et al., arXiv:2410.21819); None without pairs of both kinds.
     """
 
     pairs: int
@@ -58,9 +62,11 @@ class PairwiseReport:
     position_bias: float
     length_bias: float
     longer_wins: float
+    self_preference: float | None = None
 
 
-def pairwise_report(comparisons: Sequence[Comparison]) -> PairwiseReport:
+def pairwise_report(comparisons: Sequence[Comparison], judge_model: str = "") -> PairwiseReport:
+    """``judge_model`` is the model that judged, as ``model_a`` and ``model_b`` name it."""
     read = [one for one in comparisons if one.verdict is not None]
     labelled = [one for one in read if one.label is not None]
     right = sum(one.verdict == one.label for one in labelled)
@@ -82,13 +88,22 @@ def pairwise_report(comparisons: Sequence[Comparison]) -> PairwiseReport:
             [float(np.sign(one.length_a - one.length_b)) for one in read],
         ),
         longer_wins=_share(sum((one.verdict == "A") == (one.length_a > one.length_b) for one in decided), len(decided)),
+        self_preference=_self_preference(
+            [
+                ((one.model_a if one.label == "A" else one.model_b) == judge_model, one.verdict == one.label)
+                for one in labelled
+                if one.label != "tie" and judge_model in (one.model_a, one.model_b) and one.model_a != one.model_b
+            ]
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
     """``ece`` expected calibration error (equal-width bins), ``brier`` mean squared error of the chance of right,
-    ``kappa`` Cohen's agreement with the labels beyond chance, ``length_bias`` correlation of passing with length."""
+    ``kappa`` Cohen's agreement with the labels beyond chance, ``length_bias`` correlation of passing with length,
+    ``self_preference`` how much more often a right answer passes when the judge's own model wrote it (arXiv:2410.21819;
+    None unless there are right answers of both kinds)."""
 
     judged: int
     accuracy: float
@@ -97,6 +112,7 @@ class CalibrationReport:
     brier: float
     kappa: float
     length_bias: float
+    self_preference: float | None = None
 
 
 def calibration_report(
@@ -105,8 +121,12 @@ def calibration_report(
     labels: Sequence[bool],
     lengths: Sequence[int] = (),
     bins: int = 10,
+    own: Sequence[bool] = (),
 ) -> CalibrationReport:
-    """Pointwise verdicts with the confidence in each, against labels. Raises ``ValueError`` for unequal lengths."""
+    """Pointwise verdicts with the confidence in each, against labels; ``own``: the judge's own model wrote the answer.
+
+    Raises ``ValueError`` for unequal lengths.
+    """
     if not len(says) == len(confidences) == len(labels):
         raise ValueError(
             f"{len(says)} verdicts, {len(confidences)} confidences, {len(labels)} labels; expected as many"
@@ -123,7 +143,17 @@ def calibration_report(
         length_bias=correlation([float(said) for said in says], [float(length) for length in lengths])
         if len(lengths) == len(says)
         else 0.0,
+        self_preference=_self_preference(
+            [(mine, said) for mine, said, label in zip(own, says, labels, strict=True) if label] if own else []
+        ),
     )
+
+
+def _self_preference(better: Sequence[tuple[bool, bool]]) -> float | None:
+    """Of (the judge's own model wrote it, it won) of answers that ought to win: the difference of both shares."""
+    own = [won for mine, won in better if mine]
+    others = [won for mine, won in better if not mine]
+    return sum(own) / len(own) - sum(others) / len(others) if own and others else None
 
 
 def expected_calibration_error(confidences: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:

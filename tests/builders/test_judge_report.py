@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import random
 import re
@@ -11,6 +12,7 @@ import pytest
 
 from builders.judge_report import (
     Comparison,
+    Side,
     calibration_report,
     cohens_kappa,
     expected_calibration_error,
@@ -111,3 +113,33 @@ def test_a_length_biased_pointwise_judge_is_found() -> None:
     lengths = list(range(20))
     found = calibration_report([n >= 10 for n in lengths], [0.9] * 20, [n % 2 == 0 for n in lengths], lengths)
     assert found.length_bias > 0.8
+
+
+def test_a_judge_that_prefers_its_own_answers_is_found() -> None:
+    """It names its own answer whenever there is one; the labels favour both models alike."""
+    draw = random.Random(2)
+    pairs = []
+    for number in range(400):
+        own_is_a, own_is_better = draw.random() < 0.5, draw.random() < 0.5
+        mine: Side = "A" if own_is_a else "B"
+        other: Side = "B" if own_is_a else "A"
+        models = ("judge", "rival") if own_is_a else ("rival", "judge")
+        honest = number % 2 == 0
+        said = (mine if own_is_better else other) if honest else mine
+        label = mine if own_is_better else other
+        pairs.append(Comparison(said, said, label, model_a=models[0], model_b=models[1]))
+    assert pairwise_report(pairs, "judge").self_preference == pytest.approx(0.5, abs=0.06)
+    assert pairwise_report(pairs, "rival").self_preference == pytest.approx(-0.5, abs=0.06)
+    assert pairwise_report(pairs).self_preference is None
+    fair = [dataclasses.replace(one, first_order=one.label, second_order=one.label) for one in pairs]
+    assert pairwise_report(fair, "judge").self_preference == 0.0
+
+
+def test_self_preference_of_a_pointwise_judge() -> None:
+    """Own right answers always pass, the others' half the time; wrong answers say nothing of it."""
+    own = [True] * 10 + [False] * 10 + [True] * 5
+    labels = [True] * 20 + [False] * 5
+    says = [True] * 10 + [True, False] * 5 + [True] * 5
+    found = calibration_report(says, [0.9] * 25, labels, own=own)
+    assert found.self_preference == pytest.approx(0.5)
+    assert calibration_report(says, [0.9] * 25, labels).self_preference is None
