@@ -65,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
     print(f"agreement, all rows            {1 - len(differing) / len(rows):.4f}")
     print(f"agreement, uncontested rows    {1 - disagreed / uncontested:.4f}  ({disagreed} of {uncontested} differ)")
     print(f"contested, equal as numbers    {len(contested)}")
-    plain = sum(row["schema_valid"] is row["label"] for row in rows)
+    plain = sum((row["schema_valid"] is True) is row["label"] for row in rows)  # None: no call could be read
     print(f"plain JSON Schema, all rows    {plain / len(rows):.4f}")
     kinds = Counter((row["error_type"] or "accepted", verdict.outcome) for row, verdict in differing)
     for (kind, outcome), count in kinds.most_common():
