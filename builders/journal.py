@@ -138,18 +138,21 @@ class Journal:
             if number in wanted
         }
 
-    async def add(self, entry: Entry) -> bool:
-        """Returns when ``entry`` is on disk: whether all its answers are new. One that is there already stays."""
+    def check(self) -> None:
+        """Raise ``JournalError`` when nothing more can be kept, so that nothing more is asked for."""
         if self._broken is not None:
             raise self._broken
+
+    async def add(self, entry: Entry) -> bool:
+        """Returns when ``entry`` is on disk: whether all its answers are new. One that is there already stays."""
+        self.check()
         write = _Write(entry, self._loop.create_future())
         self._waiting.put(write)
         return await write.done
 
     async def note(self, statements: Sequence[tuple[str, Any]]) -> None:
         """Run SQL ``statements`` in the writing thread; returns when they are on disk."""
-        if self._broken is not None:
-            raise self._broken
+        self.check()
         write = _Write(tuple(statements), self._loop.create_future())
         self._waiting.put(write)
         await write.done

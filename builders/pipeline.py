@@ -15,8 +15,10 @@ reward and what follows it, and nothing before.
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import json
+import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +38,8 @@ from builders.protocols import Sampler, Source, Stage
 from builders.providers.sampling import sampler
 from builders.records import Query
 from builders.schema import SCHEMA_VERSION, features, query_to_row
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -165,6 +169,24 @@ def chain(build: Build, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return names[1:]
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+@contextlib.contextmanager
+def told_when_full() -> Iterator[None]:
+    """A disk that takes no more, as a ``MachineError`` that says what to do."""
+    try:
+        yield
+    except OSError as error:  # Arrow's has its number in its words
+        if error.errno not in FULL and not any(f"errno {number}]" in str(error).lower() for number in FULL):
+            raise
+        raise MachineError(
+            f"the disk of the run's folder takes no more ({error}). Every answer that was paid for is in the journal. "
+            "Make room, and run the same command again."
+        ) from None
+
+
+@told_when_full()
 def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
     """Run all stages over ``queries`` and leave the shard's Parquet part with its marker; a finished one is kept.
 
@@ -206,6 +228,7 @@ def is_finished(build: Build, number: int, queries: Sequence[Query]) -> bool:
     return _is_done(part_of(build.out, number), chain(build, [query_to_row(query) for query in queries])[-1])
 
 
+@told_when_full()
 def finish(build: Build, parts: Sequence[Path]) -> dict[str, Any]:
     """Write the published views of the finished shards and the manifest; drop what no shard refers to any more."""
     _drop_stale(build.out, parts)
@@ -229,8 +252,16 @@ def _kept_persona(build: Build) -> str:
 
 
 def note_state(build: Build, state: str) -> None:
-    """Write a manifest that says how far the run is: ``running`` or ``interrupted``."""
-    manifest.write(build.out, manifest.describe(build.config, state=state, spending=dict(build.spending())))
+    """Write a manifest that says how far the run is: ``running`` or ``interrupted``.
+
+    A disk that is full does not hide what interrupted the run: most likely it is that.
+    """
+    try:
+        manifest.write(build.out, manifest.describe(build.config, state=state, spending=dict(build.spending())))
+    except OSError as error:
+        if state != "interrupted":
+            raise
+        log.warning("the manifest in %s still says that the run is going on: %s", build.out, error)
 
 
 def writable(out: Path) -> None:

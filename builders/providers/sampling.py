@@ -183,6 +183,7 @@ class JournaledSampler:
         size = Size(len(flight.body) / CHARACTERS_PER_TOKEN, len(indices))
 
         async def send() -> dict[int, Completion]:
+            self._journal.check()
             self._ledger.check()
             reply = await self._service.ask(request, len(indices))
             self._limiter.learn(reply.headers)

@@ -138,6 +138,22 @@ def test_interrupt_keeps_every_answer(tmp_path: Path) -> None:
         assert answered < 400
 
 
+def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    data = write_sums(tmp_path / "many.jsonl", 200)
+    env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
+    with OpenAIServer() as server:
+        words = command(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
+        limited = ["bash", "-c", 'ulimit -f 100; exec "$@"', "bash", *words]  # no file above 100 KiB
+        done = subprocess.run(limited, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 3, done.stderr
+        assert "Make room" in done.stderr
+        assert "Traceback" not in done.stderr
+        answered = server.completions
+        assert answered < 400
+        run(*words)
+        assert server.completions <= 400 + 2 * 2 * 8, "what was under way is asked again, nothing else"
+
+
 def test_dry_run_sends_nothing(sums: Path, tmp_path: Path) -> None:
     with OpenAIServer() as server:
         done = run(*command(sums, server.url, tmp_path / "run", "dry_run=true"))

@@ -296,7 +296,7 @@ def test_a_budget_wants_a_price(tmp_path) -> None:
         sampler(provider, Journal(tmp_path / "j.sqlite"), Ledger(budget_usd=1.0))
 
 
-def test_a_journal_that_cannot_be_written_stops_the_run(tmp_path) -> None:
+def test_a_journal_that_cannot_be_written_stops_the_run_and_nothing_more_is_paid_for(tmp_path) -> None:
     provider = Scripted(told_by_seed)
 
     async def broken(draws, book):
@@ -305,6 +305,7 @@ def test_a_journal_that_cannot_be_written_stops_the_run(tmp_path) -> None:
 
     with pytest.raises(JournalError, match="disk is full"):
         use(tmp_path, provider, broken)
+    assert not provider.requests
 
 
 def test_a_long_prompt_is_in_the_cache_before_the_others_ask(tmp_path) -> None:
