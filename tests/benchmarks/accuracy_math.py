@@ -24,6 +24,7 @@ from verifiers.math_verifier import judge, units
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = re.compile(r"-?\d+")
+CHEAP = ("identical", "integers", "choice", "truth value", "exact value", "rounded value")  # decided without search
 NOT_IN_HARD = ("math_units_scibench", "math_grader_conformity")  # no answer was extracted by hand for these
 
 
@@ -76,12 +77,16 @@ def main(arguments: Sequence[str]) -> int:
     units.load()  # as the verifier does when it is opened
     counts: dict[str, tuple[Count, Count]] = {}
     times: tuple[list[float], list[float]] = ([], [])
+    by_method: dict[str, list[float]] = {}
     disagreements: list[str] = []
     for name in names:
         for row in rows(data / name / "data.jsonl"):
-            measure(name, row, beside, counts, times, disagreements)
+            method = measure(name, row, beside, counts, times, disagreements)
+            by_method.setdefault(method, []).append(times[0][-1])
     report(counts, beside is not None)
     speed("ours", times[0])
+    for method in CHEAP:
+        speed(f"  {method}", by_method.get(method, [0.0]))
     if beside is not None:
         speed("Math-Verify", times[1])
         print(f"comparisons per second, ours : Math-Verify = {sum(times[1]) / sum(times[0]):.1f} : 1")
@@ -106,7 +111,8 @@ def measure(
     counts: dict[str, tuple[Count, Count]],
     times: tuple[list[float], list[float]],
     disagreements: list[str],
-) -> None:
+) -> str:
+    """Judge ``row`` with both and count; returns how ours was decided."""
     started = time.perf_counter()
     finding = judge(row["gold"], row["candidate"], row.get("problem", ""), tuple(row.get("options") or ()))
     between = time.perf_counter()
@@ -115,7 +121,7 @@ def measure(
     times[1].append(time.perf_counter() - between)
     label = row["label"]
     if label is None:
-        return
+        return finding.method
     passed = finding.outcome == "pass"
     hard = [] if name in NOT_IN_HARD or not is_hard(row) else ["HARD"]
     for key in (name, "ALL", *hard):
@@ -128,6 +134,7 @@ def measure(
             f"{kind} {row['id']}: reference {row['gold'][:60]!r}, ours {finding.answer[:80]!r} ({finding.extraction}; "
             f"{finding.method}), as labelled {str(row.get('final_answer'))[:60]!r} ({row.get('label_how', '')})"
         )
+    return finding.method
 
 
 def is_hard(row: dict[str, Any]) -> bool:

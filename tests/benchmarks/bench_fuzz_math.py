@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from verifiers.math_verifier import judge  # noqa: E402
+from verifiers.math_verifier import judge, units  # noqa: E402
 
 TABLES = [ROOT / "tests" / "verifiers" / "tables" / name for name in ("math_pairs.txt", "math_texts.txt")]
 SIGNS = [*"\\{}()[]$^_|!%&,;:=<>+-*/.0123456789xie √½∞€'\"\n\t#~", "\\frac", "\\boxed{", "\\sqrt", "\\text{",
@@ -26,6 +26,7 @@ LIMIT_S = 2.0
 
 
 def main(megabytes: float = 2.0, seed: int = 0) -> int:
+    units.load()  # as the verifier does when it is opened
     chance = random.Random(seed)
     seeds = [
         side
