@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -39,6 +40,8 @@ def analyze(path: Path, *, resamples: int = statistics.RESAMPLES, seed: int = 0,
 def curves(groups: Callable[[], Iterable[Group]], *, resamples: int, seed: int) -> dict[str, Any]:
     """By k: pass@k, pass^k, best of k by reward, majority and weighted majority, and the mean reward of the best.
 
+    ``kl_bound`` and ``kl_estimate``: how far the choice of the best of k by reward goes from the model's own answers,
+    in nats; the estimate is over what the answers come to, with the share of its cluster as the chance of an answer.
     All over the same queries, those with the largest pool that 95 % reach, so that the points can be compared. A
     curve that lacks its column (rewards, answer clusters) is left out. ``groups()`` gives the queries each time anew.
     """
@@ -192,6 +195,14 @@ def _of_query(group: Group, ks: Sequence[int], seed: int) -> dict[str, list[floa
         found["reward_of_best"] = [statistics.expected_max(values, k) for k in ks]
     clusters = [group.clusters[place] for place in places]
     if all(cluster is not None for cluster in clusters):
+        if len(values) == n:
+            chances = Counter(clusters)
+            found["kl_estimate"] = [
+                statistics.best_of_k(
+                    [(v, statistics.kl_estimate(k, chances[c] / n)) for v, c in zip(values, clusters, strict=True)], k
+                )
+                for k in ks
+            ]
         options: Mapping[str, Any] = {"resamples": 100, "seed": seed}
         found["majority"] = list(_majorities(_pattern(clusters), tuple(marks), tuple(ks), seed))
         if len(values) == n:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 460, 240
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 24, 34
+LEFT, RIGHT, TOP, BOTTOM = 46, 20, 24, 34
 
 
 @dataclass(frozen=True, slots=True)

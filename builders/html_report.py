@@ -180,7 +180,7 @@ def _cards(figures: Figures, described: Mapping[str, Any]) -> str:
     spent = (described.get("spending") or {}).get("usd") or figures.usd
     per = f"${spent / figures.verified:.5f} a verified answer" if figures.verified and spent else "no priced model"
     per += f", ${spent / figures.pairs:.5f} a pair" if figures.pairs and spent else ""
-    cards.append(("cost", f"${spent:.4f}", per))
+    cards.append(("cost", f"${spent:.4f}" if spent else "$0", per))
     return "".join(
         f'<div class="card"><span class="label">{html.escape(name)}</span><span class="value">{value}</span>'
         f'<span class="sub">{html.escape(sub)}</span></div>'

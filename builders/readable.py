@@ -64,7 +64,7 @@ def readable(text: str) -> str:
 
 def title(text: str) -> str:
     """HTML of one line of ``text``: formulas are shown, marks of Markdown taken away."""
-    return _prose(MARKS.sub("", text))
+    return _prose(MARKS.sub("", text), one_line=True)
 
 
 def coloured(code: str, language: str = "") -> str:
@@ -81,7 +81,7 @@ def coloured(code: str, language: str = "") -> str:
     return f'<pre class="code">{highlight(code.rstrip(), lexer, HtmlFormatter(nowrap=True)).rstrip()}</pre>'
 
 
-def _prose(text: str) -> str:
+def _prose(text: str, *, one_line: bool = False) -> str:
     parts: list[str] = []
     position = 0
     while match := FORMULA.search(text, position):
@@ -96,7 +96,7 @@ def _prose(text: str) -> str:
             shown = f'<span class="boxed">{formula(source)}</span>'
         else:
             source, stop = match.group(kind), match.end()
-            shown = formula(source, display=kind in ("display", "bracket"))
+            shown = formula(source, display=kind in ("display", "bracket") and not one_line)
         parts += [_inline(text[position : match.start()]), shown]
         position = stop
     parts.append(_inline(text[position:]))

@@ -98,7 +98,7 @@
     const box = element("section", "candidate " + one.outcome), head = element("header");
     head.append(element("b", "", "#" + one.i), element("span", "badge " + one.outcome, one.outcome));
     one.sides.forEach((side) => head.append(element("span", "badge " + side, side)));
-    if (one.score !== null) head.append(element("span", "", "reward " + one.score.toFixed(3)));
+    if (one.score !== null) head.append(element("span", "", "reward " + one.score.toFixed(3).replace(/^-(0\.0+)$/, "$1")));
     if (one.refused) head.append(element("span", "badge refusal", "refusal"));
     if (one.tokens) head.append(element("span", "", one.tokens.toLocaleString("en") + " tokens"));
     if (one.stop !== "stop") head.append(element("span", "", one.stop));

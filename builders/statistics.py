@@ -108,7 +108,7 @@ def kl_estimate(n: int, epsilon: float) -> float:
     """
     if not 0.0 < epsilon <= 1.0:
         raise ValueError(f"epsilon is {epsilon}; expected a probability above 0 and at most 1")
-    if epsilon == 1.0:
+    if n == 1 or epsilon == 1.0:
         return 0.0
     miss = (1.0 - epsilon) ** n
     first = miss * (math.log(n) + (n - 1) * math.log1p(-epsilon) - (n - 1) / n)

@@ -69,21 +69,57 @@ def page(found: dict[str, Any]) -> str:
     parts = {"What k samples give": lines(drawn, "k", "share right", y_range=(0.0, 1.0))}
     if "reward_of_best" in curve["lines"]:
         truth, reward = curve["lines"]["best_by_reward"], curve["lines"]["reward_of_best"]
+        estimate = curve["lines"].get("kl_estimate")
+        far = estimate["mean"] if estimate else curve["kl_bound"]
         against = [
-            Line("verified", list(zip(curve["kl_bound"], truth["mean"], strict=True))),
-            Line("reward", list(zip(curve["kl_bound"], reward["mean"], strict=True))),
+            Line("verified", list(zip(far, truth["mean"], strict=True))),
+            Line("reward", list(zip(far, reward["mean"], strict=True))),
         ]
-        parts["Reward and truth, the further the choice goes"] = lines(against, "KL bound (nats)", "mean of the best")
+        axis = "KL over answers, estimated (nats)" if estimate else "KL, upper bound (nats)"
+        parts["Reward and truth, the further the choice goes"] = lines(against, axis, "mean of the best")
     title = html.escape(f"Best of N: {found['run']}, {curve['queries']:,} queries")
-    facts = "".join(f"<p>{html.escape(line)}</p>" for line in headlines(found))
+    facts = "".join(f"<p>{html.escape(line)}</p>" for line in headlines(found, read=0))
     figures = "".join(
         f"<figure><figcaption>{name}</figcaption>{drawing}</figure>" for name, drawing in parts.items() if drawing
     )
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
         f"<style>{html_report.style()}</style></head><body><header><h1>{title}</h1></header><main>"
-        f'<section class="charts">{figures}</section><section class="facts">{facts}</section></main></body></html>'
+        f'<section class="facts">{facts}</section><section class="charts">{figures}</section>'
+        f'<section class="wide">{numbers(curve)}</section><section class="wide">{to_read(found)}</section>'
+        "</main></body></html>"
     )
+
+
+def numbers(curve: dict[str, Any]) -> str:
+    """The curves as a table, with their intervals."""
+    heads = "".join(f"<th>k={k}</th>" for k in curve["k"])
+    rows = []
+    for name, label in LABELS.items():
+        if line := curve["lines"].get(name):
+            cells = zip(line["mean"], line["low"], line["high"], strict=True)
+            drawn = "".join(
+                f"<td>{100 * m:.1f} % <small>{100 * low:.1f} to {100 * high:.1f}</small></td>" for m, low, high in cells
+            )
+            rows.append(f"<tr><td>{label}</td>{drawn}</tr>")
+    return f"<table><thead><tr><th>share right</th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def to_read(found: dict[str, Any]) -> str:
+    """Where reward and verifier disagree, as a table; nothing when they never do."""
+    import html
+
+    if not found["disagreements"]:
+        return ""
+    rows = "".join(
+        f"<tr><td>{html.escape(row['query_id'])}</td><td>#{row['rewarded']}</td><td>#{row['verified']}</td>"
+        f'<td>{row["gap"]:.3f}</td><td class="said">{html.escape(row["explanation"])}</td></tr>'
+        for row in found["disagreements"]
+    )
+    heads = ("the reward's best is refuted", "rewarded", "verified", "gap", "why refuted")
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def show(found: dict[str, Any]) -> None:
@@ -110,8 +146,8 @@ def show(found: dict[str, Any]) -> None:
         console.print(line, highlight=False, markup=False)
 
 
-def headlines(found: dict[str, Any]) -> list[str]:
-    """What the figures say, a line each."""
+def headlines(found: dict[str, Any], *, read: int = 5) -> list[str]:
+    """What the figures say, a line each, and ``read`` queries where reward and verifier disagree."""
     lines = [f"The curve of {LABELS[name]} bends at k={k:g}." for name, k in found["knee"].items()]
     if reward := found["reward"]:
         auc = "–" if reward["auc"] is None else f"{100 * reward['auc']:.1f} %"
@@ -131,7 +167,7 @@ def headlines(found: dict[str, Any]) -> list[str]:
             f"Greedy {100 * greedy['greedy']:.1f} %, best of n {100 * greedy['best_by_reward']:.1f} %: "
             f"{100 * greedy['improvement']:+.1f} points (95 % {100 * low:+.1f} to {100 * high:+.1f}){overhead}."
         )
-    for row in found["disagreements"][:5]:
+    for row in found["disagreements"][:read]:
         sides = f"rewarded {row['rewarded']}, verified {row['verified']}"
         lines.append(f"Read {row['query_id']}: {sides} ({row['explanation'][:80]})")
     return lines

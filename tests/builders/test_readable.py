@@ -88,4 +88,5 @@ def test_no_blank_lines_around_code() -> None:
 
 def test_a_title_is_one_line_with_its_formulas() -> None:
     assert "<math" in title("Simplify $\\frac{8}{22}$.")
+    assert 'display="inline"' in title("the roots of \\[x^2 + 1 = 0\\]")
     assert title("Complete **this** ```python def f(): ``` <b>") == "Complete this  def f():  &lt;b&gt;"

@@ -70,6 +70,21 @@ def test_curves_equal_brute_force(tmp_path: Path) -> None:
             assert line["low"][place] <= value <= line["high"][place]
 
 
+def test_how_far_the_choice_goes(tmp_path: Path) -> None:
+    """Two equally frequent answers: the estimator's documented values, far below the bound; one answer: no way at all."""
+    two = [[(True, 0.9, "a"), (False, 0.1, "b")] * 4] * 3
+    found = analyze(pool(tmp_path / "x.parquet", two), resamples=10)["curves"]
+    assert found["k"] == [1, 2, 4, 8]
+    estimated = dict(zip(found["k"], found["lines"]["kl_estimate"]["mean"], strict=True))
+    assert estimated[1] == 0.0
+    assert estimated[2] == pytest.approx(0.1791, abs=1e-4)
+    assert estimated[8] == pytest.approx(0.6723, abs=1e-4)
+    assert all(value <= bound + 1e-9 for value, bound in zip(estimated.values(), found["kl_bound"], strict=True))
+    same = [[(True, 0.1 * i, "a") for i in range(4)]] * 3
+    alike = analyze(pool(tmp_path / "y.parquet", same), resamples=10)["curves"]
+    assert alike["lines"]["kl_estimate"]["mean"] == [0.0, 0.0, 0.0]
+
+
 def test_reward_against_truth_and_disagreements(tmp_path: Path) -> None:
     found = analyze(pool(tmp_path / "x.parquet", QUERIES), resamples=50)
     assert found["reward"]["pairs"] == 7
@@ -105,6 +120,7 @@ def test_the_command_writes_figures_and_a_page(tmp_path: Path, capsys: pytest.Ca
     assert json.loads((run / "analysis" / "analysis.json").read_text())["queries"] == 30
     page = (run / "analysis" / "curves.html").read_text()
     assert page.count("<svg") == 2
+    assert "<th>k=1</th>" in page
     assert "http" not in page.replace("http://www.w3.org", "")
     main([str(run), "--json", "--resamples", "20"])
     assert json.loads(capsys.readouterr().out)["curves"]["queries"] <= 30
