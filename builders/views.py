@@ -3,8 +3,8 @@
     candidates     one row a candidate, with the documented column names
     dpo            prompt, chosen, rejected (conversational, explicit prompt), tools
     reward_model   the same sides without a prompt column: TRL's RewardTrainer prepends it (trl 1.16)
-    kto            prompt, completion, label: every conclusive candidate
-    sft            prompt, completion: the best verified candidate
+    kto            prompt, completion, label: every conclusive candidate that the pairs' rules would take
+    sft            prompt, completion: the best verified candidate that they would take
     prm            prompt, completions, labels: the steps that a process reward graded
     grpo           prompt and reference, for on-policy training
 
@@ -128,9 +128,14 @@ def reward_model(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
 
 
 def kto(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
-    """One row a candidate that passed or failed."""
+    """One row a candidate that passed or failed and may be taught; a text that was said again counts once."""
+    seen: set[str] = set()
     for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True):
-        if verdict["outcome"] in ("pass", "fail") and _usable(candidate):
+        if verdict["outcome"] in ("pass", "fail") and _teachable(candidate, verdict, run):
+            trace = _json([_message(message) for message in candidate["messages"]])
+            if trace in seen:
+                continue
+            seen.add(trace)
             yield {
                 "prompt": _trainable(row["messages"]),
                 "completion": _trainable(candidate["messages"]),
@@ -148,7 +153,7 @@ def sft(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
     passed = [
         (rank, candidate)
         for candidate, verdict, rank in zip(row["candidates"], row["verdicts"], ranks, strict=True)
-        if verdict["outcome"] == "pass" and _usable(candidate)
+        if verdict["outcome"] == "pass" and _teachable(candidate, verdict, run)
     ]
     for _, best in sorted(passed, key=lambda pair: pair[0])[:1]:
         yield {
@@ -474,6 +479,20 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def _usable(candidate: Mapping[str, Any]) -> bool:
     return not candidate["error"] and bool(candidate["messages"])
+
+
+def _teachable(candidate: Mapping[str, Any], verdict: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
+    """Whether an answer may be learned from by itself: what ``PairRules`` keeps out of pairs stays out here too."""
+    rules = ((run.get("config") or {}).get("pairs") or {}).get("rules") or {}
+    refusal = (verdict["detail"] or {}).get("refusal") or {}
+    results = (candidate.get("detail") or {}).get("tool_results") or ()
+    refused = refusal.get("is_refusal") or candidate["stop_reason"] in ("refusal", "content_filter")
+    return _usable(candidate) and (
+        (rules.get("truncated") or candidate["stop_reason"] != "length")
+        and (rules.get("refused") or not refused)
+        and (rules.get("made_up_tools") or not any(result.get("source") == "llm" for result in results))
+        and (rules.get("greedy") or candidate.get("arm") != "greedy")
+    )
 
 
 def _ranks(row: Mapping[str, Any]) -> list[int]:

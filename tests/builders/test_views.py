@@ -140,6 +140,45 @@ def test_steps_become_labels() -> None:
     assert flat["labels"] == [True, False]
 
 
+def answers(*changes: dict[str, Any]) -> dict[str, Any]:
+    """A query whose candidates all pass and say different things, each with its change."""
+    (row,) = rows(1, len(changes), tools=False)
+    for index, change in enumerate(changes):
+        row["candidates"][index] |= {
+            "messages": [{"role": "assistant", "content": f"answer {index}"}],
+            "error": "",
+            **{key: value for key, value in change.items() if key != "refusal"},
+        }
+        refusal = {"refusal": {"is_refusal": True}} if change.get("refusal") else {}
+        row["verdicts"][index] |= {"outcome": "pass", "detail": refusal}
+        row["scores"][index] = {"value": 1.0 - index / 10, "parts": {}}
+    return row
+
+
+UNFIT: dict[str, dict[str, Any]] = {
+    "truncated": {"stop_reason": "length"},
+    "refused": {"refusal": True},
+    "made_up_tools": {"detail": {"tool_results": [{"source": "llm"}]}},
+    "greedy": {"arm": "greedy"},
+}
+
+
+@pytest.mark.parametrize("reason", UNFIT)
+def test_what_no_pair_takes_is_not_taught_alone_either(reason: str) -> None:
+    """Cut off, refused, resting on made-up tool results, greedy: only where the pairs' rules let it in."""
+    row = answers(UNFIT[reason], {})
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [1]
+    assert [flat["candidate_idx"] for flat in views.sft(row, {})] == [1]
+    run = {"config": {"pairs": {"rules": {reason: True}}}}
+    assert [flat["candidate_idx"] for flat in views.kto(row, run)] == [0, 1]
+    assert [flat["candidate_idx"] for flat in views.sft(row, run)] == [0]
+
+
+def test_a_text_that_was_said_twice_is_one_label() -> None:
+    row = answers({}, {"messages": [{"role": "assistant", "content": "answer 0"}]}, {})
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [0, 2]
+
+
 def test_no_partial_file_is_left(tmp_path: Path) -> None:
     def broken() -> Any:
         yield {"query_id": "a"}
