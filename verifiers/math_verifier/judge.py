@@ -176,7 +176,7 @@ def reference_tree(reference: str) -> Node:
 
 
 def _several(node: Node) -> bool:
-    return head(node) in COLLECTIONS and len(node.args) > 1  # type: ignore[union-attr]
+    return head(node) in ("pm", "mp") or (head(node) in COLLECTIONS and len(node.args) > 1)  # type: ignore[union-attr]
 
 
 # kinds that are no mathematics --------------------------------------------------------------------------------------

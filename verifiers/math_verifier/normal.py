@@ -30,7 +30,8 @@ _VULGAR = re.compile(r"(\d?)\s*([¼½¾⅐-⅞])")
 
 _DROPPED = (
     "left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle "
-    "scriptstyle limits nolimits rm bf boldsymbol quad qquad hfill nonumber notag thinspace"
+    "scriptstyle limits nolimits rm bf boldsymbol "
+    "tiny small normalsize large Large LARGE huge Huge quad qquad hfill nonumber notag thinspace"
 )
 _SPELLINGS = {f"\\{name}": " " for name in _DROPPED.split()} | {
     "\\dfrac": "\\frac", "\\tfrac": "\\frac", "\\cfrac": "\\frac", "\\leq": "\\le ", "\\leqslant": "\\le ",

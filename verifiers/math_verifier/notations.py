@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from verifiers.math_verifier.groups import group
+
 _COLOUR = re.compile(r"\\(?:text)?color\s*\{[A-Za-z!\d]*\}")
 _VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|hat)\s*\{\s*(?:\\[ij]math|([A-Za-z]))\s*\}")
 _COUNTED = re.compile(r"(?:\{\s*\})?\s*(?:[_^]\s*\{?|\{)\s*(\d+)\s*\}?\s*([CP])\s*_\s*\{?\s*(\d+)\s*\}?")
@@ -19,18 +21,46 @@ _EUROPEAN = re.compile(
 _APOSTROPHES = re.compile(r"(?<![\d.,'])\d{1,3}(?:'\d{3})+(?!\d)")
 
 
+_WRAPPED = re.compile(r"\\(?:mathbf|mathrm|text|textbf|mathit|mathsf|textrm|mbox)\s*(?=\{)")
+_NEGATIVE = re.compile(r"\b(?:negative|minus)\s+(?=\\?\$?\s?\d)", re.IGNORECASE)
+_SHARE = re.compile(r"(\d{1,9}) (?:out of|in every|in) (\d{1,9})")
+_TO = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(\d+(?:\.\d+)?)")
+
+
 def conventional(text: str) -> str:
-    """Set-builder notation as its condition, ]0, 1[ as (0, 1), ₅C₂ as a binomial; colours and bold vectors plain."""
+    """Set-builder notation as its condition, ]0, 1[ as (0, 1), ₅C₂ as a binomial; colours and bold vectors plain.
+
+    Also words that stand for signs: negative 7, 2 out of 3, 4 to 3.
+    """
     if "\\" in text:
+        text = _unwrapped(text)
         if "color" in text:
             text = _COLOUR.sub("", text)
         text = _VECTOR.sub(lambda m: f" {m[1]}" if m[1] else m[0], text)
         builder = _BUILDER.match(text)
         if builder and re.search(rf"(?<![\\A-Za-z]){builder[1]}(?![A-Za-z])", builder[2]):
             text = builder[2].strip()
+    if "in" in text or "to" in text or "out" in text or "egative" in text:
+        text = _worded(text)
     if "C" in text or "P" in text:
         text = _COUNTED.sub(_count, text)
     return _inward(text) if text[:1] == "]" or text[-1:] == "[" else text
+
+
+def _unwrapped(text: str) -> str:
+    """``\\mathbf{\\frac{1}{2}}`` without what only changes the type; text without formulas in it keeps its mark."""
+    wrapper = _WRAPPED.match(text)
+    inside = group(text, wrapper.end()) if wrapper else None
+    if inside is None or inside.end < len(text) or "\\" not in inside.text:
+        return text
+    return inside.text.strip()
+
+
+def _worded(text: str) -> str:
+    share, ratio = _SHARE.fullmatch(text), _TO.fullmatch(text)
+    if share:
+        return f"{share[1]}/{share[2]}"
+    return f"{ratio[1]}:{ratio[2]}" if ratio else _NEGATIVE.sub("-", text)
 
 
 def _count(match: re.Match[str]) -> str:

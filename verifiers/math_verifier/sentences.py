@@ -24,6 +24,7 @@ _CONCLUSION = re.compile(
 )
 _MATH = re.compile(r"(?<!\\)\$\$?([^$]+)\$\$?|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[^\s.])\.\s+(?=[A-Z\"])|\n+")
+_PURPOSE = re.compile(r"\s+(?:for|to|from|after|with|in)\s+")
 _ASIDE = re.compile(
     r",\s*(?:which|where|since|because|as|so that|with|assuming)\b|\s*\((?:rounded|approx|about|since|or )"
 )
@@ -92,7 +93,8 @@ def _after_verb(text: str) -> Node | None:
     for match in _STATED.finditer(plain):
         rest = plain[match.end() :]
         if _FIND.match(rest) or rest[:1] in ("\\", "-", "("):
-            found = _value(re.split(r"\.\s+(?=[A-Z])|\.$|\n", rest)[0]) or found
+            said = re.split(r"\.\s+(?=[A-Z])|\.$|\n", rest)[0]
+            found = _value(said) or _value(_PURPOSE.split(said)[0]) or found
     return found
 
 

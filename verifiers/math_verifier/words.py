@@ -43,6 +43,7 @@ _PARTS = {
 }  # fmt: skip
 _CLOCK = re.compile(r"^(\d{1,2})(?::(\d{2}))?(?::(\d{2}))?\s*([ap])\.?\s*m\b\.?", re.IGNORECASE)
 _CLOCK_24 = re.compile(r"^(\d{1,2}):(\d{2})(?::(\d{2}))?$")
+_ADVERB = re.compile(r"^\s*(?:exactly|only|just|precisely)\s+", re.IGNORECASE)
 _NAMED_TIMES = {"noon": "12:00", "midday": "12:00", "midnight": "00:00"}
 _MONTHS = {name: n for n, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), start=1)}
 _DATE = [
@@ -99,6 +100,9 @@ def numeral(text: str) -> int | Fraction | None:
     words = [word for word in re.split(r"[\s-]+", text.strip().lower()) if word]
     if not words or len(words) > 12:
         return None
+    if words[0] in ("minus", "negative"):
+        value = numeral(" ".join(words[1:]))
+        return None if value is None else -value
     part = _PARTS.get(words[-1]) or _PARTS.get(words[-1].removesuffix("s"))
     return _counted([word for word in words if word != "and"]) if part is None else _with_part(words[:-1], part)
 
@@ -133,7 +137,7 @@ def _counted(words: list[str]) -> int | None:
 
 def leading_numeral(text: str) -> int | Fraction | None:
     """The numeral that the words begin with: ``five apples`` is 5."""
-    words = re.findall(r"[A-Za-z]+", text)[:12]
+    words = re.findall(r"[A-Za-z]+", _ADVERB.sub("", text))[:12]
     for count in range(len(words), 0, -1):
         value = numeral(" ".join(words[:count]))
         if value is not None:

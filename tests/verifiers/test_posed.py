@@ -1,0 +1,121 @@
+"""What answers make of malformed problems: stances from a table of our own, and the verdicts that follow."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from builders.errors import BudgetError, ServiceError
+from builders.records import Candidate, Completion, Query, Reference, Verdict
+from verifiers.posed_verifier import PosedVerifier
+from verifiers.refusal_classifier import RefusalClassifier
+from verifiers.stance import stance
+
+TABLE = Path(__file__).parent / "tables" / "stances.txt"
+ROWS = [line.split("\t", 1) for line in TABLE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+
+
+class AlwaysPass:
+    name = "always"
+
+    async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        return Verdict("pass", 1.0, "so it is", self.name, {"method": "none"})
+
+
+class Told:
+    """A model that says one thing, or fails, and counts how often it is asked."""
+
+    name = model = identity = "told"
+
+    def __init__(self, reply: str | Exception) -> None:
+        self.reply, self.asked = reply, 0
+
+    async def draw(self, request, indices=(0,), attempt: int = 0):
+        self.asked += 1
+        if isinstance(self.reply, Exception):
+            return [self.reply for _ in indices]
+        return [Completion({"role": "assistant", "content": self.reply}, "told") for _ in indices]
+
+
+def query(posed: str = "contradiction", symbol: str = "") -> Query:
+    metadata = {"posed": posed, "flaw": "two numbers for one thing", "symbol": symbol}
+    return Query("q", posed, ({"role": "user", "content": "How many?"},), reference=Reference(), metadata=metadata)
+
+
+def verdict(text: str, posed: str = "contradiction", **settings) -> Verdict:
+    candidate = Candidate(0, ({"role": "assistant", "content": text},))
+    return asyncio.run(PosedVerifier(AlwaysPass(), **settings).verify(query(posed), candidate))
+
+
+@pytest.mark.parametrize(("expected", "text"), ROWS, ids=[text[:40] for _, text in ROWS])
+def test_stances(expected: str, text: str) -> None:
+    assert stance(text.replace("\\n", "\n").replace("\\\\", "\\"), "k") == expected
+
+
+def test_a_letter_in_the_result_counts_only_where_the_question_left_it_undefined() -> None:
+    assert stance("\\boxed{k + 22}", "k") == "flags"
+    assert stance("\\boxed{k + 22}", "") == "answers"
+    assert stance("\\boxed{24 \\text{ books}}", "k") == "answers"
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("The two statements contradict each other.", "pass"),
+        ("Could you clarify which number is right?", "pass"),
+        ("The answer is 72.", "fail"),
+        ("The statements conflict. With the first, the answer is 72.", "abstain"),
+        ("I'm sorry, but I can't help with that.", "abstain"),
+        ("", "abstain"),
+    ],
+)
+def test_verdicts_of_a_malformed_problem(text: str, outcome: str) -> None:
+    assert verdict(text).outcome == outcome
+
+
+def test_a_well_posed_problem_is_left_to_its_verifier() -> None:
+    found = verdict("The answer is 72.", "well")
+    assert (found.outcome, found.verifier) == ("pass", "always")
+    assert found.detail == {"method": "none", "stance": "answers"}
+
+
+def test_an_answer_to_a_vague_request_may_be_fair() -> None:
+    assert verdict("Here are 3 ways to do it.", "vague").outcome == "abstain"
+    assert verdict("Please paste the code you mean.", "vague").outcome == "pass"
+
+
+def test_a_refusal_that_is_right_is_marked_and_may_be_chosen() -> None:
+    from builders.pairs import best_vs_worst
+    from builders.records import Judged, Score
+
+    judged = []
+    for index, text in enumerate(["There is not enough information to say.", "The answer is 72."]):
+        found = verdict(text, refusals=RefusalClassifier())
+        candidate = Candidate(index, ({"role": "assistant", "content": text},))
+        judged.append(Judged(candidate, found, Score(1.0 if found.outcome == "pass" else 0.0)))
+    refusal = judged[0].verdict.detail["refusal"]
+    assert refusal["is_refusal"]
+    assert refusal["right"]
+    assert not judged[1].verdict.detail["refusal"]["right"]
+    assert [(pair.chosen, pair.rejected) for pair in best_vs_worst(judged)] == [(0, 1)]
+
+
+def test_a_model_is_asked_only_where_words_do_not_tell() -> None:
+    told = Told(json.dumps({"reasoning": "r", "stance": "flags"}))
+    assert verdict("The answer is 72.", sampler=told).outcome == "fail"
+    assert told.asked == 0
+    assert verdict("Hm, those two sentences.", sampler=told).outcome == "pass"
+    assert told.asked == 1
+
+
+@pytest.mark.parametrize("reply", ["no object", ServiceError("down")])
+def test_a_model_without_a_readable_answer_changes_nothing(reply: str | Exception) -> None:
+    assert verdict("Hm.", sampler=Told(reply)).outcome == "abstain"
+
+
+def test_what_stops_the_run_is_raised() -> None:
+    with pytest.raises(BudgetError):
+        verdict("Hm.", sampler=Told(BudgetError("spent")))
