@@ -226,6 +226,8 @@ def _stem(words: str) -> str:
 def unit_node(value: Node, text: str) -> Node:
     """``value`` with the unit that ``text`` names; just ``value`` when nothing is left of the text."""
     unit = clean(text)
+    if unit.lower() in ("percent", "per cent"):
+        return Apply("percent", (value,))
     if isinstance(value, Apply) and value.head in ("=", "~") and unit:  # x = 0.75 m
         return Apply(value.head, (*value.args[:-1], unit_node(value.args[-1], text)))
     return Apply("unit", (value, Text(unit))) if unit else value
