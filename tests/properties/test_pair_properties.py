@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import pairs
+from builders import pairs, views
 from builders.pair_rules import PairRules, said, sides, similarity
-from builders.records import Candidate, Judged, Pair, Score, Verdict
+from builders.records import Candidate, Judged, Pair, Query, Score, Verdict
+from builders.schema import candidate_to_row, query_to_row, score_to_row, verdict_to_row
 
 PAIRINGS: dict[str, Callable[..., object]] = {
     name: getattr(pairs, name)
@@ -28,6 +31,8 @@ PAIRINGS: dict[str, Callable[..., object]] = {
         "length_balanced",
     )
 }
+BY_SCORE = ("best_vs_worst", "hard_negative", "all_pairs", "ladder")  # strategies that want a positive margin
+ROOT = Path(__file__).resolve().parents[2]
 WORDS = st.sampled_from(
     ["", "one", "two two", "a longer text of several words in a row", "a longer text of several", "x y"]
 )
@@ -59,7 +64,7 @@ def judged(draw: st.DrawFn, index: int) -> Judged:
 
 
 @pytest.mark.parametrize("name", PAIRINGS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(table=tables(), order=st.randoms(use_true_random=False))
 def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order: random.Random) -> None:
     pairing = PAIRINGS[name]
@@ -80,21 +85,80 @@ def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order:
     order.shuffle(shuffled)
     assert list(pairing(shuffled)) == found  # type: ignore[call-overload]
     assert list(pairing(table)) == found  # type: ignore[call-overload]
-    assert len(found) <= expected_count(name, table)
-    if name in ("verified_vs_refuted", "best_vs_random", "shortest_pass", "length_balanced"):
-        assert len(found) == expected_count(name, table)
+    assert len(found) == expected_count(name, table)
 
 
 def expected_count(name: str, table: list[Judged]) -> int:
-    """Pairs by formula: c · (n − c) over distinct usable texts, less what the texts forbid, capped by the strategy."""
+    """Pairs by formula: c · (n − c) over distinct usable texts, less what is forbidden, capped by the strategy."""
     chosen, rejected = sides(table, PairRules())
-    chosen = [min(chosen, key=lambda one: (len(said(one)), 0))] if name == "shortest_pass" and chosen else chosen
+    assert {said(one) for one in chosen} == texts_of(table, "pass")
+    assert {said(one) for one in rejected} == texts_of(table, "fail")
+    if name == "shortest_pass" and chosen:
+        chosen = [one for one in chosen if len(said(one)) == min(map(len, map(said, chosen)))][:1]
     if name in ("best_vs_random", "ladder"):
         chosen = chosen[:1]
     free = sum(
-        similarity(said(good), said(bad)) <= 0.9 and said(good) != said(bad) for good in chosen for bad in rejected
+        similarity(said(good), said(bad)) <= 0.9
+        and said(good) != said(bad)
+        and (name not in BY_SCORE or worth(good) > worth(bad) > -1)
+        for good in chosen
+        for bad in rejected
     )
     return min(free, {"all_pairs": 64, "ladder": 3}.get(name, 1))
+
+
+def worth(one: Judged) -> float:
+    return -1.0 if one.score.value is None else one.score.value
+
+
+def texts_of(table: list[Judged], outcome: str) -> set[str]:
+    """The distinct texts that a side may be, by the rules as documented."""
+    return {
+        said(one)
+        for one in table
+        if one.verdict.outcome == outcome
+        and not one.candidate.error
+        and said(one).strip()
+        and one.candidate.stop_reason != "length"
+        and one.candidate.arm == "sample"
+        and not one.verdict.detail["refusal"]["is_refusal"]
+    }
+
+
+def test_every_configured_pairing_is_held_to_its_promises() -> None:
+    assert {file.stem for file in (ROOT / "conf" / "pairs").glob("*.yaml")} == set(PAIRINGS)
+
+
+@pytest.mark.parametrize("name", PAIRINGS)
+@settings(max_examples=50, deadline=None)
+@given(groups=st.lists(tables(), min_size=2, max_size=3))
+def test_published_sides_answer_their_own_prompt(name: str, groups: list[list[Judged]]) -> None:
+    """Rows of the dpo and reward_model views: both sides stand in the query's own candidates, one passed, one failed."""
+    for number, table in enumerate(groups):
+        query = Query(f"q{number}", "math", ({"role": "user", "content": f"question {number}"},))
+        row = {
+            **query_to_row(query),
+            "candidates": [candidate_to_row(one.candidate) for one in table],
+            "verdicts": [verdict_to_row(one.verdict) for one in table],
+            "scores": [score_to_row(one.score) for one in table],
+            "pairs": [
+                {"chosen": p.chosen, "rejected": p.rejected, "margin": p.margin, "reason": p.reason}
+                for p in PAIRINGS[name](table)  # type: ignore[attr-defined]
+            ],
+        }
+        for flat, whole in zip(views.dpo(row, {}), views.reward_model(row, {}), strict=True):
+            assert flat["prompt"] == [{"role": "user", "content": f"question {number}"}]
+            assert flat["chosen"] != flat["rejected"]
+            assert table[flat["chosen_idx"]].verdict.outcome == "pass"
+            assert table[flat["rejected_idx"]].verdict.outcome == "fail"
+            for side in ("chosen", "rejected"):
+                assert whole[side] == flat["prompt"] + flat[side]
+                assert text_of(flat[side]) == text_of(table[flat[f"{side}_idx"]].candidate.messages)
+            assert flat["margin"] == whole["margin"] is not None
+
+
+def text_of(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [str(message.get("content") or "") for message in messages]
 
 
 @settings(max_examples=100, deadline=None)
