@@ -1,0 +1,93 @@
+"""Verification with one worker and with two: math that SymPy must decide, and programs in a sandbox.
+
+    python -m tests.benchmarks.bench_scaling [rounds=3] [sandbox=local|docker]
+
+Both counts in turn within one run; prints verdicts a second and the ratio (wanted: 1.8 on two free processors). Every
+verdict must be a pass: what is timed is right work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from builders.records import Candidate, CodeTests, Query, Reference, Verdict
+from sandbox.docker_sandbox import DockerSandbox
+from sandbox.local_sandbox import LocalSandbox
+from sandbox.workers import ProcessPool
+from verifiers.code_verifier import CodeVerifier
+from verifiers.math_verifier import MathVerifier
+
+MATH, CODE, AT_ONCE = 60, 120, 16
+Verify = Callable[[Query, Candidate], Awaitable[Verdict]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = dict(word.split("=", 1) for word in arguments)
+    asyncio.run(measure(int(options.get("rounds", 3)), options.get("sandbox", "local")))
+    return 0
+
+
+async def measure(rounds: int, sandbox: str) -> None:
+    async with AsyncExitStack() as stack:
+        math: dict[int, Verify] = {}
+        code: dict[int, Verify] = {}
+        kind: Any = {"local": LocalSandbox, "docker": DockerSandbox}[sandbox]
+        for count in (1, 2):
+            workers = await stack.enter_async_context(ProcessPool(count, preload=["verifiers.math_verifier.warm"]))
+            math[count] = (await stack.enter_async_context(MathVerifier(workers, symbolic_s=20))).verify
+            box = await stack.enter_async_context(kind(workers=count))
+            code[count] = CodeVerifier(box).verify
+        await compare("math by SymPy", math, integral, MATH, rounds)
+        await compare(f"code, {sandbox}", code, program, CODE, rounds)
+
+
+def integral(number: int) -> tuple[Query, Candidate]:
+    """The integral of x² eˣ from 0 to h is (h² − 2h + 2) eʰ − 2."""
+    high = number + 2
+    answer = rf"\int_0^{{{high}}} x^2 e^{{x}} dx"
+    reference = rf"({high * high - 2 * high + 2}) e^{{{high}}} - 2"
+    asked = ({"role": "user", "content": "Integrate."},)
+    query = Query(f"m{number}", "math", asked, reference=Reference(answer=reference))
+    return query, Candidate(0, ({"role": "assistant", "content": rf"\boxed{{{answer}}}"},))
+
+
+def program(number: int) -> tuple[Query, Candidate]:
+    """Some 30 ms of counting; ``number`` keeps the programs apart, for equal ones run once."""
+    source = f"```python\ndef f(n):\n    total = {number}\n    for i in range(n):\n        total += i & 3\n    return total\n```"
+    tests = CodeTests("function", "python", ({"args": [300_000], "expected": 450_000 + number},), entry_point="f")
+    query = Query(f"c{number}", "code", ({"role": "user", "content": "Count."},), reference=Reference(tests=tests))
+    return query, Candidate(0, ({"role": "assistant", "content": source},))
+
+
+async def compare(
+    title: str, ways: dict[int, Verify], made: Callable[[int], tuple[Query, Candidate]], size: int, rounds: int
+) -> None:
+    """Each round has work of its own: equal programs would run once."""
+    rates: dict[int, list[float]] = {count: [] for count in ways}
+    for number in range(rounds + 1):
+        for count, verify in ways.items():
+            turn = asyncio.Semaphore(AT_ONCE)
+            work = [made(number * size + place) for place in range(size)]
+
+            async def one(query: Query, candidate: Candidate, verify: Verify = verify, turn: Any = turn) -> Verdict:
+                async with turn:
+                    return await verify(query, candidate)
+
+            begun = time.perf_counter()
+            verdicts = await asyncio.gather(*(one(query, candidate) for query, candidate in work))
+            if wrong := [verdict for verdict in verdicts if verdict.outcome != "pass"]:
+                raise SystemExit(f"{title}: {len(wrong)} verdicts are no pass, the first: {wrong[0]}")
+            if number:  # the first starts the workers
+                rates[count].append(len(work) / (time.perf_counter() - begun))
+    one_worker, two = (statistics.median(rates[count]) for count in (1, 2))
+    print(f"{title:<16} 1 worker {one_worker:7.1f}/s   2 workers {two:7.1f}/s   × {two / one_worker:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
