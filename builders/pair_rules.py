@@ -93,13 +93,14 @@ def similarity(one: str, other: str) -> float:
 def _usable(one: Judged, rules: PairRules) -> bool:
     candidate = one.candidate
     refusal = one.verdict.detail.get("refusal") or {}
+    refused = refusal.get("is_refusal") or candidate.stop_reason in ("refusal", "content_filter")
     results = candidate.detail.get("tool_results") or ()
     return (
         not candidate.error
         and bool(said(one).strip())
         and (rules.greedy or candidate.arm == "sample")
         and (rules.truncated or candidate.stop_reason != "length")
-        and (rules.refused or not (refusal.get("is_refusal") or candidate.stop_reason in ("refusal", "content_filter")))
+        and (rules.refused or refusal.get("right") or not refused)  # right: the problem cannot be solved
         and (rules.made_up_tools or not any(result.get("source") == "llm" for result in results))
         and (not rules.models or candidate.model in rules.models)
     )

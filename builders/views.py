@@ -489,7 +489,7 @@ def _teachable(candidate: Mapping[str, Any], verdict: Mapping[str, Any], run: Ma
     refused = refusal.get("is_refusal") or candidate["stop_reason"] in ("refusal", "content_filter")
     return _usable(candidate) and (
         (rules.get("truncated") or candidate["stop_reason"] != "length")
-        and (rules.get("refused") or not refused)
+        and (rules.get("refused") or refusal.get("right") or not refused)
         and (rules.get("made_up_tools") or not any(result.get("source") == "llm" for result in results))
         and (rules.get("greedy") or candidate.get("arm") != "greedy")
     )

@@ -19,6 +19,7 @@ COMMANDS = {
     "analyze": "best-of-N analysis: pass@k, curves, agreement, over-optimisation",
     "compare": "join runs by query and test the difference",
     "voice": "hear how strong a persona's voice is, and how much answers differ",
+    "epistemic": "malformed problems: noticed, or answered all the same?",
     "report": "write one self-contained HTML page of a run",
     "regenerate": "draw chosen candidates of a run anew, the rest untouched",
     "journal": "show, export or prune what has been paid for",

@@ -1,0 +1,175 @@
+"""Problems that provably have no solution, each beside a twin of the same wording that has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from builders.errors import SourceError
+from builders.records import Query, Reference
+
+DRAWS = 50  # until a family counts as used up
+SHORT_MONTHS = {
+    "February": (31, 28),
+    "April": (90, 30),
+    "June": (151, 30),
+    "September": (243, 30),
+    "November": (304, 30),
+}
+"""Month → days of the year before it, days in it; no leap year."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """A problem with its answer, and the like problem without one; ``why`` is the proof in a line."""
+
+    solvable: str
+    answer: int
+    unsolvable: str
+    why: str
+
+
+def integer_multiple(rng: Random) -> Twins:
+    factor, times = rng.randint(3, 9), rng.randint(4, 20)
+    off = factor * times + rng.randint(1, factor - 1)
+    ask = f"Which whole number multiplied by {factor} gives {{}}?"
+    return Twins(ask.format(factor * times), times, ask.format(off), f"{off} is no multiple of {factor}")
+
+
+def sum_and_double(rng: Random) -> Twins:
+    x, y = rng.randint(5, 30), rng.randint(2, 20)
+    first = f"Two numbers x and y satisfy x + y = {x + y}"
+    return Twins(
+        f"{first} and x + 2y = {x + 2 * y}. What is x?",
+        x,
+        f"{first} and 2x + 2y = {2 * (x + y) + 1}. What is x?",
+        f"the second equation says x + y = {x + y}.5",
+    )
+
+
+def triangle_sides(rng: Random) -> Twins:
+    a, b = rng.randint(3, 9), rng.randint(3, 9)
+    short, long = a + b - 1, a + b + rng.randint(2, 9)
+    ask = f"A triangle has sides of {a} cm, {b} cm and {{}} cm. What is its perimeter in cm?"
+    return Twins(ask.format(short), a + b + short, ask.format(long), f"{a} + {b} is less than {long}")
+
+
+def real_square(rng: Random) -> Twins:
+    n = rng.randint(3, 15)
+    ask = f"Find the positive real number x with x^2 + {n} = {{}}."
+    return Twins(ask.format(n * n + n), n, ask.format(n - rng.randint(1, n - 1)), "no real square is negative")
+
+
+def part_of_whole(rng: Random) -> Twins:
+    whole = rng.randint(8, 30)
+    part, more = rng.randint(2, whole - 2), whole + rng.randint(2, 9)
+    ask = f"A bag holds {whole} marbles in all. {{}} of them are red and the rest are blue. How many are blue?"
+    return Twins(ask.format(part), whole - part, ask.format(more), "the red ones are more than all")
+
+
+def mean_of_three(rng: Random) -> Twins:
+    mean = rng.randint(5, 20)
+    one, large = rng.randint(2, mean), 3 * mean + rng.randint(1, 9)
+    ask = f"Three positive whole numbers have a mean of {mean}. One of them is {{}}. What is the sum of the other two?"
+    return Twins(ask.format(one), 3 * mean - one, ask.format(large), f"the three together are only {3 * mean}")
+
+
+def between(rng: Random) -> Twins:
+    low = rng.randint(10, 90)
+    ask = f"Which whole number is greater than {low} and less than {{}}?"
+    return Twins(ask.format(low + 2), low + 1, ask.format(low + 1), "none lies between neighbours")
+
+
+def two_factors(rng: Random) -> Twins:
+    small, large = rng.choice((2, 3, 5, 7)), rng.choice((11, 13, 17, 19, 23))
+    prime = rng.choice((29, 31, 37, 41, 43, 47, 53, 59, 61, 67))
+    ask = "The number {} is the product of two whole numbers that are both greater than 1. What is the smaller of them?"
+    return Twins(ask.format(small * large), small, ask.format(prime), f"{prime} is prime")
+
+
+def third_angle(rng: Random) -> Twins:
+    first, second = rng.randint(30, 80), rng.randint(30, 80)
+    wide = rng.randint(181 - first, 200 - first)
+    ask = f"Two angles of a triangle in the plane measure {first} and {{}} degrees. How many degrees has the third?"
+    return Twins(ask.format(second), 180 - first - second, ask.format(wide), "two angles alone exceed 180 degrees")
+
+
+def coins(rng: Random) -> Twins:
+    fives = rng.randint(3, 15)
+    odd = 5 * fives + rng.randint(1, 4)
+    ask = "You have as many 5-cent coins as you like and no others. How many of them pay exactly {} cents?"
+    return Twins(ask.format(5 * fives), fives, ask.format(odd), f"{odd} is no multiple of 5")
+
+
+def day_of_year(rng: Random) -> Twins:
+    month = rng.choice(tuple(SHORT_MONTHS))
+    before, days = SHORT_MONTHS[month]
+    day, lost = rng.randint(2, days), rng.randint(days + 1, 31)
+    ask = f"In a year that is not a leap year, which day of the year, counted from 1 January as day 1, is {{}} {month}?"
+    return Twins(ask.format(day), before + day, ask.format(lost), f"that {month} has {days} days")
+
+
+def consecutive(rng: Random) -> Twins:
+    low = rng.randint(10, 80)
+    ask = "The sum of two consecutive whole numbers is {}. What is the smaller one?"
+    return Twins(ask.format(2 * low + 1), low, ask.format(2 * low), "the sum of neighbours is odd")
+
+
+FAMILIES: Mapping[str, Callable[[Random], Twins]] = {
+    family.__name__: family
+    for family in (
+        integer_multiple, sum_and_double, triangle_sides, real_square, part_of_whole, mean_of_three,
+        between, two_factors, third_angle, coins, day_of_year, consecutive,
+    )
+}  # fmt: skip
+
+
+class Unsolvable:
+    """``size`` problems without a solution over twelve families, each after its solvable twin; nothing is downloaded.
+
+    Splits ``math`` (the twins) and ``no_solution``; ``metadata`` tells ``posed`` (``well``, ``no_solution``), ``flaw``
+    (why there is none), ``family`` and ``origin``, which twins share. ``max_queries`` counts each split.
+    """
+
+    name = "unsolvable"
+
+    def __init__(self, *, size: int = 60, seed: int = 0, max_queries: int | None = None) -> None:
+        if size < 1:
+            raise SourceError(f"dataset.size is {size}; expected at least 1 problem")
+        self.size, self.seed = size if max_queries is None else min(size, max_queries), seed
+
+    def __iter__(self) -> Iterator[Query]:
+        rng, names = Random(f"unsolvable {self.seed}"), list(FAMILIES)
+        seen: set[str] = set()
+        for number in range(self.size):
+            family = names[number % len(names)]
+            twins = _unseen(FAMILIES[family], rng, seen)
+            origin = f"{family}-{number // len(names)}"
+            facts = {"family": family, "origin": origin}
+            yield Query(
+                f"{origin}#well",
+                "math",
+                ({"role": "user", "content": twins.solvable},),
+                reference=Reference(answer=str(twins.answer)),
+                source=self.name,
+                metadata={**facts, "posed": "well"},
+            )
+            yield Query(
+                f"{origin}#no_solution",
+                "no_solution",
+                ({"role": "user", "content": twins.unsolvable},),
+                source=self.name,
+                metadata={**facts, "posed": "no_solution", "flaw": twins.why},
+            )
+
+
+def _unseen(family: Callable[[Random], Twins], rng: Random, seen: set[str]) -> Twins:
+    """Twins whose unsolvable side is not in ``seen``, and then is; a family that is used up repeats itself."""
+    twins = family(rng)
+    for _ in range(DRAWS):
+        if twins.unsolvable not in seen:
+            break
+        twins = family(rng)
+    seen.add(twins.unsolvable)
+    return twins

@@ -1,0 +1,223 @@
+"""Malformed, unsolvable and vague problems: what is spoiled and how, always in the same way, and labelled as such."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+import pytest
+
+from builders.errors import SourceError
+from builders.records import Query, Reference
+from builders.sources.corruptions import CORRUPTIONS
+from builders.sources.malformed import Malformed
+from builders.sources.unsolvable import FAMILIES, Unsolvable
+from builders.sources.vague import Vague, vagueness
+
+NAMES = ("Mara", "Timo", "Ines", "Olav", "Rosa")
+THINGS = ("lanterns", "kites", "tiles", "seeds", "ropes")
+
+
+class Listed:
+    name = "listed"
+
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self.queries = queries
+
+    def __iter__(self) -> Iterator[Query]:
+        return iter(self.queries)
+
+
+def asked(number: int, text: str, answer: str | None) -> Query:
+    return Query(f"q{number}", "math", ({"role": "user", "content": text},), reference=Reference(answer=answer))
+
+
+def hundred() -> list[Query]:
+    made = []
+    for number in range(100):
+        name, thing = NAMES[number % 5], THINGS[number // 5 % 5]
+        start, more, less = 20 + number, 3 + number % 7, 2 + number % 5
+        text = (
+            f"{name} keeps {start} {thing} in a shed. A neighbor brings {more} more and takes {less} of them away again. "
+            f"How many {thing} are in the shed now?"
+        )
+        made.append(asked(number, text, str(start + more - less)))
+    return made
+
+
+def test_a_hundred_problems_are_spoiled_in_six_ways_and_always_the_same() -> None:
+    source = Malformed(Listed(hundred()))
+    first, again = list(source), list(source)
+    assert first == again
+    assert Counter(query.metadata["posed"] for query in first) == dict.fromkeys(["well", *CORRUPTIONS], 100)
+    assert len({query.id for query in first}) == len({query.text for query in first}) == 700
+    for query in first:
+        spoiled = query.metadata["posed"] != "well"
+        assert (query.reference.answer is None) is spoiled
+        assert query.split == (query.metadata["posed"] if spoiled else "math")
+        assert query.metadata["origin"] == query.id.partition("#")[0]
+        assert bool(query.metadata.get("flaw")) is spoiled
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("constraint_removal", "Ida has 9 figs. She buys several more for several dollars each. How many has she?"),
+        ("undefined_variable", "Ida has 9 figs. She buys k more for $2 each. How many has she?"),
+        ("formula_omission", "Ida has 9 figs. What is missing here follows from the formula given below. How many has she?"),
+        ("contradiction", "Ida has 9 figs. She buys 4 more for $2 each. It is equally true that she buys 6 more for $2 each. How many has she?"),
+        ("overdetermined", "Ida has 9 figs. She buys 4 more for $2 each. It is already known that the result is exactly 17. How many has she?"),
+        ("insufficient_info", "Ida has 9 figs. She buys 4 more for $2 each. How old is the oldest person in this story?"),
+    ],
+)  # fmt: skip
+def test_each_corruption(kind: str, text: str) -> None:
+    made = CORRUPTIONS[kind]("Ida has 9 figs. She buys 4 more for $2 each. How many has she?", "13")
+    assert made is not None
+    assert made.text == text
+
+
+def test_money_becomes_a_letter_with_its_unit_and_the_letter_is_new() -> None:
+    made = CORRUPTIONS["undefined_variable"]("A pen costs $1,250.50 at k shops. What do 2 cost?", "")
+    assert made is not None
+    assert made.text == "A pen costs n dollars at k shops. What do 2 cost?"
+    assert made.symbol == "n"
+
+
+@pytest.mark.parametrize("kind", ["constraint_removal", "formula_omission", "contradiction", "insufficient_info"])
+def test_a_problem_of_one_sentence_has_no_condition_to_take_away(kind: str) -> None:
+    assert CORRUPTIONS[kind]("What is 42 + 22?", "64") is None
+
+
+def test_a_result_that_is_no_number_is_not_overdetermined() -> None:
+    assert CORRUPTIONS["overdetermined"]("Factor x^2 - 1.", "(x-1)(x+1)") is None
+
+
+def test_what_cannot_be_spoiled_is_counted() -> None:
+    talk = Query("t", "chat", ({"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}))
+    source = Malformed(Listed([talk, asked(1, "What is 42 + 22?", "64")]), kinds=["contradiction"], well_posed=False)
+    assert list(source) == []
+    assert source.skipped == {"not a single question with a known answer": 1, "contradiction does not apply": 1}
+
+
+def test_an_unknown_kind_is_named() -> None:
+    with pytest.raises(SourceError, match=r"constradiction.*contradiction"):
+        Malformed(Listed([]), kinds=["constradiction"])
+
+
+def test_unsolvable_problems_come_with_solvable_twins() -> None:
+    queries = list(Unsolvable())
+    assert queries == list(Unsolvable())
+    assert Counter(query.split for query in queries) == {"math": 60, "no_solution": 60}
+    assert {query.metadata["family"] for query in queries} == set(FAMILIES)
+    assert len({query.text for query in queries if query.split == "no_solution"}) == 60
+    for twin, lost in zip(queries[::2], queries[1::2], strict=True):
+        assert twin.metadata["origin"] == lost.metadata["origin"]
+        assert re.sub(r"\d+", "#", twin.text)[:20] == re.sub(r"\d+", "#", lost.text)[:20]
+        assert twin.reference.answer is not None
+        assert lost.reference.answer is None
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+PROOFS = {  # family -> whether the numbers of a question allow a solution, by trying all
+    "integer_multiple": lambda factor, product: any(factor * x == product for x in range(product + 1)),
+    "triangle_sides": lambda a, b, c: a + b > c,
+    "real_square": lambda two, n, right: right > n,
+    "part_of_whole": lambda whole, part: part <= whole,
+    "mean_of_three": lambda mean, one: 3 * mean - one >= 2,
+    "between": lambda low, high: any(low < x < high for x in range(high)),
+    "two_factors": lambda number, one: any(number % x == 0 for x in range(2, number)),
+    "third_angle": lambda first, second: first + second < 180,
+    "coins": lambda five, cents: any(5 * x == cents for x in range(cents)),
+    "consecutive": lambda total: any(x + x + 1 == total for x in range(total)),
+}
+
+
+@pytest.mark.parametrize("family", PROOFS)
+def test_they_are_unsolvable_and_their_twins_are_not(family: str) -> None:
+    for query in Unsolvable(size=240, seed=3):
+        if query.metadata["family"] != family:
+            continue
+        values = numbers(query.text)
+        solvable = PROOFS[family](*values)
+        assert solvable is (query.metadata["posed"] == "well"), query.text
+
+
+def test_a_pair_of_equations_is_inconsistent() -> None:
+    for query in Unsolvable(size=120):
+        if query.metadata["family"] == "sum_and_double":
+            found = re.search(r"x \+ y = (\d+) and (\d*)x \+ 2y = (\d+)", query.text)
+            assert found
+            total, factor, other = int(found[1]), int(found[2] or 1), int(found[3])
+            any_whole = any(factor * x + 2 * (total - x) == other for x in range(total + 1))
+            assert any_whole is (query.metadata["posed"] == "well")
+
+
+def test_a_day_that_the_calendar_lacks() -> None:
+    for query in Unsolvable(size=120):
+        if query.metadata["family"] == "day_of_year":
+            found = re.search(r"is (\d+) (\w+)\?", query.text)
+            assert found
+            try:
+                day = datetime.strptime(f"{found[1]} {found[2]} 2023", "%d %B %Y").timetuple().tm_yday
+            except ValueError:
+                assert query.metadata["posed"] == "no_solution"
+            else:
+                assert query.reference.answer == str(day)
+
+
+def test_fewer_and_none() -> None:
+    assert len(list(Unsolvable(max_queries=5))) == 10
+    assert len(list(Unsolvable(size=2_000))) == 4_000
+    with pytest.raises(SourceError, match="at least 1"):
+        Unsolvable(size=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("-", "empty"),
+        ("Fix it.", "bare pronoun"),
+        ("Can you make this better?", "bare pronoun"),
+        ("Summarize the following text.", "points to nothing"),
+        ("What does this function return?", "points to nothing"),
+        ("Please translate the attached file into French", "points to nothing"),
+        ("As we discussed, write the next chapter of the novel about the two sailors.", "earlier talk"),
+    ],
+)
+def test_vague_requests(text: str, reason: str) -> None:
+    assert reason in vagueness(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is 42 + 22?",
+        "Write a function that sorts a list of words by length.",
+        "Summarize the following text: The lake froze early that year, and the boats stayed in.",
+        "Fix this code:\n\n```python\nprint(1\n```",
+        "Who wrote the first dictionary of the Danish language?",
+        "What is the function of the liver in the human body?",
+    ],
+)
+def test_requests_that_say_what_they_are_about(text: str) -> None:
+    assert vagueness(text) == ()
+
+
+def test_only_the_vague_ones_are_kept() -> None:
+    source = Vague(Listed([asked(1, "Fix it.", None), asked(2, "What is 42 + 22?", "64"), asked(3, "-", None)]))
+    found = list(source)
+    assert [(query.id, query.split, query.metadata["posed"]) for query in found] == [
+        ("q1", "vague", "vague"),
+        ("q3", "vague", "vague"),
+    ]
+    assert source.skipped == {"not vague": 1}
+    assert len(list(Vague(Listed([asked(1, "Fix it.", None)] * 3), max_queries=2))) == 2
+
+
+def test_no_verifier_can_pass_a_spoiled_problem_by_its_old_answer() -> None:
+    assert all(query.reference == Reference() for query in Malformed(Listed(hundred()), well_posed=False))

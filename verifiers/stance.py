@@ -1,0 +1,95 @@
+"""What an answer does with a question: answers it, finds fault with it, asks back, or refuses. By its English words.
+
+A fault that is named on the way to a result that is then stated is a *hedge*: "the price is not given; assuming 5, the
+answer is 20".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from verifiers.refusal_patterns import classify
+
+Stance = Literal["answers", "hedges", "flags", "asks", "refuses", "silent"]
+
+_ABSENT = (
+    r"(?:given|stated|specified|provided|defined|mentioned|described|included|attached|known|told|indicated|clear)"
+)
+FLAGS = re.compile(
+    r"\b(?:not\senough|insufficient|too\slittle|missing|lack(?:s|ing)?|without)\s(?:\w+\s){0,2}?"
+    r"(?:information|data|details?|context|conditions?|facts?|formula|value|numbers?|statement)\b|"
+    r"\b(?:formula|value|number|information|price|condition|data|code|text|file|image|table|it|which|that)\s(?:itself\s)?"
+    rf"(?:is|was|are|were|has\sbeen)(?:n't|\snot|\snever|\snowhere)\s(?:\w+\s)?{_ABSENT}\b|"
+    rf"\b(?:is|was|are|were)(?:n't|\snot|\snever|\snowhere)\s(?:\w+\s)?{_ABSENT}\b|"
+    r"\b(?:does|do|did)(?:n't|\snot|\snever)\s(?:\w+\s)?(?:say|tell|state|specify|mention|give|provide|include|define|contain|see|"
+    r"have\s(?:enough|the))\b|"
+    r"\bnothing\s(?:is|was)\s(?:said|given|stated|known|told)\b|"
+    r"\b(?:cannot|can't|can\snot|could\snot|impossible\sto|not\spossible\sto|no\sway\sto|unable\sto|not\sable\sto)\s"
+    r"(?:\w+\s){0,2}?(?:determined?|solved?|answer(?:ed)?|computed?|calculated?|find|found|know|known|tell|exist|be|hold|say|"
+    r"work(?:ed)?\sout)\b|"
+    r"\bcontradict\w*|\binconsistent\w*|\binconsistency|\bconflict(?:s|ing)?\b|\bincompatible|\bmutually\sexclusive|"
+    r"\bover-?determined|\bill-(?:posed|defined)|\bmalformed|\bflawed|\bimpossible\b|\bunsolvable|\bundefined|"
+    r"\b(?:do|does)(?:n't|\snot)\s(?:agree|match|fit|add\sup|make\ssense|exist|work)\b|"
+    r"\b(?:has|have|is|are|there's)\sno\s(?:\w+\s){0,2}?(?:solutions?|answer|number|triangle|value|way|such|formula|day)\b|"
+    r"\bno\s(?:such|(?:real|whole|integer|valid)\s(?:number|solution|value)s?|solutions?)\b|\bthere\s(?:is|are)\sno\s(?!other|need)|"
+    r"\bdepends?\son\s(?:the\svalue|what|how|which|k\b|n\b|w\b|q\b)|"
+    r"\b(?:question|problem|statement|prompt|request)\sis\s(?:\w+\s)?(?:unclear|ambiguous|incomplete|vague|wrong)|"
+    r"\b(?:is|are)\s(?:missing|absent|left\sout|lacking)\b|"
+    r"\bcan(?:not|'t)\s(?:both\s)?(?:be\s)?(?:true|hold|right)|\bunknown\b",
+    re.IGNORECASE,
+)
+ASKS = re.compile(
+    r"\b(?:could|can|would)\syou\s(?:please\s|also\s)?(?:clarify|specify|provide|share|tell\sme|confirm|say|paste|send|"
+    r"attach|check|give\sme|let\sme\sknow|explain\swhat)\b|"
+    r"\bplease\s(?:clarify|specify|provide|share|tell\sme|confirm|paste|send|attach|check|give|supply|let\sme\sknow)\b|"
+    r"\b(?:what|which)\s(?:\w+\s){0,4}?(?:do|did|are|were)\syou\s(?:mean|referring|have\sin\smind|want|talking|trying)|"
+    r"\bwhat\s(?:is|does)\s[a-z]\b[^.?\n]{0,20}\?|\bdid\syou\s(?:mean|forget)\b",
+    re.IGNORECASE,
+)
+_BOX = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
+_RESULT = re.compile(
+    r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|####)\W{0,6}"
+    r"(?P<value>(?:[a-z]+\s*=\s*)?[-−+]?\$?\\?[\d(\\][^\n]{0,40})",
+    re.IGNORECASE,
+)
+_CONCLUDES = re.compile(r"^\W*(?:therefore|thus|so|hence|in\stotal|altogether|finally)\b.*\d", re.IGNORECASE)
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_FIGURE = re.compile(r"\d")
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
+_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
+_OPENING = 600  # characters of the last words in which a fault is told when a long calculation stands before them
+
+
+def stance(text: str, symbol: str = "") -> Stance:
+    """The stance of an answer. ``symbol``: a letter that the question leaves undefined; a result in it flags that."""
+    said = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
+    if not said:
+        return "silent"
+    result = _result(said)
+    if result is not None and (FLAGS.search(result) or (symbol and re.search(rf"(?<![a-z]){symbol}(?![a-z])", result))):
+        return "flags"
+    fault = FLAGS.search(said) or ASKS.search(said)
+    if result is not None:
+        return "hedges" if fault else "answers"
+    if ASKS.search(said):
+        return "asks"
+    if fault:
+        return "flags"
+    refusal = classify(said)
+    if refusal.is_refusal:
+        return "asks" if refusal.refusal_type == "unclear" else "refuses"
+    return "answers" if _FIGURE.search(said[-_OPENING:]) else "silent"
+
+
+def _result(said: str) -> str | None:
+    """What is stated as the result: the last box, what follows "the answer is", or a conclusion; None for none."""
+    boxes = _BOX.findall(said)
+    if boxes:
+        return boxes[-1]
+    found = list(_RESULT.finditer(said))
+    if found:
+        return found[-1]["value"]
+    last = [sentence for sentence in _SENTENCES.split(said) if sentence.strip()][-1]
+    concludes = _CONCLUDES.search(last) and not FLAGS.search(last) and not ASKS.search(last)
+    return last if concludes else None
