@@ -66,17 +66,25 @@ def _cut(kind: str, count: float, total: float) -> str:
     return f'<span class="cut {name}" style="width:{share:.2f}%" title="{name}: {count:,.0f} ({share:.1f} %)"></span>'
 
 
-def histogram(values: Sequence[float], x_label: str, *, bins: int = 20) -> str:
-    """Counts of ``values`` in equal bins."""
-    return histograms({"": values}, x_label, bins=bins)
+def histogram(
+    values: Sequence[float], x_label: str, *, bins: int = 20, x_range: tuple[float, float] | None = None
+) -> str:
+    """Shares of ``values`` in equal bins."""
+    return histograms({"": values}, x_label, bins=bins, x_range=x_range)
 
 
-def histograms(groups: Mapping[str, Sequence[float]], x_label: str, *, bins: int = 20) -> str:
+def histograms(
+    groups: Mapping[str, Sequence[float]],
+    x_label: str,
+    *,
+    bins: int = 20,
+    x_range: tuple[float, float] | None = None,
+) -> str:
     """Shares of each group's values in the same equal bins, as steps over one another."""
     everything = [value for values in groups.values() for value in values]
     if not everything:
         return ""
-    low, high = min(everything), max(everything)
+    low, high = x_range or (min(everything), max(everything))
     if low == high:
         low, high = low - 0.5, high + 0.5
     step = (high - low) / bins

@@ -241,7 +241,7 @@ def _charts(figures: Figures) -> str:
     shown.append(("verdicts by candidate index", charts.stacked(by_index, OUTCOMES)))
     if rates := figures.pass_rates():
         bins = min(20, max(figures.by_index) + 1)
-        drawn = charts.histogram(rates, "share of a query's answers that pass", bins=bins)
+        drawn = charts.histogram(rates, "share of a query's answers that pass", bins=bins, x_range=(0.0, 1.0))
         shown.append(("how hard the queries are", drawn))
     if figures.margins:
         shown.append(("margin of the pairs", charts.histogram(figures.margins, "score of chosen − score of rejected")))

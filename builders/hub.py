@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builders import manifest
+from builders import card_plots, manifest
 from builders.errors import AuthenticationError, ConfigError, OutageError, RequestError, SourceError
 from builders.summary import summarize
 
@@ -30,6 +30,7 @@ ABOUT = {
     "grpo": "a prompt with its reference (`GRPOTrainer`)",
     "candidates": "an answer with its verdict, reward, cost and timing",
 }
+OURS = (*ABOUT, card_plots.FOLDER)  # folders of the repository that hold nothing but what a push made
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,9 @@ def prepare(run: Path, hub: Hub) -> Path:
         _link(source, target)
     shutil.copyfile(run / manifest.FILE, folder / manifest.FILE)
     manifest.write_text(folder / "config.yaml", yaml_text(described.get("config") or {}))
-    manifest.write_text(folder / "README.md", card(run, hub, described))
+    found = summarize(run)
+    plots = card_plots.write(folder, found)
+    manifest.write_text(folder / "README.md", card(run, hub, described, found, plots))
     return folder
 
 
@@ -88,7 +91,7 @@ def push(run: Path, hub: Hub) -> str:
             operation = CommitOperationAdd(name, str(path))
             api.create_commit(hub.repo, [operation], commit_message=f"Add {name}", repo_type="dataset")
             log.info("%s uploaded", name)
-        if stale := [name for name in there if name.split("/")[0] in ABOUT and name not in ours]:
+        if stale := [name for name in there if name.split("/")[0] in OURS and name not in ours]:
             gone = [CommitOperationDelete(name) for name in stale]
             api.create_commit(hub.repo, gone, commit_message="Remove what this run has not", repo_type="dataset")
     except HfHubHTTPError as error:
@@ -113,8 +116,11 @@ def data_files(run: Path) -> dict[str, Path]:
     return found
 
 
-def card(run: Path, hub: Hub, described: Mapping[str, Any]) -> str:
-    """The dataset card. Raises ``ConfigError`` when its header cannot be read by the Hub's own parser."""
+def card(run: Path, hub: Hub, described: Mapping[str, Any], found: Mapping[str, Any], plots: Mapping[str, str]) -> str:
+    """The dataset card; ``found`` are the run's figures, ``plots`` path -> what it shows.
+
+    Raises ``ConfigError`` when its header cannot be read by the Hub's own parser.
+    """
     import jinja2
     from huggingface_hub import DatasetCard
 
@@ -122,7 +128,9 @@ def card(run: Path, hub: Hub, described: Mapping[str, Any]) -> str:
     template = (Path(__file__).parent / "card.md").read_text("utf-8")
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     text = environment.from_string(template).render(
-        header="---\n" + yaml_text(header(hub, files, described)) + "---", **facts(run, hub, files, described)
+        header="---\n" + yaml_text(header(hub, files, described)) + "---",
+        plots=plots,
+        **facts(hub, files, described, found),
     )
     try:
         DatasetCard(text)
@@ -154,9 +162,10 @@ def header(hub: Hub, files: Mapping[str, Path], described: Mapping[str, Any]) ->
     }
 
 
-def facts(run: Path, hub: Hub, files: Mapping[str, Path], described: Mapping[str, Any]) -> dict[str, Any]:
+def facts(
+    hub: Hub, files: Mapping[str, Path], described: Mapping[str, Any], found: Mapping[str, Any]
+) -> dict[str, Any]:
     """What the card says, from the data and from the manifest."""
-    found = summarize(run)
     config = described.get("config") or {}
     sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
     dataset = dataset.get("source") or dataset  # a screened dataset is named by the one within
@@ -259,7 +268,8 @@ def _rows(view: str, files: Mapping[str, Path]) -> str:
     import pyarrow.parquet as pq
 
     counts = {p.stem: pq.read_metadata(p).num_rows for name, p in files.items() if name.startswith(f"{view}/")}
-    return " + ".join(f"{count:,}{'' if side == 'data' else f' {side}'}" for side, count in counts.items())
+    sides = sorted(counts.items(), key=lambda item: item[0] != "train")
+    return " + ".join(f"{count:,}{'' if side == 'data' else f' {side}'}" for side, count in sides)
 
 
 def _target(node: Any) -> str | None:

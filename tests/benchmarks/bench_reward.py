@@ -23,7 +23,13 @@ from reward.token_batches import batches, padding_waste
 
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"hidden_size": 256, "intermediate_size": 688, "num_hidden_layers": 6, "num_attention_heads": 8},
-    "100m": {"hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 12},
+    "100m": {
+        "hidden_size": 768,
+        "intermediate_size": 2048,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "vocab_size": 32_000,
+    },
     "1b": {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32},
 }
 
@@ -35,8 +41,7 @@ def make(size: str) -> Any:
     torch.manual_seed(0)
     shape = SIZES[size]
     config = LlamaConfig(
-        **shape,
-        vocab_size=8_000,
+        **{"vocab_size": 8_000, **shape},
         num_key_value_heads=shape["num_attention_heads"] // 4 or 1,
         num_labels=1,
         pad_token_id=0,

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyarrow.parquet as pq
 import pytest
@@ -77,9 +78,14 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
         assert found["same"]
         assert found["prompt"][0]["role"] == "user"
 
-        copy = tmp_path / "copy.parquet"
-        copy.write_bytes(hub.files["dpo/train.parquet"])
-        assert pq.read_schema(copy).metadata[b"model"] == b"tiny"
+        published = [path for path in hub.files if path.endswith(".parquet")]
+        assert len(published) == 11
+        for path in published:
+            copy = tmp_path / "copy.parquet"
+            copy.write_bytes(hub.files[path])
+            metadata = pq.read_schema(copy).metadata
+            assert metadata[b"model"] == b"tiny", path
+            assert json.loads(metadata[b"config"])["seed"] == 0, path
 
         commits = len(hub.commits)
         again = push(hub, run, tmp_path)
@@ -120,6 +126,12 @@ def test_the_folder_alone(run: Path) -> None:
     assert "api_key: '***'" in (folder / "config.yaml").read_text()
     for words in ("pass@k", "best of 4", "DPOTrainer", "sums.jsonl", "MIT", "10,000 answers"):
         assert words in text, words
+    for name in ("pass_at_k", "by_index"):
+        assert f"(plots/{name}.svg)" in text
+        drawing = ElementTree.parse(folder / "plots" / f"{name}.svg").getroot()
+        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+        assert len(drawing.findall("{*}circle")) >= 3
+    assert "train + " in text
     assert json.loads((folder / "manifest.json").read_text())["state"] == "complete"
 
 
