@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,23 +16,63 @@ OUTCOMES = ("pass", "fail", "abstain", "error")
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The samples of one query that were judged either way, drawn whatever was found before."""
+    """What counts of one query's samples that were judged either way, drawn whatever was found before.
 
-    passes: tuple[bool, ...]
-    scored: tuple[tuple[float, bool], ...]  # score and pass of those that have a score
+    ``order`` has one entry for each score that occurs, the lowest first: (how many have it, how many of them pass).
+    Nothing else of the scores matters, so that queries are of few kinds and a million of them are a small table.
+    """
+
+    judged: int
+    passes: int
+    order: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, samples: Sequence[tuple[float | None, bool]]) -> Pool:
+        """Of (score, whether it passed) of each sample; a score may be missing."""
+        tied: dict[float, list[bool]] = {}
+        for score, right in samples:
+            if score is not None:
+                tied.setdefault(score, []).append(right)
+        order = tuple((len(tied[score]), sum(tied[score])) for score in sorted(tied))
+        return cls(len(samples), sum(right for _, right in samples), order)
+
+    @property
+    def scored(self) -> list[tuple[float, float]]:
+        """(place in the order of scores, share right among those of that place) of each sample with a score."""
+        return [(place, right / size) for place, (size, right) in enumerate(self.order) for _ in range(size)]
+
+    @property
+    def picked(self) -> float:
+        """Expected truth of the sample with the highest score, ties drawn at random. Raises without scores."""
+        size, right = self.order[-1]
+        return right / size
+
+
+class EvenSample:
+    """At most ``most`` of the items that were added, each with the same chance (Vitter 1985, algorithm R)."""
+
+    def __init__(self, most: int = 20_000, seed: int = 0) -> None:
+        self.items: list[Any] = []
+        self._most, self._added, self._random = most, 0, random.Random(seed)
+
+    def add(self, item: Any) -> None:
+        self._added += 1
+        if len(self.items) < self._most:
+            self.items.append(item)
+        elif (place := self._random.randrange(self._added)) < self._most:
+            self.items[place] = item
 
 
 @dataclass
 class Figures:
-    """What one pass over the rows leaves: counts a query, never the answers."""
+    """What one pass over the rows leaves: counts of queries by kind, never the answers, in constant memory."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     by_split: dict[str, Counter[str]] = field(default_factory=dict)
     by_index: dict[int, Counter[str]] = field(default_factory=dict)
-    pools: dict[str, list[Pool]] = field(default_factory=dict)  # split -> one a query
+    pools: dict[str, Counter[Pool]] = field(default_factory=dict)  # split -> queries by what became of them
     troubles: Counter[str] = field(default_factory=Counter)  # why candidates could not be judged
-    margins: list[float] = field(default_factory=list)
-    lengths: dict[str, list[float]] = field(default_factory=lambda: {"chosen": [], "rejected": []})
+    sides: EvenSample = field(default_factory=EvenSample)  # of the pairs: margin, characters chosen and rejected
     queries: int = 0
     pairs: int = 0
     usd: float = 0.0
@@ -57,15 +98,13 @@ class Figures:
             for candidate, score, outcome in zip(row["candidates"], row["scores"], outcomes, strict=True)
             if outcome in ("pass", "fail") and drawn_anyway(candidate)
         ]
-        scored = tuple((value, right) for value, right in counted if value is not None)
-        self.pools.setdefault(split, []).append(Pool(tuple(right for _, right in counted), scored))
+        self.pools.setdefault(split, Counter())[Pool.of(counted)] += 1
         self.troubles.update(v["explanation"] for v in row["verdicts"] if v["outcome"] == "error")
         by_index = {candidate["index"]: candidate for candidate in row["candidates"]}
         for pair in row["pairs"]:
             self.pairs += 1
-            self.margins.append(pair["margin"])
-            for side in ("chosen", "rejected"):
-                self.lengths[side].append(float(len(_answer(by_index[pair[side]]))))
+            chosen, rejected = (len(_answer(by_index[pair[side]])) for side in ("chosen", "rejected"))
+            self.sides.add((pair["margin"], chosen, rejected))
 
     def pass_at(self, split: str | None = None) -> list[tuple[int, float, float, float]]:
         """(k, pass@k, low, high) for k = 1, 2, 4 …, with a 95 % interval by query.
@@ -75,14 +114,12 @@ class Figures:
         speaks of the same queries.
         """
         pools = self._full(split)
-        largest = min((len(pool.passes) for pool in pools), default=0)
+        largest = min((pool.judged for pool in pools), default=0)
         sizes = sorted({k for k in (1, 2, 4, 8, 16, 32, 64) if k <= largest} | {largest} - {0})
-        curve = []
-        for k in sizes:
-            values = [statistics.pass_at_k(len(pool.passes), sum(pool.passes), k) for pool in pools]
-            low, high = statistics.bootstrap_mean_interval(values)
-            curve.append((k, sum(values) / len(values), low, high))
-        return curve
+        return [
+            (k, *_mean([(statistics.pass_at_k(pool.judged, pool.passes, k), count) for pool, count in pools.items()]))
+            for k in sizes
+        ]
 
     def best_of(self, k: int, split: str | None = None) -> tuple[float, float, float] | None:
         """Share right when the reward picks the best of ``k``, with its 95 % interval, over the queries of ``pass_at``.
@@ -90,44 +127,54 @@ class Figures:
         None when no such query has ``k`` scores. At ``k`` = 1 it is pass@1.
         """
         values = [
-            statistics.best_of_k([(value, float(right)) for value, right in pool.scored], k)
-            for pool in self._full(split)
-            if len(pool.scored) >= k
+            (statistics.best_of_k(scored, k), count)
+            for pool, count in self._full(split).items()
+            if len(scored := pool.scored) >= k
         ]
-        return (sum(values) / len(values), *statistics.bootstrap_mean_interval(values)) if values else None
+        return _mean(values) if values else None
 
     def picked(self, split: str | None = None) -> float:
         """Share of queries whose highest-scored conclusive sample passes; ties count by their share of passes."""
-        shares = [picked_share(pool.scored) for pool in self._pools(split) if pool.scored]
-        return sum(shares) / len(shares) if shares else 0.0
+        shares = [(pool.picked, count) for pool, count in self._pools(split).items() if pool.order]
+        return sum(share * count for share, count in shares) / max(sum(count for _, count in shares), 1)
 
-    def pass_rates(self) -> list[float]:
-        """The share of passes among each query's conclusive samples: how hard the queries are."""
-        return [sum(pool.passes) / len(pool.passes) for pool in self._pools(None)]
+    def pass_rates(self) -> Counter[float]:
+        """The share of passes among a query's conclusive samples -> queries: how hard they are."""
+        rates: Counter[float] = Counter()
+        for pool, count in self._pools(None).items():
+            rates[pool.passes / pool.judged] += count
+        return rates
 
-    def _pools(self, split: str | None) -> list[Pool]:
-        return [pool for name, part in self.pools.items() if split in (None, name) for pool in part if pool.passes]
+    def _pools(self, split: str | None) -> Counter[Pool]:
+        found: Counter[Pool] = Counter()
+        for name, part in self.pools.items():
+            if split in (None, name):
+                found.update({pool: count for pool, count in part.items() if pool.judged})
+        return found
 
-    def _full(self, split: str | None) -> list[Pool]:
+    def _full(self, split: str | None) -> Counter[Pool]:
         """The pools as large as 95 % of them are, or larger."""
         pools = self._pools(split)
-        if not pools:
-            return []
-        largest = sorted(len(pool.passes) for pool in pools)[int(0.05 * len(pools))]
-        return [pool for pool in pools if len(pool.passes) >= largest]
+        place, largest = int(0.05 * pools.total()), 0
+        for pool in sorted(pools, key=lambda pool: pool.judged):
+            largest = pool.judged
+            place -= pools[pool]
+            if place < 0:
+                break
+        return Counter({pool: count for pool, count in pools.items() if pool.judged >= largest})
+
+
+def _mean(values: Sequence[tuple[float, int]]) -> tuple[float, float, float]:
+    """(mean, low, high) of values, each with the number of queries that have it."""
+    numbers, counts = [value for value, _ in values], [count for _, count in values]
+    mean = sum(value * count for value, count in values) / sum(counts)
+    return (mean, *statistics.bootstrap_mean_interval(numbers, counts=counts))
 
 
 def drawn_anyway(candidate: Mapping[str, Any]) -> bool:
     """Whether ``candidate`` is a sample drawn whatever was found before: what an estimate of pass@k may count."""
     fixed = ((candidate.get("detail") or {}).get("adaptive") or {}).get("n_fixed")
     return candidate.get("arm") != "greedy" and (fixed is None or candidate["index"] < fixed)
-
-
-def picked_share(scored: Sequence[tuple[float, bool]]) -> float:
-    """Expected truth of the candidate with the highest score, ties drawn at random."""
-    top = max(value for value, _ in scored)
-    tied = [right for value, right in scored if value == top]
-    return sum(tied) / len(tied)
 
 
 def _answer(candidate: Mapping[str, Any]) -> str:

@@ -195,7 +195,7 @@ def _split_table(figures: Figures) -> str:
     for split in sorted(figures.by_split):
         curve = figures.pass_at(split)
         counts = figures.by_split[split]
-        cells = [html.escape(split), f"{len(figures.pools[split]):,}", f"{sum(counts.values()):,}"]
+        cells = [html.escape(split), f"{figures.pools[split].total():,}", f"{sum(counts.values()):,}"]
         for point, k in ((curve[0], 1), (curve[-1], largest)) if curve else ():
             own = "" if point[0] == k else f"pass@{point[0]} "
             cells.append(f"{own}{_percent(point[1])} <small>{_percent(point[2])} to {_percent(point[3])}</small>")
@@ -241,11 +241,15 @@ def _charts(figures: Figures) -> str:
     shown.append(("verdicts by candidate index", charts.stacked(by_index, OUTCOMES)))
     if rates := figures.pass_rates():
         bins = min(20, max(figures.by_index) + 1)
-        drawn = charts.histogram(rates, "share of a query's answers that pass", bins=bins, x_range=(0.0, 1.0))
+        drawn = charts.histogram(
+            list(rates.elements()), "share of a query's answers that pass", bins=bins, x_range=(0.0, 1.0)
+        )
         shown.append(("how hard the queries are", drawn))
-    if figures.margins:
-        shown.append(("margin of the pairs", charts.histogram(figures.margins, "score of chosen − score of rejected")))
-        shown.append(("length of the two sides", charts.histograms(figures.lengths, "characters")))
+    if figures.sides.items:
+        margins, chosen, rejected = map(list, zip(*figures.sides.items, strict=True))
+        shown.append(("margin of the pairs", charts.histogram(margins, "score of chosen − score of rejected")))
+        lengths = {"chosen": chosen, "rejected": rejected}
+        shown.append(("length of the two sides", charts.histograms(lengths, "characters")))
     return "".join(
         f"<figure><figcaption>{html.escape(name)}</figcaption>{drawn}</figure>" for name, drawn in shown if drawn
     )

@@ -62,7 +62,7 @@ def _table(figures: Figures) -> list[str]:
             continue
         picked = figures.picked(split)
         last = _interval(part[-1]) if part[-1][0] == largest else f"pass@{part[-1][0]} {_interval(part[-1])}"
-        queries = sum(len(pools) for name, pools in figures.pools.items() if split in (None, name))
+        queries = sum(pools.total() for name, pools in figures.pools.items() if split in (None, name))
         rows.append(
             f"  {split or 'all':<14} {queries:>8,}  {_interval(part[0]):>22}  {last:>22}  {100 * picked:>18.1f} %"
         )

@@ -130,10 +130,16 @@ def kl_exact(chances: Sequence[float], n: int) -> float:
 
 
 def bootstrap_mean_interval(
-    values: Sequence[float], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    values: Sequence[float],
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    counts: Sequence[int] | None = None,
 ) -> tuple[float, float]:
-    """Percentile interval of the mean of one value a query (cluster bootstrap by query)."""
-    return bootstrap_interval(np.asarray(values, float)[:, None], lambda means: means[:, 0], level, resamples, seed)
+    """Percentile interval of the mean of one value a query (cluster bootstrap); ``counts``: queries with a value."""
+    table = np.asarray(values, float)[:, None]
+    return bootstrap_interval(table, lambda means: means[:, 0], level, resamples, seed, counts)
 
 
 def bootstrap_difference_interval(
@@ -155,49 +161,64 @@ def bootstrap_interval(
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    counts: Sequence[int] | np.ndarray | None = None,
 ) -> tuple[float, float]:
     """Percentile interval of ``statistic`` of the column means of ``table`` (queries × columns), queries resampled.
 
-    ``statistic`` maps (resamples × columns) means to one value a resample.
+    ``statistic`` maps (resamples × columns) means to one value a resample; ``counts`` as in ``resampled_means``.
     """
     if len(table) == 0:
         return (math.nan, math.nan)
-    means = resampled_means(table, resamples, seed)
+    means = resampled_means(table, resamples, seed, counts)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(statistic(means), [tail, 1.0 - tail])
     return float(low), float(high)
 
 
 def bootstrap_columns(
-    table: np.ndarray, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    table: np.ndarray,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    counts: Sequence[int] | np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Percentile intervals of every column's mean at once, queries (rows) resampled; all columns share the draws."""
     if len(table) == 0:
         return np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
-    means = resampled_means(table, resamples, seed)
+    means = resampled_means(table, resamples, seed, counts)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
     return low, high
 
 
-def resampled_means(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+def resampled_means(
+    table: np.ndarray, resamples: int, seed: int, counts: Sequence[int] | np.ndarray | None = None
+) -> np.ndarray:
     """(resamples × columns): the column means of ``table`` with its rows drawn anew, with replacement.
 
-    More than ``MOST_UNITS`` rows are gathered at random into so many groups, and groups are drawn: the spread of a mean
-    over groups is that over rows, and the time does not grow with the rows.
+    ``counts``: how many rows each row stands for, so that a million queries of a few kinds are a few rows. More than
+    ``MOST_UNITS`` rows are gathered at random into so many groups, and groups are drawn: the spread of a mean over
+    groups is that over rows, and the time does not grow with the rows.
     """
     rng = np.random.default_rng(seed)
-    sums, sizes = table.astype(float), np.ones(len(table))
-    if len(table) > MOST_UNITS:
-        starts = np.linspace(0, len(table), MOST_UNITS, endpoint=False, dtype=int)
-        sums = np.add.reduceat(sums[rng.permutation(len(table))], starts, axis=0)
-        sizes = np.diff(starts, append=len(table)).astype(float)
-    count = len(sums)
+    if counts is not None and len(table) > MOST_UNITS:
+        table, counts = np.repeat(table, np.asarray(counts), axis=0), None
+    sums, sizes, draws = table.astype(float), np.ones(len(table)), len(table)
+    if counts is not None:
+        draws = int(np.sum(counts))
+        chances = np.asarray(counts, float) / draws
+    else:
+        if len(table) > MOST_UNITS:
+            starts = np.linspace(0, len(table), MOST_UNITS, endpoint=False, dtype=int)
+            sums = np.add.reduceat(sums[rng.permutation(len(table))], starts, axis=0)
+            sizes = np.diff(starts, append=len(table)).astype(float)
+            draws = len(sums)
+        chances = np.full(draws, 1.0 / draws)
     means = np.empty((resamples, table.shape[1]))
-    step = max(1, 2_000_000 // count)  # how often each row was drawn, held for so many resamples at once
+    step = max(1, 2_000_000 // len(sums))  # how often each row was drawn, held for so many resamples at once
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
-        drawn = rng.multinomial(count, np.full(count, 1.0 / count), size=size)
+        drawn = rng.multinomial(draws, chances, size=size)
         means[start : start + size] = drawn @ sums / (drawn @ sizes)[:, None]
     return means
 

@@ -12,6 +12,7 @@ from builders.limits import RateLimits
 from builders.records import Completion, Message, Request, StopReason, Usage, content_text
 
 Line = str | Message | Completion | Exception
+REMEMBERED = 1_000  # requests
 
 
 class Scripted:
@@ -41,7 +42,7 @@ class Scripted:
         self.limits = limits
         self.max_n = max_n
         self.free = True
-        self.requests: list[Request] = []  # everything that was asked, for tests
+        self.requests: list[Request] = []  # the first that were asked, for tests
         self._lines = lines
         self._latency_s = latency_s
         self._faults = list(faults)
@@ -53,7 +54,8 @@ class Scripted:
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
         started = time.perf_counter()
-        self.requests.append(request)
+        if len(self.requests) < REMEMBERED:
+            self.requests.append(request)
         if self._latency_s:
             await asyncio.sleep(self._latency_s)
         if self._faults:

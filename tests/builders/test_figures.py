@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import html_report, report
-from builders.figures import Figures
+from builders.figures import EvenSample, Figures, Pool
 
 
 def row(split: str, outcomes: str, scores: list[float | None], number: int = 0) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def test_best_of_one_is_pass_at_one() -> None:
 
 def test_shares_of_passes() -> None:
     figures = figures_of(row("math", "pf", [1, 0]), row("math", "pa", [1, 0], 1), row("chat", "aa", [0, 0]))
-    assert figures.pass_rates() == [0.5, 1.0]
+    assert figures.pass_rates() == {0.5: 1, 1.0: 1}
 
 
 def test_a_split_with_smaller_pools_says_its_own_k(tmp_path: Path) -> None:
@@ -83,3 +83,22 @@ def test_a_split_with_smaller_pools_says_its_own_k(tmp_path: Path) -> None:
     printed = report.headline(rows, {"queries": 31}, tmp_path)
     assert "pass@4 (95 %)" in printed
     assert "pass@2 100.0 %" in printed
+
+
+def test_queries_of_one_kind_are_one_entry() -> None:
+    """Only the order of the scores counts, so that memory does not grow with the queries."""
+    rows = [row("math", "pfpf", [n + 0.5, n, n + 0.5, n - 1], n) for n in range(500)]
+    figures = figures_of(*rows)
+    assert list(figures.pools["math"].items()) == [(Pool(4, 2, ((1, 0), (1, 0), (2, 2))), 500)]
+    assert figures.best_of(4) == (1.0, 1.0, 1.0)
+
+
+def test_an_even_sample_is_all_or_so_many() -> None:
+    sample = EvenSample(most=100)
+    for number in range(100):
+        sample.add(number)
+    assert sample.items == list(range(100))
+    for number in range(100, 10_000):
+        sample.add(number)
+    assert len(set(sample.items)) == 100
+    assert 4_000 < sum(sample.items) / 100 < 6_000

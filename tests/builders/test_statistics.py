@@ -174,3 +174,11 @@ def test_majority_of_a_large_pool_is_drawn() -> None:
     everything = st.majority_at_k(answers, right, 3, resamples=10_000)  # C(40, 3) = 9,880: all of them
     assert drawn == pytest.approx(everything, abs=0.03)
     assert everything == pytest.approx(0.5, abs=1e-9)
+
+
+def test_rows_with_counts_are_so_many_rows() -> None:
+    values, counts = np.array([[0.0], [0.5], [1.0]]), [500, 200, 300]
+    plain = st.bootstrap_columns(np.repeat(values, counts, axis=0))
+    counted = st.bootstrap_columns(values, counts=counts)
+    assert counted[0] == pytest.approx(plain[0], abs=0.004)
+    assert counted[1] == pytest.approx(plain[1], abs=0.004)
