@@ -29,6 +29,7 @@ def analyze(path: Path, *, resamples: int = statistics.RESAMPLES, seed: int = 0,
         "run": path.name,
         "queries": sum(1 for _ in table.groups()),
         "curves": curve,
+        "sweep": sweep(curve),
         "knee": knees(curve),
         "greedy": greedy_against_best(table.groups(), resamples=resamples, seed=seed),
         "reward": reward_against_truth(table.groups()),
@@ -62,6 +63,28 @@ def curves(groups: Callable[[], Iterable[Group]], *, resamples: int, seed: int) 
             low, high = statistics.bootstrap_columns(table, resamples=resamples, seed=seed)
             lines[name] = {"mean": _plain(table.mean(axis=0)), "low": _plain(low), "high": _plain(high)}
     return {"queries": count, "k": ks, "kl_bound": [statistics.kl_bound(k) for k in ks], "lines": lines}
+
+
+def sweep(curve: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What a larger n buys: by k the share right of the best by reward (pass@k without rewards), the points gained by
+    each sample since the k before, the mean reward of the best, and the seconds of k samples one after another.
+    """
+    lines = curve["lines"]
+    chosen = lines.get("best_by_reward") or lines.get("pass_at_k")
+    rows: list[dict[str, Any]] = []
+    for place, k in enumerate(curve["k"]):
+        share = chosen["mean"][place]
+        before = rows[-1] if rows else None
+        rows.append(
+            {
+                "k": k,
+                "share": share,
+                "gain": (share - before["share"]) / (k - before["k"]) if before else None,
+                "reward": lines["reward_of_best"]["mean"][place] if "reward_of_best" in lines else None,
+                "seconds": lines["seconds"]["mean"][place] if "seconds" in lines else None,
+            }
+        )
+    return rows
 
 
 def knees(curve: Mapping[str, Any]) -> dict[str, float]:
@@ -187,6 +210,9 @@ def _of_query(group: Group, ks: Sequence[int], seed: int) -> dict[str, list[floa
         "pass_at_k": [statistics.pass_at_k(n, c, k) for k in ks],
         "pass_hat_k": [statistics.pass_hat_k(n, c, k) for k in ks],
     }
+    seconds = [value for place in places if (value := group.seconds[place]) is not None]
+    if len(seconds) == n:
+        found["seconds"] = [k * sum(seconds) / n for k in ks]
     rewards = [group.rewards[place] for place in places]
     values = [value for value in rewards if value is not None]
     if len(values) == n:

@@ -87,13 +87,14 @@ def page(found: dict[str, Any]) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
         f"<style>{html_report.style()}</style></head><body><header><h1>{title}</h1></header><main>"
         f'<section class="facts">{facts}</section><section class="charts">{figures}</section>'
-        f'<section class="wide">{numbers(curve)}</section><section class="wide">{to_read(found)}</section>'
+        f'<section class="wide">{numbers(found)}</section><section class="wide">{to_read(found)}</section>'
         "</main></body></html>"
     )
 
 
-def numbers(curve: dict[str, Any]) -> str:
-    """The curves as a table, with their intervals."""
+def numbers(found: dict[str, Any]) -> str:
+    """The curves as a table with their intervals, and what each further sample gains and takes."""
+    curve = found["curves"]
     heads = "".join(f"<th>k={k}</th>" for k in curve["k"])
     rows = []
     for name, label in LABELS.items():
@@ -103,6 +104,11 @@ def numbers(curve: dict[str, Any]) -> str:
                 f"<td>{100 * m:.1f} % <small>{100 * low:.1f} to {100 * high:.1f}</small></td>" for m, low, high in cells
             )
             rows.append(f"<tr><td>{label}</td>{drawn}</tr>")
+    gains = ["" if one["gain"] is None else f"{100 * one['gain']:+.1f}" for one in found["sweep"]]
+    rows.append("<tr><td>points by each further sample</td>" + "".join(f"<td>{gain}</td>" for gain in gains) + "</tr>")
+    if any(one["seconds"] for one in found["sweep"]):
+        taken = "".join(f"<td>{one['seconds']:,.1f} s</td>" for one in found["sweep"])
+        rows.append(f"<tr><td>seconds, one after another</td>{taken}</tr>")
     return f"<table><thead><tr><th>share right</th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 

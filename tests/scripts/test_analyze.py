@@ -70,6 +70,18 @@ def test_curves_equal_brute_force(tmp_path: Path) -> None:
             assert line["low"][place] <= value <= line["high"][place]
 
 
+def test_what_a_larger_n_buys(tmp_path: Path) -> None:
+    """Rewards 1, 2, 3, 4 of which 3 and 4 are right: the documented expectations of the best, and 2 s a sample."""
+    pools = [[(reward > 2, float(reward), f"{reward}") for reward in (1, 2, 3, 4)]] * 2
+    rows = analyze(pool(tmp_path / "x.parquet", pools), resamples=10)["sweep"]
+    assert [row["k"] for row in rows] == [1, 2, 4]
+    assert [row["reward"] for row in rows] == pytest.approx([2.5, 10 / 3, 4.0])
+    assert [row["share"] for row in rows] == pytest.approx([0.5, 5 / 6, 1.0])
+    assert [row["seconds"] for row in rows] == pytest.approx([2.0, 4.0, 8.0])
+    assert rows[0]["gain"] is None
+    assert [row["gain"] for row in rows[1:]] == pytest.approx([1 / 3, 1 / 12])
+
+
 def test_how_far_the_choice_goes(tmp_path: Path) -> None:
     """Two equally frequent answers: the estimator's documented values, far below the bound; one answer: no way at all."""
     two = [[(True, 0.9, "a"), (False, 0.1, "b")] * 4] * 3
