@@ -24,6 +24,7 @@ OURS = {
     "length": "reward.length_reward:LengthReward",
     "repetition": "reward.repetition_reward:RepetitionReward",
     "format": "reward.format_reward:FormatReward",
+    "code": "reward.code_reward:CodeReward",
     "persona": "reward.persona_reward:PersonaReward",
     "overlap": "reward.overlap_reward:OverlapReward",
     "privacy": "reward.privacy_reward:PrivacyReward",
