@@ -135,7 +135,11 @@ def _dataset(flat: Mapping[str, Any]) -> list[str]:
     splits = _splits(flat.get("splits"))
     version = re.search(r"nemotron-post-training-dataset-v(\d)$", source, re.IGNORECASE)
     if version or source == "nemotron":
-        words = ["dataset=nemotron", *([f"dataset.version={version[1]}"] if version else [])]
+        lost = version and version[1] == "1" and "code" in splits  # its code prompts stand in other tables
+        words = [
+            f"dataset={'nemotron_code' if lost else 'nemotron'}",
+            *([f"dataset.version={version[1]}"] if version else []),
+        ]
     elif Path(source).suffix in FORMATS:
         words = [f"dataset={FORMATS[Path(source).suffix]}", f"dataset.path={quoted(source)}"]
     elif "/" in source:

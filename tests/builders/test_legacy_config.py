@@ -92,6 +92,14 @@ def test_the_nested_form() -> None:
     assert config["verifier"]["math"]["then"] is None
 
 
+def test_code_of_version_1_is_looked_up_where_its_rows_point() -> None:
+    document = {"dataset": "nvidia/Nemotron-Post-Training-Dataset-v1", "splits": "math,code", "model": "gpt-4o-mini"}
+    config = composed(overrides_of(document))
+    assert config["dataset"]["origins"]["_target_"].endswith("Origins")
+    assert (config["dataset"]["version"], config["dataset"]["splits"]) == (1, ["math", "code"])
+    assert "origins" not in composed(overrides_of(document | {"splits": "math"}))["dataset"]
+
+
 def test_both_forms_of_the_same_experiment_are_the_same() -> None:
     nested = yaml.safe_load(NESTED_FILE)
     flat = {NESTED[f"{group}.{key}"]: value for group, keys in nested.items() for key, value in keys.items()}
