@@ -43,14 +43,14 @@ def rows(
 @contextlib.contextmanager
 def _without_torch() -> Iterator[None]:
     """datasets (5.2) imports torch to make a stream, for workers of torch's own: two seconds and 200 MB for nothing."""
-    import datasets
+    from datasets import config
 
-    before = datasets.config.TORCH_AVAILABLE
-    datasets.config.TORCH_AVAILABLE = before and "torch" in sys.modules
+    before = config.TORCH_AVAILABLE
+    config.TORCH_AVAILABLE = before and "torch" in sys.modules
     try:
         yield
     finally:
-        datasets.config.TORCH_AVAILABLE = before
+        config.TORCH_AVAILABLE = before
 
 
 def table(path: str, split: str) -> Any:
