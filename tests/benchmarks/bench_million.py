@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 N = 4
-WORDS = "first then so because the sum of both numbers is what we look for and we add them step by step".split()
+WORDS = ("first", "then", "so", "because", "the", "sum", "of", "both", "numbers", "is", "what", "we", "look", "for", "add")
 
 
 def main() -> None:
