@@ -22,7 +22,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 N = 4
-WORDS = ("first", "then", "so", "because", "the", "sum", "of", "both", "numbers", "is", "what", "we", "look", "for", "add")
+WORDS = (
+    "first",
+    "then",
+    "so",
+    "because",
+    "the",
+    "sum",
+    "of",
+    "both",
+    "numbers",
+    "is",
+    "what",
+    "we",
+    "look",
+    "for",
+    "add",
+)
 
 
 def main() -> None:
