@@ -68,7 +68,7 @@ def read_document(path: Path) -> Mapping[str, Any]:
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no experiment file {path}") from error
+        raise ConfigError(f"there is no experiment file {path}{_shipped(path)}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {error}") from error
     if not isinstance(document, Mapping):
@@ -94,6 +94,15 @@ def overrides_of(
         if flat.get(key) is not None:
             words += write(flat[key])
     return words
+
+
+def _shipped(path: Path) -> str:
+    """A hint at the shipped experiment that the documented path meant, if one has a like name."""
+    folder = Path(__file__).resolve().parents[1] / "conf" / "experiment"
+    names = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob("*.yaml"))]
+    wanted = path.with_suffix("").as_posix().removeprefix("experiments/")
+    near = difflib.get_close_matches(wanted, names, n=1, cutoff=0.5)
+    return f"; one that is shipped: bestofn build experiment={near[0]}" if near else ""
 
 
 def _flat(document: Mapping[str, Any], where: str) -> dict[str, Any]:

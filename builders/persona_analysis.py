@@ -51,6 +51,30 @@ class VoiceReport:
     diversity: dict[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class HeardReport:
+    """What a judge of the persona hears: its mean score (0 to 5; None when it judged none), and the share of answers
+    with ``min_score`` or more; ``unread`` answers got no readable score and count in neither."""
+
+    model: str
+    judged: int
+    unread: int
+    mean: float | None
+    heard: float
+
+
+def heard_report(scores: Sequence[int | None], model: str, min_score: int = 3) -> HeardReport:
+    """The report over one score an answer, None where the judge gave none."""
+    read = [score for score in scores if score is not None]
+    return HeardReport(
+        model=model,
+        judged=len(read),
+        unread=len(scores) - len(read),
+        mean=fmean(read) if read else None,
+        heard=sum(score >= min_score for score in read) / len(read) if read else 0.0,
+    )
+
+
 def voice(persona: Persona, text: str) -> Voice:
     """The voice in one answer. Code, formulas and boxes are where it must be silent."""
     markers = [re.compile(marker, re.IGNORECASE) for marker in persona.markers]

@@ -6,21 +6,28 @@ without one, are measured by the same markers. What the voice costs in accuracy:
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from builders.errors import BestofnError, ConfigError
 
-USAGE = """usage: bestofn voice RUN [RUN …] [persona=NAME|FILE] [max=2000] [--json]
+if TYPE_CHECKING:
+    from builders.persona_analysis import HeardReport, VoiceReport
+    from builders.records import Persona
+
+USAGE = """usage: bestofn voice RUN [RUN …] [persona=NAME|FILE] [max=2000] [judge=PROVIDER [judge.KEY=VALUE]] [--json]
 
 RUN      a build's folder; the first one's persona is listened for in all
 persona  another one: the name of a shipped persona, or a file of your own
-max      queries of each run that are read (default 2000)"""
+max      queries of each run that are read (default 2000)
+judge    a provider (openai, anthropic, …) that scores each answer's voice from 0 to 5; judge.model=… and the like set
+         it up. Its answers are kept in the first run's journal: a second time is free."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,10 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(words: Sequence[str]) -> str:
     """The figures of each run as a table, or as JSON with ``--json``. Raises ``ConfigError``."""
-    from builders.persona_analysis import VoiceReport, voice_report
+    from builders.persona_analysis import voice_report
     from personas.loader import load
 
     options = {key: value for key, equals, value in (word.partition("=") for word in words) if equals}
+    judged_by = [f"provider{key.removeprefix('judge')}={options.pop(key)}" for key in list(options) if _of_judge(key)]
     paths = [Path(word) for word in words if "=" not in word and not word.startswith("-")]
     unknown = sorted(set(options) - {"persona", "max"}) + [w for w in words if w.startswith("-") and w != "--json"]
     if unknown or not paths:
@@ -52,17 +60,23 @@ def run(words: Sequence[str]) -> str:
     persona = load(**given)
     most = int(options.get("max", 2000))
     reports: dict[str, VoiceReport] = {}
+    heard: dict[str, HeardReport] = {}
     for path in paths:
         try:
-            reports[str(path)] = voice_report(persona, list(_answers(path, most)))
+            answers = list(_answers(path, most))
+            reports[str(path)] = voice_report(persona, answers)
+            if judged_by:
+                heard[str(path)] = asyncio.run(_judged(judged_by, persona, answers, paths[0] / "journal.sqlite"))
         except ValueError as error:
             raise ConfigError(f"{path}: {error}") from error
     if "--json" in words:
-        return json.dumps({path: dataclasses.asdict(report) for path, report in reports.items()}, indent=2)
-    return f"persona {persona.name}, {len(persona.markers)} markers\n\n" + table(reports)
+        judged = {path: {"judged": dataclasses.asdict(report)} for path, report in heard.items()}
+        found = {path: dataclasses.asdict(report) | judged.get(path, {}) for path, report in reports.items()}
+        return json.dumps(found, indent=2)
+    return f"persona {persona.name}, {len(persona.markers)} markers\n\n" + table(reports, heard)
 
 
-def table(reports: dict[str, Any]) -> str:
+def table(reports: Mapping[str, VoiceReport], heard: Mapping[str, HeardReport]) -> str:
     """One column a run."""
     rows: list[tuple[str, list[str]]] = [
         ("answers", [f"{report.answers:,}" for report in reports.values()]),
@@ -78,6 +92,11 @@ def table(reports: dict[str, Any]) -> str:
     for name in dict.fromkeys(name for report in reports.values() for name in report.diversity):
         values = [report.diversity.get(name) for report in reports.values()]
         rows.append((name.replace("_", " "), ["" if value is None else f"{value:.3f}" for value in values]))
+    if heard:
+        model = next(iter(heard.values())).model
+        rows.append((f"heard by {model}"[:25], [f"{report.heard:.1%}" for report in heard.values()]))
+        rows.append(("its score, 0 to 5", ["–" if r.mean is None else f"{r.mean:.2f}" for r in heard.values()]))
+        rows.append(("not judged", [f"{report.unread:,}" for report in heard.values()]))
     wide = [max(10, len(path)) for path in reports]
     head = f"{'':<26}" + "  ".join(f"{path:>{width}}" for path, width in zip(reports, wide, strict=True))
     lines = [
@@ -85,6 +104,30 @@ def table(reports: dict[str, Any]) -> str:
         for label, cells in rows
     ]
     return "\n".join([head, *lines])
+
+
+def _of_judge(key: str) -> bool:
+    return key == "judge" or key.startswith("judge.")
+
+
+async def _judged(
+    words: Sequence[str], persona: Persona, answers: Sequence[tuple[str, Sequence[str]]], kept: Path
+) -> HeardReport:
+    """What the provider of these words hears in every answer; its replies lie in the journal ``kept``."""
+    from builders.assemble import Assembly, compose
+    from builders.cost import Ledger
+    from builders.journal import Journal
+    from builders.persona_analysis import heard_report
+    from builders.providers.sampling import sampler
+    from verifiers.judge_persona import PersonaJudge
+
+    service = Assembly().build(compose([*words, "sandbox=none"])["provider"], "provider")
+    journal = Journal(kept)
+    draws = sampler(service, journal, Ledger())
+    async with journal, service, draws:
+        judge = PersonaJudge(draws, persona)
+        scores = await asyncio.gather(*(judge.score(text) for _, texts in answers for text in texts))
+    return heard_report([score.score for score in scores], draws.model, judge.min_score)
 
 
 def _persona_of(path: Path) -> dict[str, Any]:

@@ -137,6 +137,10 @@ def test_wrong_keys_are_named_with_the_nearest(document: dict, message: str) -> 
 def test_a_missing_or_foreign_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no experiment file"):
         overrides_of_file(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match=r"there is no experiment file .*experiment=j5/claude_100x8$"):
+        overrides_of_file(Path("experiments/j5/claude_100x8.yaml"))
+    with pytest.raises(ConfigError, match=r"experiment=baseline/baseline$"):
+        overrides_of_file(Path("experiments/baseline.yaml"))
     (tmp_path / "list.yaml").write_text("- a")
     with pytest.raises(ConfigError, match="holds list; expected keys"):
         overrides_of_file(tmp_path / "list.yaml")

@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.errors import ConfigError
+from builders.persona_analysis import heard_report
 from scripts.voice import run
+from tests.wire_server import Answer, Sent, WireServer
 
 GLOOMY = "What is the point. The answer is 4, not that it matters."
 PLAIN = "The answer is 4."
@@ -55,3 +57,30 @@ def test_another_persona_can_be_named(runs: list[str]) -> None:
 def test_bad_words_are_told(runs: list[str], words: list, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         run([runs[word] if isinstance(word, int) else word for word in words])
+
+
+def test_a_judge_hears_the_voice_once(runs: list[str]) -> None:
+    """Over HTTP: one request an answer that differs, scores read, and a second time from the journal."""
+
+    def reply(sent: Sent) -> Answer:
+        asked = json.dumps(sent.body)
+        score = 5 if "What is the point" in asked.split("<answer", 1)[1] else 1
+        text = "no object" if "4. 1" in asked else json.dumps({"reasoning": "r", "score": score, "confidence": 0.9})
+        message = {"role": "assistant", "content": text}
+        return Answer({"id": "c", "object": "chat.completion", "created": 1, "model": "j", "usage": {},
+                       "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})  # fmt: skip
+
+    with WireServer(reply) as server:
+        words = [*runs, "judge=openai_chat", "judge.model=j", f"judge.base_url={server.url}/v1", "judge.api_key=k"]
+        found = json.loads(run([*words, "--json"]))
+        asked = len(server.sent)
+        assert "its score, 0 to 5" in run(words)
+        assert len(server.sent) == asked
+    gloomy, plain = (found[path]["judged"] for path in runs)
+    assert (gloomy["judged"], gloomy["unread"], gloomy["mean"], gloomy["heard"]) == (6, 0, 5.0, 1.0)
+    assert (plain["judged"], plain["unread"], plain["mean"], plain["heard"]) == (3, 3, 1.0, 0.0)
+
+
+def test_no_readable_score_is_no_score() -> None:
+    assert heard_report([None, None], "j").mean is None
+    assert heard_report([3, 2, None, 5], "j").heard == pytest.approx(2 / 3)
