@@ -20,9 +20,8 @@
     pair: (o, query) => query.candidates.some((one) => one.sides.length),
     refused: (o, query) => query.candidates.some((one) => one.refused),
     disagree: (o, query) => {
-      const scored = query.candidates.filter((one) => one.score !== null);
-      if (!scored.length) return false;
-      return scored.reduce((best, one) => (one.score > best.score ? one : best)).outcome === "fail";
+      const top = (outcome) => Math.max(...query.candidates.filter((one) => one.outcome === outcome && one.score !== null).map((one) => one.score));
+      return o.includes("pass") && top("fail") > top("pass");
     },
   };
 

@@ -123,8 +123,8 @@ def to_read(found: dict[str, Any]) -> str:
         f'<td>{row["gap"]:.3f}</td><td class="said">{html.escape(row["explanation"])}</td></tr>'
         for row in found["disagreements"]
     )
-    heads = ("the reward's best is refuted", "rewarded", "verified", "gap", "why refuted")
-    head = "".join(f"<th>{name}</th>" for name in heads)
+    heads = ("the reward's best is refuted", "rewarded", "verified", "gap")
+    head = "".join(f"<th>{name}</th>" for name in heads) + '<th class="said">why refuted</th>'
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 

@@ -75,12 +75,13 @@ def test_filters_search_and_keys_work_and_nothing_is_injected(tmp_path: Path) ->
             "document.querySelector('#list li.on').dataset.place",
             "var m = document.getElementById('mix'); m.value = 'pair'; m.dispatchEvent(new Event('change'));"
             "document.querySelectorAll('#list li').length",
+            "m.value = 'disagree'; m.dispatchEvent(new Event('change'));document.querySelectorAll('#list li').length",
             "document.querySelectorAll('article img, article script, nav img').length",
             "document.querySelectorAll('article math').length > 0",
         ],
     )
     assert errors == []
-    assert values == ["run <b> · bestofn", 40, 4, 20, "1 of 40 queries", 40, "1", 14, 0, True]
+    assert values == ["run <b> · bestofn", 40, 4, 20, "1 of 40 queries", 40, "1", 14, 14, 0, True]
 
 
 def test_opens_at_its_top_and_colours_code_alone(tmp_path: Path) -> None:
