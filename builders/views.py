@@ -72,7 +72,8 @@ def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
             "verification_is_verified": verdict["outcome"] == "pass",
             "verification_score": verdict["confidence"],
             "verification_info": verdict["explanation"],
-            "verification_llm_judge_used": bool(detail.get("judge")),
+            **_judge(verdict),
+            **_retry(candidate),
             "answer_cluster": answer_cluster(candidate, detail),
             "is_duplicate_of": twin if twin != candidate["index"] else None,
             "refusal_is_refusal": bool(refusal.get("is_refusal")),
@@ -201,7 +202,9 @@ query_id:s candidate_idx:i split:s category:s source_dataset:s question:s input_
 answer:s thinking:s ground_truth_answer:s ground_truth_source:s is_verified:b verification_status:s
 verification_confidence:f verification_explanation:s verification_method:s verifier_name:s verification_detail:s
 verification_seconds:f verification_is_verified:b verification_score:f verification_info:s
-verification_llm_judge_used:b answer_cluster:s is_duplicate_of:i refusal_is_refusal:b refusal_confidence:f
+verification_llm_judge_used:b verification_llm_judge_failed:b verification_is_retry:b
+verification_retry_of_candidate_idx:i verification_retry_reason:s
+answer_cluster:s is_duplicate_of:i refusal_is_refusal:b refusal_confidence:f
 refusal_type:s refusal_matched_patterns:s quality_answer_length:i quality_reasoning_length:i
 quality_total_response_length:i quality_has_reasoning:b quality_is_short_answer:b quality_is_substantive:b
 quality_is_empty:b quality_completeness_score:f reward_final:f reward_parts:s rank:i group_pass_rate:f finish_reason:s
@@ -516,6 +519,27 @@ def _quality(answer: str, candidate: Mapping[str, Any]) -> dict[str, Any]:
         "quality_is_substantive": len(reasoning) > 100 or len(answer) > 50,
         "quality_completeness_score": _completeness(answer, candidate),
         "quality_is_empty": not answer and not any(m.get("tool_calls") for m in candidate["messages"]),
+    }
+
+
+def _judge(verdict: Mapping[str, Any]) -> dict[str, bool]:
+    """Whether a model was asked for the verdict, beside a program (a cascade says so) or alone, and whether in vain."""
+    detail = verdict["detail"] or {}
+    alone = "judge_model" in detail
+    failed = detail.get("llm_judge_failed") or (alone and verdict["outcome"] == "error")
+    return {
+        "verification_llm_judge_used": alone or bool(detail.get("llm_judge_used")),
+        "verification_llm_judge_failed": bool(failed),
+    }
+
+
+def _retry(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """Whether the answer took the place of one that refused for want of a tool."""
+    retry = (candidate["detail"] or {}).get("retry") or {}
+    return {
+        "verification_is_retry": bool(retry.get("is_retry")),
+        "verification_retry_of_candidate_idx": retry.get("retry_of_candidate_idx"),
+        "verification_retry_reason": retry.get("retry_reason"),
     }
 
 

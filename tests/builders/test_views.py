@@ -78,6 +78,41 @@ def test_repeats_are_marked() -> None:
     assert [one["is_duplicate_of"] for one in flat] == [None, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("detail", "used", "failed"),
+    [
+        ({}, False, False),
+        ({"llm_judge_used": True, "llm_judge_failed": False}, True, False),
+        ({"llm_judge_used": True, "llm_judge_failed": True}, True, True),
+        ({"judge_model": "j"}, True, False),
+    ],
+    ids=["nobody asked", "asked", "asked in vain", "a judge alone"],
+)
+def test_whether_a_judge_was_asked_is_told(detail: dict[str, Any], used: bool, failed: bool) -> None:
+    (row,) = rows(1, 1)
+    row["verdicts"][0]["detail"] = detail
+    row["verdicts"][0]["outcome"] = "pass"
+    (flat,) = views.candidates(row, {})
+    assert (flat["verification_llm_judge_used"], flat["verification_llm_judge_failed"]) == (used, failed)
+
+
+def test_a_judge_alone_that_gave_no_verdict_has_failed() -> None:
+    (row,) = rows(1, 1)
+    row["verdicts"][0] |= {"outcome": "error", "detail": {"judge_model": "j"}}
+    (flat,) = views.candidates(row, {})
+    assert flat["verification_llm_judge_failed"]
+
+
+def test_a_second_try_is_told() -> None:
+    (row,) = rows(1, 2)
+    retry = {"is_retry": True, "retry_of_candidate_idx": 1, "retry_reason": "capability_refusal"}
+    row["candidates"][1]["detail"] = {"retry": retry}
+    flat = list(views.candidates(row, {}))
+    assert [one["verification_is_retry"] for one in flat] == [False, True]
+    assert [one["verification_retry_of_candidate_idx"] for one in flat] == [None, 1]
+    assert [one["verification_retry_reason"] for one in flat] == [None, "capability_refusal"]
+
+
 def test_metadata_survives_in_every_file(run: Path) -> None:
     for path in run.glob("*/*.parquet"):
         if path.parent.name == "shards":
