@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections import Counter, defaultdict
@@ -20,7 +19,7 @@ SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "split
 
 
 class QueryTotals(NamedTuple):
-    """What the figures take from one query: all numbers, so that a million queries are a small array."""
+    """What the figures take from one query. Queries are of few kinds, so that a million of them are a small table."""
 
     split: int  # place in the list of splits
     candidates: int
@@ -39,16 +38,16 @@ def summarize(path: Path, *, resamples: int = statistics.RESAMPLES) -> dict[str,
     splits: dict[str, int] = {}
     outcomes: Counter[str] = Counter()
     indices = ByIndex()
-    totals = np.fromiter(
-        itertools.chain.from_iterable(_totals(table.groups(), splits, outcomes, indices)), float
-    ).reshape(-1, len(QueryTotals._fields))
+    kinds = Counter(_totals(table.groups(), splits, outcomes, indices))
+    totals = np.array(list(kinds), float).reshape(-1, len(QueryTotals._fields))
     queries = {name: totals[:, place] for place, name in enumerate(QueryTotals._fields)}
+    queries["queries"] = np.fromiter(kinds.values(), int)
     n = int(queries["sampled"].max(initial=0))
     return {
         "run": table.name,
         "metadata": {key: table.metadata[key] for key in SHOWN_METADATA if key in table.metadata},
         "n": n,
-        "records": int(queries["candidates"].sum()),
+        "records": sum(outcomes.values()),
         "outcomes": dict(outcomes),
         **figures(queries, n, resamples),
         "by_split": {
@@ -56,7 +55,7 @@ def summarize(path: Path, *, resamples: int = statistics.RESAMPLES) -> dict[str,
             for split, place in sorted(splits.items())
         },
         "by_index": indices.rates(),
-        "pass_at": pass_curve(queries["conclusive"], queries["conclusive_right"], resamples),
+        "pass_at": pass_curve(queries, resamples),
         **flat_figures(table),
         "pairs": pairs(path),
     }
@@ -86,20 +85,22 @@ def _totals(
 def figures(queries: Mapping[str, np.ndarray], n: int, resamples: int) -> dict[str, Any]:
     """Rates of some queries. ``first``: candidate 0 is right; ``best_of_n``: any is; ``picked``: the best by reward.
 
+    ``queries`` has a column a field of ``QueryTotals``, a row a kind of query, and ``queries``: how many are of it.
     The interval of ``rate`` is by query, for the candidates of one query are not independent.
     """
-    count = len(queries["candidates"])
-    candidates, verified = int(queries["candidates"].sum()), int(queries["verified"].sum())
+    counts = queries["queries"]
+    count = int(counts.sum())
+    candidates, verified = int(counts @ queries["candidates"]), int(counts @ queries["verified"])
     return {
         "queries": count,
         "candidates": candidates,
         "verified": verified,
         "rate": _share(verified, candidates),
         "rate_interval": rate_interval(queries, resamples),
-        "first": _mean(queries["first"]),
-        "best_of_n": _mean(queries["any_right"]),
-        "picked": _mean(queries["picked"]),
-        "coverage": _share(int((queries["sampled"] == n).sum()), count),
+        "first": _mean(queries["first"], counts),
+        "best_of_n": _mean(queries["any_right"], counts),
+        "picked": _mean(queries["picked"], counts),
+        "coverage": _share(int(counts[queries["sampled"] == n].sum()), count),
     }
 
 
@@ -107,8 +108,10 @@ def rate_interval(queries: Mapping[str, np.ndarray], resamples: int) -> tuple[fl
     """95 % of verified candidates among all, whole queries resampled; None when there are none."""
     if not len(queries["candidates"]):
         return None
-    counts = np.stack([queries["verified"], queries["candidates"]], axis=1)
-    return statistics.bootstrap_interval(counts, lambda means: means[:, 0] / means[:, 1], resamples=resamples)
+    both = np.stack([queries["verified"], queries["candidates"]], axis=1)
+    return statistics.bootstrap_interval(
+        both, lambda means: means[:, 0] / means[:, 1], resamples=resamples, counts=queries["queries"]
+    )
 
 
 def picked_share(group: Group) -> float | None:
@@ -150,19 +153,20 @@ def steps(largest: int) -> list[int]:
     return sorted({k for k in POWERS if k <= largest} | ({largest} if largest else set()))
 
 
-def pass_curve(sizes: np.ndarray, right: np.ndarray, resamples: int) -> list[dict[str, float]]:
-    """pass@k of ``right`` passes among ``sizes`` conclusive samples a query, with intervals by query."""
-    largest = largest_k(sizes[sizes > 0])
+def pass_curve(queries: Mapping[str, np.ndarray], resamples: int) -> list[dict[str, float]]:
+    """pass@k of each query's conclusive samples, with intervals by query; ``queries`` as of ``figures``."""
+    sizes, counts = queries["conclusive"].astype(int), queries["queries"]
+    largest = largest_k(np.repeat(sizes, counts * (sizes > 0)))
     kept = (sizes >= largest) & (sizes > 0)
     if not largest or not kept.any():
         return []
-    ks = steps(largest)
-    kinds, place = np.unique(np.stack([sizes[kept], right[kept]], axis=1), axis=0, return_inverse=True)
-    values = np.array([[statistics.pass_at_k(int(n), int(c), k) for k in ks] for n, c in kinds])[place.ravel()]
-    low, high = statistics.bootstrap_columns(values, resamples=resamples)
-    mean = values.mean(axis=0)
+    ks, counts = steps(largest), counts[kept]
+    pools = zip(sizes[kept].tolist(), queries["conclusive_right"][kept].astype(int).tolist(), strict=True)
+    values = np.array([[statistics.pass_at_k(n, c, k) for k in ks] for n, c in pools])
+    low, high = statistics.bootstrap_columns(values, resamples=resamples, counts=counts)
+    mean = counts @ values / counts.sum()
     return [
-        {"k": k, "mean": float(mean[i]), "low": float(low[i]), "high": float(high[i]), "queries": len(values)}
+        {"k": k, "mean": float(mean[i]), "low": float(low[i]), "high": float(high[i]), "queries": int(counts.sum())}
         for i, k in enumerate(ks)
     ]
 
@@ -259,10 +263,10 @@ def _characters(messages: Sequence[Any]) -> int:
     return sum(len(message.get("content") or "") for message in read)
 
 
-def _mean(values: np.ndarray) -> float | None:
-    """Of those that are there."""
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else None
+def _mean(values: np.ndarray, counts: np.ndarray) -> float | None:
+    """Of the queries that have a value."""
+    there = ~np.isnan(values)
+    return _share(float(values[there] @ counts[there]), int(counts[there].sum()))
 
 
 def _share(part: float, whole: int) -> float | None:

@@ -16,6 +16,7 @@ from builders.sources.code_forms import FORMS, code_tests
 from builders.sources.columns import Column, missing
 from builders.sources.origins import Origins, Problem
 from builders.sources.rows import rows
+from builders.sources.seen_ids import SeenIds
 from builders.tool_formats import to_chat
 
 log = logging.getLogger(__name__)
@@ -92,14 +93,12 @@ class Mapped:
 
     def __iter__(self) -> Iterator[Query]:
         self.skipped.clear()
-        seen: set[bytes] = set()
+        seen = SeenIds()
         for query in self._grouped() if self.group_by else self._plain():
-            digest = hashlib.sha256(query.id.encode("utf-8", "replace")).digest()[:12]
-            if digest in seen:
+            if seen.add(query.id):
+                yield query
+            else:
                 self.skipped["duplicate id"] += 1
-                continue
-            seen.add(digest)
-            yield query
 
     def _plain(self) -> Iterator[Query]:
         for split in self.splits or [self.split]:
