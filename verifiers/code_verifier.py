@@ -79,14 +79,8 @@ class CodeVerifier:
         if found.failing is not None:
             detail["first_failing"] = dict(found.failing)
         if found.passed == found.total:
-            return Verdict(
-                "pass",
-                1.0,
-                "the one test passes" if found.total == 1 else f"all {found.total} tests pass",
-                self.name,
-                detail,
-                seconds,
-            )
+            explanation = "the one test passes" if found.total == 1 else f"all {found.total} tests pass"
+            return Verdict("pass", 1.0, explanation, self.name, detail, seconds)
         why = str((found.failing or {}).get("why", found.status))
         explanation = f"{found.passed} of {found.total} tests pass; {why}"
         return Verdict("fail", 1.0, explanation[:500], self.name, detail, seconds)

@@ -117,9 +117,8 @@ class ToolVerifier:
             return False, _missing(expected, calls, found, tools, self.lenient)
         if found.extra and self.extra_calls == "fail":
             return False, f"{_named([calls[index] for index in found.extra])} was called beyond what was expected"
-        return True, "the expected call was made" if len(
-            expected
-        ) == 1 else f"all {len(expected)} expected calls were made"
+        one = len(expected) == 1
+        return True, "the expected call was made" if one else f"all {len(expected)} expected calls were made"
 
     def _without_reference(self, calls: Sequence[MadeCall], detail: dict[str, Any]) -> Verdict:
         problems = [call.problem for call in calls if call.problem]
