@@ -1,10 +1,12 @@
 """A million candidates through verify, reward, pairs, views, a dry-run push and the report: memory and rows a second.
 
     python tests/benchmarks/bench_million.py [--rows 100000,1000000] [--out DIR]
+    python tests/benchmarks/bench_million.py --rows 20000,40000 --stages
 
 The answers come from a script, so that what is measured is all that is ours. Each command runs in a process of its own;
 its peak memory (``ru_maxrss``, main process), wall and CPU seconds are printed, and rows a second. Memory must not grow
-with the rows, and no command's rate must fall.
+with the rows, and no command's rate must fall. ``--stages`` runs one build in this process, a shard at a time, and
+prints the CPU of each of its stages.
 """
 
 from __future__ import annotations
@@ -18,9 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
 N = 4
 WORDS = (
     "first",
@@ -45,24 +52,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", default="100000,1000000")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--stages", action="store_true")
     given = parser.parse_args()
     folder = given.out or Path(tempfile.mkdtemp(prefix="million-"))
     folder.mkdir(parents=True, exist_ok=True)
     for rows in map(int, given.rows.split(",")):
         data, out = write_sums(folder / f"{rows}.jsonl", rows // N), folder / str(rows)
-        build = [
-            "build",
-            "dataset=jsonl",
-            f"dataset.path={data}",
-            "provider=scripted",
-            f"provider.lines={json.dumps(lines(), ensure_ascii=True)}",
-            "sandbox=none",
-            "tools=none",
-            f"n={N}",
-            f"out={out}",
-        ]
+        if given.stages:
+            print_stages(choices(data, out), out, rows)
+            shutil.rmtree(out)
+            continue
         for words in (
-            build,
+            ["build", *choices(data, out)],
             ["push", f"run={out}", "dry_run=true", "hub.repo=someone/something"],
             ["report", str(out)],
             ["inspect", str(out)],
@@ -79,6 +80,52 @@ def main() -> None:
         shutil.rmtree(out)
     if not given.out:
         shutil.rmtree(folder)
+
+
+def choices(data: Path, out: Path) -> list[str]:
+    """The overrides of the build."""
+    return [
+        "dataset=jsonl",
+        f"dataset.path={data}",
+        "provider=scripted",
+        f"provider.lines={json.dumps(lines(), ensure_ascii=True)}",
+        "sandbox=none",
+        "tools=none",
+        f"n={N}",
+        f"out={out}",
+    ]
+
+
+def print_stages(words: list[str], out: Path, rows: int) -> None:
+    """CPU of each part of a build, one shard after the other."""
+    from builders import assemble, pipeline
+    from builders.executors.local_executor import LocalExecutor
+
+    spent: Counter[str] = Counter()
+
+    def timed_as(owner: Any, name: str, label: Callable[..., str]) -> Any:
+        function = getattr(owner, name)
+
+        def timed(*given: Any, **named: Any) -> Any:
+            began = time.process_time()
+            try:
+                return function(*given, **named)
+            finally:
+                spent[label(*given)] += time.process_time() - began
+
+        return mock.patch.object(owner, name, timed)
+
+    with (
+        timed_as(pipeline, "apply", lambda dataset, stage, *rest: stage.name),
+        timed_as(pipeline.views, "write_tables", lambda *given: "part"),
+        timed_as(pipeline.views, "write_views", lambda *given: "views"),
+    ):
+        began = time.process_time()
+        LocalExecutor(shards_in_flight=1).run(assemble.compose(words), out)
+        whole = time.process_time() - began
+    spent["rest"] = whole - spent.total()
+    for name, seconds in {**spent, "all": whole}.items():
+        print(f"{rows:9,} rows  {name:8} {1000 * seconds / rows:6.3f} ms CPU a row  {rows / seconds:9,.0f} rows/s")
 
 
 def lines() -> list[str]:

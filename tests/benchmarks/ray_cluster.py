@@ -59,7 +59,9 @@ class Bench:
         """Seconds of a whole build."""
         began = time.perf_counter()
         finish(self.start(name, *words))
-        return time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        print(f"{name}: {seconds:.1f} s", flush=True)
+        return seconds
 
     def wait_for(self, requests: int, process: subprocess.Popen[bytes]) -> None:
         while self.requests < requests and process.poll() is None:
