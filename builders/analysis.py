@@ -46,22 +46,21 @@ def curves(groups: Callable[[], Iterable[Group]], *, resamples: int, seed: int) 
     All over the same queries, those with the largest pool that 95 % reach, so that the points can be compared. A
     curve that lacks its column (rewards, answer clusters) is left out. ``groups()`` gives the queries each time anew.
     """
-    sizes = np.fromiter((len(group.conclusive) for group in groups()), int)
-    largest = largest_k(sizes[sizes > 0])
+    sizes = Counter(len(group.conclusive) for group in groups())
+    largest = largest_k(np.repeat(list(sizes), [count if size else 0 for size, count in sizes.items()]))
     if not largest:
         return {"queries": 0, "k": [], "lines": {}}
-    ks, count = steps(largest), int((sizes >= largest).sum())
-    columns: dict[str, array[float]] = {}
+    ks, count = steps(largest), sum(count for size, count in sizes.items() if size >= largest)
+    units: dict[str, statistics.Units] = {}
     for group in groups():
         if len(group.conclusive) >= largest:
             for name, values in _of_query(group, ks, seed).items():
-                columns.setdefault(name, array("d")).extend(values)
+                units.setdefault(name, statistics.Units(len(ks), seed)).add(values)
     lines = {}
-    for name, values in columns.items():
-        if len(values) == count * len(ks):  # every query has what the curve needs
-            table = np.frombuffer(values).reshape(count, len(ks))
-            low, high = statistics.bootstrap_columns(table, resamples=resamples, seed=seed)
-            lines[name] = {"mean": _plain(table.mean(axis=0)), "low": _plain(low), "high": _plain(high)}
+    for name, unit in units.items():
+        if unit.count == count:  # every query has what the curve needs
+            low, high = unit.intervals(resamples=resamples, seed=seed)
+            lines[name] = {"mean": _plain(unit.means), "low": _plain(low), "high": _plain(high)}
     return {"queries": count, "k": ks, "kl_bound": [statistics.kl_bound(k) for k in ks], "lines": lines}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.errors import SourceError
+from builders.sources.seen_ids import SeenIds
 
 BATCH = 4_000  # rows read at once
 NEEDED = ("query_id", "is_verified")
@@ -110,15 +111,13 @@ class CandidateTable:
 
     def _together(self) -> bool:
         """Whether the rows of each query stand together, as a build writes them."""
-        seen: set[int] = set()
+        seen = SeenIds()
         last: str | None = None
         for batch in self.batches(["query_id"]):
             for query in batch["query_id"]:
-                if query != last:
-                    if hash(query) in seen:
-                        return False
-                    seen.add(hash(query))
-                    last = query
+                if query != last and not seen.add(str(query)):
+                    return False
+                last = query
         return True
 
 

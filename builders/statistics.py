@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -191,6 +192,37 @@ def bootstrap_columns(
     return low, high
 
 
+class Units:
+    """The rows of a table that is never held, for means and their bootstrap: at most ``MOST_UNITS`` random groups."""
+
+    def __init__(self, columns: int, seed: int = 0) -> None:
+        self.count = 0
+        self._sums = np.zeros((MOST_UNITS, columns))
+        self._sizes = np.zeros(MOST_UNITS)
+        self._random = random.Random(seed)
+
+    def add(self, row: Sequence[float]) -> None:
+        place = self.count if self.count < MOST_UNITS else self._random.randrange(MOST_UNITS)
+        self._sums[place] += row
+        self._sizes[place] += 1
+        self.count += 1
+
+    @property
+    def means(self) -> np.ndarray:
+        """Of each column."""
+        return self._sums.sum(axis=0) / self.count
+
+    def intervals(
+        self, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As ``bootstrap_columns``."""
+        used = min(self.count, MOST_UNITS)
+        means = _drawn_means(self._sums[:used], self._sizes[:used], np.full(used, 1.0 / used), used, resamples, seed)
+        tail = (1.0 - level) / 2.0
+        low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
+        return low, high
+
+
 def resampled_means(
     table: np.ndarray, resamples: int, seed: int, counts: Sequence[int] | np.ndarray | None = None
 ) -> np.ndarray:
@@ -200,7 +232,6 @@ def resampled_means(
     ``MOST_UNITS`` rows are gathered at random into so many groups, and groups are drawn: the spread of a mean over
     groups is that over rows, and the time does not grow with the rows.
     """
-    rng = np.random.default_rng(seed)
     if counts is not None and len(table) > MOST_UNITS:
         table, counts = np.repeat(table, np.asarray(counts), axis=0), None
     sums, sizes, draws = table.astype(float), np.ones(len(table)), len(table)
@@ -210,11 +241,20 @@ def resampled_means(
     else:
         if len(table) > MOST_UNITS:
             starts = np.linspace(0, len(table), MOST_UNITS, endpoint=False, dtype=int)
-            sums = np.add.reduceat(sums[rng.permutation(len(table))], starts, axis=0)
+            shuffled = np.random.default_rng(seed).permutation(len(table))
+            sums = np.add.reduceat(sums[shuffled], starts, axis=0)
             sizes = np.diff(starts, append=len(table)).astype(float)
             draws = len(sums)
         chances = np.full(draws, 1.0 / draws)
-    means = np.empty((resamples, table.shape[1]))
+    return _drawn_means(sums, sizes, chances, draws, resamples, seed)
+
+
+def _drawn_means(
+    sums: np.ndarray, sizes: np.ndarray, chances: np.ndarray, draws: int, resamples: int, seed: int
+) -> np.ndarray:
+    """(resamples × columns): means of ``draws`` groups drawn by ``chances``; ``sizes`` is the rows in each."""
+    rng = np.random.default_rng(seed)
+    means = np.empty((resamples, sums.shape[1]))
     step = max(1, 2_000_000 // len(sums))  # how often each row was drawn, held for so many resamples at once
     for start in range(0, resamples, step):
         size = min(step, resamples - start)

@@ -182,3 +182,14 @@ def test_rows_with_counts_are_so_many_rows() -> None:
     counted = st.bootstrap_columns(values, counts=counts)
     assert counted[0] == pytest.approx(plain[0], abs=0.004)
     assert counted[1] == pytest.approx(plain[1], abs=0.004)
+
+
+@pytest.mark.parametrize("count", [300, 9_000])
+def test_units_are_the_table_that_is_not_held(count: int) -> None:
+    table = np.random.default_rng(1).random((count, 2)) ** 3
+    units = st.Units(2)
+    for row in table:
+        units.add(row)
+    assert units.means == pytest.approx(table.mean(axis=0))
+    for found, wanted in zip(units.intervals(), st.bootstrap_columns(table), strict=True):
+        assert found == pytest.approx(wanted, abs=0.25 * float(table.std()) / count**0.5)
