@@ -58,12 +58,15 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIGURE = re.compile(r"\d")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
-_OPENING = 600  # characters of the last words in which a fault is told when a long calculation stands before them
+_MOST = 10_000  # characters of a long answer that are looked at, from each end
+_ENDING = 600  # characters at the end in which a figure makes a result
 
 
 def stance(text: str, symbol: str = "") -> Stance:
     """The stance of an answer. ``symbol``: a letter that the question leaves undefined; a result in it flags that."""
     said = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
+    if len(said) > 2 * _MOST:
+        said = said[:_MOST] + "\n" + said[-_MOST:]
     if not said:
         return "silent"
     result = _result(said)
@@ -79,7 +82,7 @@ def stance(text: str, symbol: str = "") -> Stance:
     refusal = classify(said)
     if refusal.is_refusal:
         return "asks" if refusal.refusal_type == "unclear" else "refuses"
-    return "answers" if _FIGURE.search(said[-_OPENING:]) else "silent"
+    return "answers" if _FIGURE.search(said[-_ENDING:]) else "silent"
 
 
 def _result(said: str) -> str | None:

@@ -12,6 +12,7 @@ from builders.records import Query, Reference
 
 SHORT = 9  # words up to which a bare pronoun has nothing to stand for
 LONG = 60  # words from which a prompt may well hold what it points to
+LONGEST = 2_000  # characters, for a text without blanks
 _THING = (
     r"(?:code|text|table|image|picture|file|data|function|figure|diagram|passage|list|article|essay|paragraph|query)"
 )
@@ -34,7 +35,7 @@ def vagueness(text: str) -> tuple[str, ...]:
     words = text.split()
     if not any(character.isalnum() for character in text):
         return ("empty",)
-    if len(words) >= LONG or _HOLDS.search(text):
+    if len(words) >= LONG or len(text) > LONGEST or _HOLDS.search(text):
         return ()
     reasons = {
         "points to nothing": _POINTS.search(text),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,13 @@ def test_a_letter_in_the_result_counts_only_where_the_question_left_it_undefined
     assert stance("\\boxed{k + 22}", "k") == "flags"
     assert stance("\\boxed{k + 22}", "") == "answers"
     assert stance("\\boxed{24 \\text{ books}}", "k") == "answers"
+
+
+@pytest.mark.parametrize("piece", ["a ", "is not ", "{{", "what do ", "“a", "1.", "\\boxed{"])
+def test_long_and_hostile_answers_take_no_time(piece: str) -> None:
+    started = time.perf_counter()
+    stance(piece * (400_000 // len(piece)), "k")
+    assert time.perf_counter() - started < 1.0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -206,6 +207,13 @@ def test_vague_requests(text: str, reason: str) -> None:
 )
 def test_requests_that_say_what_they_are_about(text: str) -> None:
     assert vagueness(text) == ()
+
+
+@pytest.mark.parametrize("piece", ["“a", '"a', "this text ", ": ", "\n "])
+def test_long_and_hostile_prompts_take_no_time(piece: str) -> None:
+    started = time.perf_counter()
+    vagueness(piece * (200_000 // len(piece)))
+    assert time.perf_counter() - started < 1.0
 
 
 def test_only_the_vague_ones_are_kept() -> None:
