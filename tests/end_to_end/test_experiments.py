@@ -99,6 +99,7 @@ def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     if config["verifier"].get("default"):
         judged = {row["split"] for row in table.to_pylist() if row["verifier_name"] == "judge"}
         assert "tool_calling" in judged
+        assert all(row["verification_llm_judge_used"] for row in table.to_pylist() if row["verifier_name"] == "judge")
 
 
 FLAT = """
