@@ -12,7 +12,7 @@ import asyncio
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from verifiers.tool_verifier import ToolVerifier
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CONTESTED = "type_error:nested"
+NATURAL_SHARE = 6_259 / 7_692
+"""Right calls among all outputs that the rows were taken from; the rows hold all wrong ones and a sample of the right."""
 
 
 def query_of(row: Mapping[str, Any]) -> Query:
@@ -49,6 +51,15 @@ def is_contested(row: Mapping[str, Any], verdict: Verdict) -> bool:
     return row["error_type"] == CONTESTED and not row["label"] and verdict.outcome == "pass"
 
 
+def at_natural_share(found: Iterable[tuple[bool, bool]]) -> float:
+    """Agreement of (label, passed) if right calls were as frequent as among all outputs."""
+    passed: dict[bool, list[bool]] = {True: [], False: []}
+    for label, verdict in found:
+        passed[label].append(verdict is label)
+    right, wrong = (sum(passed[label]) / len(passed[label]) for label in (True, False))
+    return NATURAL_SHARE * right + (1 - NATURAL_SHARE) * wrong
+
+
 def main(arguments: Sequence[str]) -> int:
     options = dict(word.split("=", 1) for word in arguments)
     file = Path(options.get("data", DATA)) / "tool_bfcl" / "data.jsonl"
@@ -67,6 +78,9 @@ def main(arguments: Sequence[str]) -> int:
     print(f"contested, equal as numbers    {len(contested)}")
     plain = sum((row["schema_valid"] is True) is row["label"] for row in rows)  # None: no call could be read
     print(f"plain JSON Schema, all rows    {plain / len(rows):.4f}")
+    schema = at_natural_share((row["label"], row["schema_valid"]) for row in rows)
+    ours = at_natural_share((row["label"], verdict.outcome == "pass") for row, verdict in results)
+    print(f"at the outputs' own share of right calls ({NATURAL_SHARE:.1%}): schema {schema:.4f}, ours {ours:.4f}")
     kinds = Counter((row["error_type"] or "accepted", verdict.outcome) for row, verdict in differing)
     for (kind, outcome), count in kinds.most_common():
         print(f"  {count:4d}  official: {kind:55s} ours: {outcome}")
