@@ -106,8 +106,6 @@ class RayExecutor:
     @contextlib.contextmanager
     def _cluster(self) -> Iterator[None]:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nobody is told anything
-        if self.address and _has_token():  # as Ray does by itself for a cluster that it finds (2.60); read at import
-            os.environ.setdefault("RAY_AUTH_MODE", "token")
         try:
             import ray
         except ImportError as error:
@@ -261,12 +259,13 @@ class _Crew:
                 .options(num_cpus=0, scheduling_strategy=here, max_concurrency=AT_ONCE)
                 .remote(self._config, str(self._out), _environment(SECRETS, PLACES))
             )
-            self._ask(self._gateway.open.remote())
-            self._spent = self._ask(self._gateway.state.remote())[0]
+            opening = self._gateway.open.remote()
             for name, place in self._executor.placement.items():
                 self._stages[name] = [self._stage_worker(name, place) for _ in range(self._count(place))]
             for _ in range(self._count(self._executor.workers)):
                 self._start_worker()
+            self._ask(opening)  # the workers load meanwhile, which takes seconds
+            self._spent = self._ask(self._gateway.state.remote())[0]
         except BaseException:
             self.__exit__()
             raise
@@ -422,17 +421,12 @@ def _refuse_unreachable(address: str | None) -> None:
             raise _no_cluster(address, error) from error
 
 
-def _has_token() -> bool:
-    """Whether Ray has a token to show to a cluster: `ray start` asks for one where the head has one."""
-    named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
-    return named or (Path.home() / ".ray" / "auth_token").exists()
-
-
 def _no_cluster(address: str | None, error: Exception) -> MachineError:
     return MachineError(
         f"no Ray cluster could be reached at executor.address={address}: {error}. "
         "Start one with `ray start --head`, or leave the address out for one on this machine. A cluster that asks for "
-        "a token wants the head's ~/.ray/auth_token on this machine too."
+        "a token wants the head's ~/.ray/auth_token here too, and RAY_AUTH_MODE=token, for Ray shows it to a named "
+        "address only then."
     )
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--only", default="overhead,node,driver")
     given = parser.parse_args()
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # of clusters and drivers alike
     with tempfile.TemporaryDirectory() as folder, server(tail=False) as port:
         data = write_sums(Path(folder) / "sums.jsonl", given.prompts)
         bench = Bench(data, port, given.concurrency, given.prompts)
