@@ -1,12 +1,13 @@
 """A build on two real `ray start` processes beside the local executor: overhead, a lost node, a killed driver.
 
-    python tests/benchmarks/ray_cluster.py [--prompts 5000] [--only overhead,node,driver] [--concurrency 64]
+    python tests/benchmarks/ray_cluster.py [--prompts 5000] [--only overhead,node,driver,rate] [--concurrency 64]
 
     overhead   local and Ray on one node, interleaved: the share of wall time that Ray adds
     node       the second node is killed (its whole process group, -9) in the middle of a build over both
     driver     the driver is killed in the middle, and the same command is run again
+    rate       requests a minute of two nodes with a worker each, beside the limit that the account has
 
-Each ends by comparing the candidates table with the local build's in every column but the timings, and tells the
+The builds with a loss end by comparing the candidates table with the local build's in every column but the timings, and tells the
 requests beyond the minimum.
 """
 
@@ -37,15 +38,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompts", type=int, default=5000)
     parser.add_argument("--concurrency", type=int, default=64)
-    parser.add_argument("--only", default="overhead,node,driver")
+    parser.add_argument("--only", default="overhead,node,driver,rate")
     given = parser.parse_args()
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # of clusters and drivers alike
     with tempfile.TemporaryDirectory() as folder, server(tail=False) as port:
         data = write_sums(Path(folder) / "sums.jsonl", given.prompts)
         bench = Bench(data, port, given.concurrency, given.prompts)
-        local = bench.timed("local")
+        local = bench.timed("local") if given.only != "rate" else 0.0
         for name in given.only.split(","):
-            {"overhead": overhead, "node": lose_a_node, "driver": kill_the_driver}[name](bench, local)
+            {"overhead": overhead, "node": lose_a_node, "driver": kill_the_driver, "rate": rate}[name](bench, local)
 
 
 class Bench:
@@ -107,6 +108,20 @@ def kill_the_driver(bench: Bench, local: float) -> None:
         time.sleep(1.0)  # the server finishes what it was asked
         finish(bench.start("driver", *on(address)))
     bench.judge("driver")
+
+
+def rate(bench: Bench, local: float) -> None:
+    limit, prompts = 1800, 900
+    call(bench.port, "reset", b"")
+    with cluster(nodes=2) as (address, _):
+        limits = [f"provider.limits.requests_per_minute={limit}", f"dataset.max_queries={prompts}", "shard_size=32"]
+        process = bench.start("rate", *on(address), *limits)
+        bench.wait_for(1, process)
+        began, first = time.perf_counter(), bench.requests
+        bench.wait_for(prompts, process)
+        found = 60 * (bench.requests - first) / (time.perf_counter() - began)
+        finish(process)
+    print(f"rate: {found:.0f} requests a minute where {limit} are allowed: {found / limit - 1:+.1%}", flush=True)
 
 
 def on(address: str) -> list[str]:
