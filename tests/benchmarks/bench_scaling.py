@@ -23,7 +23,7 @@ from sandbox.workers import ProcessPool
 from verifiers.code_verifier import CodeVerifier
 from verifiers.math_verifier import MathVerifier
 
-MATH, CODE, AT_ONCE = 60, 120, 16
+MATH, CODE, AT_ONCE = 120, 240, 16
 Verify = Callable[[Query, Candidate], Awaitable[Verdict]]
 
 
