@@ -20,6 +20,7 @@ class Sent:
     path: str
     headers: Mapping[str, str]
     raw: bytes
+    query: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def body(self) -> Any:
@@ -34,6 +35,7 @@ class Answer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     after_s: float = 0.0
+    cut: bool = False  # the connection is closed instead of answered
 
 
 class WireServer:
@@ -72,11 +74,13 @@ class WireServer:
         await runner.cleanup()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        sent = Sent(request.method, request.path, dict(request.headers), await request.read())
+        sent = Sent(request.method, request.path, dict(request.headers), await request.read(), dict(request.query))
         self.sent.append(sent)
         answer = self.answer(sent)
         if answer.after_s:
             await asyncio.sleep(answer.after_s)
+        if answer.cut and request.transport is not None:
+            request.transport.abort()
         body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         headers = {"content-type": "application/json", **answer.headers}
         return web.Response(body=body, status=answer.status, headers=headers)

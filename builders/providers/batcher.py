@@ -1,8 +1,9 @@
 """Gathers requests into batches, waits for their answers, and takes up again what an earlier run has submitted.
 
 A request's name in its batch is its journal key, so a batch that is still under way after a crash is found by its id in
-the journal, and whoever asks for one of its names waits for it instead of submitting it anew. A crash between the
-submission and the note of its id (one commit) is the one way in which a batch can be paid for and not be known.
+the journal, and whoever asks for one of its names waits for it instead of submitting it anew. Before a batch goes off,
+the journal holds its names under a mark of our own; where the id never came back, because the process was killed or the
+connection cut, the service is asked for a batch with that mark, and only if it has none are the names asked anew.
 """
 
 from __future__ import annotations
@@ -11,18 +12,27 @@ import asyncio
 import json
 import logging
 import time
+import uuid
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from builders.cost import Ledger
-from builders.errors import AuthenticationError, ConnectionFailed, ProviderError, RateLimitError, ServiceError
+from builders.errors import (
+    AuthenticationError,
+    ConnectionFailed,
+    ProviderError,
+    RateLimitError,
+    RequestError,
+    ServiceError,
+)
 from builders.journal import Journal
 from builders.providers.batches import Batches
 from builders.providers.reply import Reply
 
 PASSING = (ConnectionFailed, RateLimitError, ServiceError)
+LOOKS = 5  # for a batch that may have been submitted
 log = logging.getLogger(__name__)
 
 
@@ -56,15 +66,18 @@ class Batcher:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
-    def take_up(self) -> None:
+    async def take_up(self) -> None:
         """Wait for the batches that earlier runs left under way."""
         rows = self._journal.rows(
-            "SELECT id, parts, at FROM batches WHERE provider = ? AND state = 'open'", (self._identity,)
+            "SELECT id, state, parts, at FROM batches WHERE provider = ? AND state IN ('planned', 'open')",
+            (self._identity,),
         )
-        for batch, parts, at in rows:
+        for name, state, parts, at in rows:
             names = json.loads(zlib.decompress(parts))
-            log.warning("%s: taking up batch %s with %d requests", self._identity, batch, len(names))
-            self._begin(batch, names, at)
+            batch = name if state == "open" else await self._look_for(name, names, at)
+            if batch is not None:
+                log.warning("%s: taking up batch %s with %d requests", self._identity, batch, len(names))
+                self._begin(batch, names, at)
 
     async def ask(self, name: str, body: Mapping[str, Any]) -> Reply | None:
         """The reply to ``body``; None when the batch brought none. Raises the refusal that came in its place."""
@@ -114,19 +127,70 @@ class Batcher:
             self._start(self._submit(bodies))
 
     async def _submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> None:
+        names, mark, at = list(bodies), f"bestofn-{uuid.uuid4().hex}", time.time()
         try:
             self._ledger.check()
-            batch = await self._batches.submit(bodies)
-            parts = zlib.compress(json.dumps(list(bodies)).encode())
-            values = (batch, self._identity, "open", parts, time.time())
-            await self._journal.note([("INSERT INTO batches VALUES (?, ?, ?, ?, ?)", values)])
-        except PASSING as error:
-            log.warning("%s: the batch could not be submitted, so its requests go online: %s", self._identity, error)
-            self._answer(dict.fromkeys(bodies))
+            await self._journal.note([_row(mark, self._identity, "planned", names, at)])
+            batch = await self._sent_off(bodies, mark, at)
         except Exception as error:  # a stop of the run: whoever waits raises it
             self._fail(bodies, error)
+            return
+        if batch is None:
+            self._answer(dict.fromkeys(names))
         else:
-            self._begin(batch, list(bodies), time.time())
+            self._begin(batch, names, at)
+
+    async def _sent_off(self, bodies: Mapping[str, Mapping[str, Any]], mark: str, at: float) -> str | None:
+        """The id of the batch submitted; None when it certainly was not, so that its requests go online."""
+        try:
+            batch = await self._batches.submit(bodies, mark)
+        except (RateLimitError, RequestError, AuthenticationError) as error:
+            await self._settle(mark, None, list(bodies), at)
+            if not isinstance(error, PASSING):
+                raise
+            reason: Exception = error
+        except PASSING as error:  # it may have arrived all the same
+            log.warning("%s: whether the batch was taken is not known; looking for it: %s", self._identity, error)
+            await asyncio.sleep(self._terms.poll_s)
+            found = await self._look_for(mark, list(bodies), at)
+            if found is not None:
+                return found
+            reason = error
+        else:
+            await self._settle(mark, batch, list(bodies), at)
+            return batch
+        log.warning("%s: the batch could not be submitted, so its requests go online: %s", self._identity, reason)
+        return None
+
+    async def _look_for(self, mark: str, names: list[str], at: float) -> str | None:
+        """The id of the batch submitted under ``mark``, noted; None, and the plan forgotten, when the service has none.
+
+        Raises ``ProviderError`` when the service cannot be asked: the plan stands, and the next run asks again.
+        """
+        for look in range(LOOKS):
+            try:
+                found = await self._batches.find(mark, len(names), at)
+                break
+            except RequestError as error:
+                log.warning("%s: its batches cannot be listed: %s", self._identity, error)
+                found = []
+                break
+            except PASSING as error:
+                log.warning("%s: its batches cannot be listed now: %s", self._identity, error)
+                if look == LOOKS - 1:
+                    raise
+                await asyncio.sleep(self._terms.poll_s)
+        known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
+        batch = next((batch for batch in found if batch not in known), None)
+        await self._settle(mark, batch, names, at)
+        return batch
+
+    async def _settle(self, mark: str, batch: str | None, names: list[str], at: float) -> None:
+        """The plan under ``mark`` became ``batch``, or nothing."""
+        statements: list[tuple[str, Any]] = [("DELETE FROM batches WHERE id = ?", (mark,))]
+        if batch is not None:
+            statements.append(_row(batch, self._identity, "open", names, at))
+        await self._journal.note(statements)
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 
@@ -151,7 +215,7 @@ class Batcher:
             if outcome is None:
                 await asyncio.sleep(self._terms.poll_s)
         answered = outcome or {}
-        stragglers = len(names) - len(answered)
+        stragglers = sum(name not in answered for name in names)
         if stragglers:
             log.warning("%s: %d of batch %s were not answered and go online", self._identity, stragglers, batch)
         self._answer({name: answered.get(name) for name in names})
@@ -173,3 +237,8 @@ class Batcher:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _row(batch: str, identity: str, state: str, names: list[str], at: float) -> tuple[str, Any]:
+    parts = zlib.compress(json.dumps(names).encode())
+    return "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)", (batch, identity, state, parts, at)

@@ -1,26 +1,34 @@
 """The batch APIs of OpenAI and Anthropic: half the price, an answer within a day.
 
-Both are the same to us: ``submit`` named bodies, ask for the ``outcome`` until there is one.
+Both are the same to us: ``submit`` named bodies, ask for the ``outcome`` until there is one, and ``find`` a batch whose
+id was never heard of because the connection or the process broke off in between.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Protocol
 
 from builders.errors import ProviderError, RequestError, ServiceError
 from builders.providers.http_transport import HttpTransport, parsed
 from builders.providers.reply import Reply
 
+CLOCKS_S = 600.0  # by how much the service's clock may be behind ours
+PAGE = 100
 Outcome = dict[str, Reply | ProviderError]
 
 
 class Batches(Protocol):
     """A service's batch API. Names are of letters, digits, ``_`` and ``-``, at most 64."""
 
-    async def submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> str:
-        """The id of a batch of request bodies by name."""
+    async def submit(self, bodies: Mapping[str, Mapping[str, Any]], mark: str) -> str:
+        """The id of a batch of request bodies by name. ``mark`` (at most 64 characters) is kept with it."""
+        ...
+
+    async def find(self, mark: str, count: int, since: float) -> list[str]:
+        """The ids of batches that may be the one of ``count`` bodies sent under ``mark`` after ``since`` (epoch)."""
         ...
 
     async def outcome(self, batch: str) -> Outcome | None:
@@ -35,7 +43,7 @@ class OpenAIBatches:
         self._http = http
         self._endpoint = endpoint
 
-    async def submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+    async def submit(self, bodies: Mapping[str, Mapping[str, Any]], mark: str) -> str:
         import aiohttp
 
         lines = [
@@ -47,7 +55,15 @@ class OpenAIBatches:
         form.add_field("file", "\n".join(lines).encode(), filename="bestofn.jsonl", content_type="application/jsonl")
         file = parsed(await self._http.send("POST", "/files", data=form))
         asked = {"input_file_id": file["id"], "endpoint": self._endpoint, "completion_window": "24h"}
-        return str(parsed(await self._http.post("/batches", asked))["id"])
+        return str(parsed(await self._http.post("/batches", {**asked, "metadata": {"bestofn": mark}}))["id"])
+
+    async def find(self, mark: str, count: int, since: float) -> list[str]:
+        async for batch in _listed(self._http, "/batches", "after"):
+            if batch["created_at"] < since - CLOCKS_S:
+                break
+            if (batch.get("metadata") or {}).get("bestofn") == mark:
+                return [batch["id"]]
+        return []
 
     async def outcome(self, batch: str) -> Outcome | None:
         told = json.loads((await self._http.get(f"/batches/{batch}")).body)
@@ -76,14 +92,23 @@ class OpenAIBatches:
 
 
 class AnthropicBatches:
-    """``/v1/messages/batches``."""
+    """``/v1/messages/batches``. They carry no mark, so that ``find`` goes by the time and the number of requests."""
 
     def __init__(self, http: HttpTransport) -> None:
         self._http = http
 
-    async def submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+    async def submit(self, bodies: Mapping[str, Mapping[str, Any]], mark: str) -> str:
         requests = [{"custom_id": name, "params": body} for name, body in bodies.items()]
         return str(parsed(await self._http.post("/v1/messages/batches", {"requests": requests}))["id"])
+
+    async def find(self, mark: str, count: int, since: float) -> list[str]:
+        found = []
+        async for batch in _listed(self._http, "/v1/messages/batches", "after_id"):
+            if datetime.fromisoformat(batch["created_at"]).timestamp() < since - CLOCKS_S:
+                break
+            if sum(batch["request_counts"].values()) == count:
+                found.append(batch["id"])
+        return found
 
     async def outcome(self, batch: str) -> Outcome | None:
         told = parsed(await self._http.get(f"/v1/messages/batches/{batch}"))
@@ -101,6 +126,18 @@ class AnthropicBatches:
                 if error.get("type") in ("invalid_request_error", "not_found_error", "request_too_large"):
                     outcome[line["custom_id"]] = RequestError(f"in the batch: {error.get('message')}", status=400)
         return outcome
+
+
+async def _listed(http: HttpTransport, path: str, cursor: str) -> AsyncIterator[dict[str, Any]]:
+    """The batches of the account, newest first, over all pages."""
+    after = ""
+    while True:
+        page = parsed(await http.get(f"{path}?limit={PAGE}{after}"))
+        for batch in page["data"]:
+            yield batch
+        if not page.get("has_more") or not page["data"]:
+            return
+        after = f"&{cursor}={page['data'][-1]['id']}"
 
 
 def _lines(body: bytes) -> Iterator[dict[str, Any]]:

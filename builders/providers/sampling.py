@@ -62,7 +62,7 @@ class JournaledSampler:
             service: Any = self._service
             terms = service.batching
             self._batcher = Batcher(service.batches(), self.identity, self._journal, self._ledger, terms)
-            self._batcher.take_up()
+            await self._batcher.take_up()
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -3,6 +3,9 @@
 import asyncio
 import json
 import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from openai.types import Batch, FileObject
 from pydantic import TypeAdapter
 
 from builders.cost import Ledger
-from builders.errors import BudgetError, ConfigError, RequestError
+from builders.errors import BudgetError, ConfigError, RequestError, ServiceError
 from builders.journal import Journal
 from builders.limits import RateLimits
 from builders.providers.anthropic_messages import AnthropicMessages
@@ -63,6 +66,9 @@ class OpenAIDouble:
         self.lines: list[dict[str, Any]] = []
         self.online = 0
         self.ends = "completed"
+        self.marks: dict[str, dict[str, str]] = {}
+        self.told: Answer | None = None  # what comes back for a submission, where not the batch
+        self.lists = 0
 
     def __call__(self, sent: Sent) -> Answer:
         path = sent.path.removeprefix("/v1")
@@ -74,12 +80,15 @@ class OpenAIDouble:
             self.files[name] = found[1].decode()
             file = {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "f", "purpose": "batch"}
             return Answer(FileObject(**file, status="processed").model_dump())
+        if path == "/batches" and sent.method == "GET":
+            return Answer(self._page(sent.query))
         if path == "/batches":
             assert sent.body["completion_window"] == "24h"
             name = f"batch-{len(self.inputs)}"
             self.inputs[name] = sent.body["input_file_id"]
             self.lines += [json.loads(line) for line in self.files[sent.body["input_file_id"]].splitlines()]
-            return Answer(self._batch(name, "validating"))
+            self.marks[name] = sent.body["metadata"]
+            return self.told or Answer(self._batch(name, "validating"))
         if path.startswith("/batches/"):
             name = path.split("/")[2]
             self.looked[name] = self.looked.get(name, 0) + 1
@@ -89,8 +98,17 @@ class OpenAIDouble:
         self.online += 1
         return Answer(chat_answer(sent.body))
 
+    def _page(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """Two a page, newest first."""
+        self.lists += 1
+        newest = list(reversed(self.inputs))
+        start = newest.index(query["after"]) + 1 if "after" in query else 0
+        data = [self._batch(name, "in_progress") for name in newest[start : start + 2]]
+        return {"object": "list", "data": data, "has_more": start + 2 < len(newest)}
+
     def _batch(self, name: str, status: str) -> dict[str, Any]:
-        value = {"id": name, "object": "batch", "completion_window": "24h", "created_at": 1, "status": status}
+        value = {"id": name, "object": "batch", "completion_window": "24h", "status": status}
+        value |= {"created_at": int(time.time()), "metadata": self.marks[name]}
         value |= {"endpoint": "/v1/chat/completions", "input_file_id": self.inputs[name]}
         if status in ("completed", "expired"):
             value["output_file_id"] = f"out-{name}"
@@ -114,12 +132,19 @@ class AnthropicDouble:
     def __init__(self) -> None:
         self.looked = 0
         self.requests: list[dict[str, Any]] = []
+        self.told: Answer | None = None
+        self.submissions = 0
 
     def __call__(self, sent: Sent) -> Answer:
+        if sent.path == "/v1/messages/batches" and sent.method == "GET":
+            data = [self._batch("in_progress") | {"id": f"msgbatch_{number}"} for number in (2, 1)]
+            data[0]["request_counts"] = dict(data[0]["request_counts"], processing=len(self.requests) + 1)
+            return Answer({"data": data, "has_more": False, "first_id": "msgbatch_2", "last_id": "msgbatch_1"})
         if sent.path == "/v1/messages/batches":
+            self.submissions += 1
             TypeAdapter(BatchCreateParams).validate_python(sent.body)
             self.requests += sent.body["requests"]
-            return Answer(self._batch("in_progress"))
+            return self.told or Answer(self._batch("in_progress"))
         if sent.path.endswith("/results"):
             lines = []
             for request in self.requests:
@@ -133,9 +158,10 @@ class AnthropicDouble:
         return Answer(self._batch("ended" if self.looked > 1 else "in_progress"))
 
     def _batch(self, status: str) -> dict[str, Any]:
-        counts = {"canceled": 0, "errored": 0, "expired": 0, "processing": 0, "succeeded": 0}
+        counts = {"canceled": 0, "errored": 0, "expired": 0, "processing": len(self.requests), "succeeded": 0}
         value = {"id": "msgbatch_1", "type": "message_batch", "processing_status": status, "request_counts": counts}
-        value |= {"created_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-02T00:00:00Z"}
+        now = datetime.now(UTC)
+        value |= {"created_at": now.isoformat(), "expires_at": (now + timedelta(days=1)).isoformat()}
         return MessageBatch.model_validate(value, strict=False).model_dump(mode="json", exclude_unset=True)
 
 
@@ -252,6 +278,107 @@ def test_a_run_that_ends_takes_its_batch_up_again(tmp_path) -> None:
         assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(8)]
         assert [len(double.files[file].splitlines()) for file in double.inputs.values()] == [6, 2]
         assert states(tmp_path) == ["closed", "closed"]
+
+
+def cancelled_once(double: OpenAIDouble, tmp_path, server: WireServer) -> None:
+    """A run that ends after its batch has arrived and before it knows the id."""
+
+    async def leave() -> None:
+        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            waiting = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(6)]
+            while not double.lines:  # noqa: ASYNC110  # the double lives in another thread
+                await asyncio.sleep(0.01)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    double.told = Answer(after_s=1.0)
+    asyncio.run(leave())
+    double.told = None
+    assert states(tmp_path) == ["planned"]
+
+
+def test_a_batch_whose_id_never_came_back_is_found_by_its_mark(tmp_path) -> None:
+    double = OpenAIDouble()
+    with WireServer(double) as server:
+        for number in range(3):  # of other programs, over two pages
+            double.inputs[f"other-{number}"], double.marks[f"other-{number}"] = "file-9", {"bestofn": "another"}
+        cancelled_once(double, tmp_path, server)
+        double.inputs["other-3"], double.inputs["other-4"] = "file-9", "file-9"
+        double.marks["other-3"] = double.marks["other-4"] = {}
+        drawn, totals = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.lines), double.online, double.lists) == (6, 0, 2)
+    assert totals["usd"] == pytest.approx(6.0)
+    assert states(tmp_path) == ["closed"]
+
+
+def test_a_batch_that_never_arrived_is_submitted_anew(tmp_path) -> None:
+    double = OpenAIDouble()
+    with WireServer(double) as server:
+        cancelled_once(double, tmp_path, server)
+        double.inputs.clear()
+        double.marks.clear()
+        drawn, _ = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.lines), double.online) == (12, 0)
+    assert states(tmp_path) == ["closed"]
+
+
+@pytest.mark.parametrize("told", [Answer(cut=True), Answer(status=502)], ids=["cut", "502"])
+def test_a_batch_that_arrived_behind_an_error_is_not_asked_twice(tmp_path, told: Answer) -> None:
+    double = OpenAIDouble()
+    double.told = told
+    with WireServer(double) as server:
+        drawn, _ = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.lines), double.online) == (6, 0)
+    assert states(tmp_path) == ["closed"]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_submission_that_is_put_off_goes_online(tmp_path, status: int) -> None:
+    double = OpenAIDouble()
+
+    def answer(sent: Sent) -> Answer:
+        refuse = sent.path == "/v1/batches" and sent.method == "POST"
+        return Answer({"error": {"message": "later"}}, status=status) if refuse else double(sent)
+
+    with WireServer(answer) as server:
+        drawn, _ = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (double.online, double.lists) == (6, 0 if status == 429 else 1)
+    assert states(tmp_path) == []
+
+
+def test_where_the_service_cannot_be_asked_the_plan_stands(tmp_path) -> None:
+    double = OpenAIDouble()
+
+    def answer(sent: Sent) -> Answer:
+        listing = sent.path == "/v1/batches" and sent.method == "GET"
+        return Answer(status=503) if listing and double.told else double(sent)
+
+    with WireServer(answer) as server:
+        double.told = Answer(cut=True)
+        drawn, _ = draw(tmp_path, chat(server))
+        assert all(isinstance(one, ServiceError) for pair in drawn for one in pair)
+        assert (states(tmp_path), double.online) == (["planned"], 0)
+        double.told = None
+        drawn, _ = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.lines), double.online) == (6, 0)
+
+
+def test_anthropics_is_found_by_time_and_size(tmp_path) -> None:
+    double = AnthropicDouble()
+    double.told = Answer(cut=True)
+    with WireServer(double) as server:
+        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS, cache=None)
+        drawn, _ = draw(tmp_path, provider, count=3)
+    assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(3)]
+    assert (double.submissions, len(double.requests)) == (1, 6)
 
 
 def test_large_batches_are_split(tmp_path) -> None:
