@@ -7,7 +7,7 @@ precision, the order of a list and whether a unit is asked for.
 from __future__ import annotations
 
 from verifiers.math_verifier.arithmetic import Intractable, small
-from verifiers.math_verifier.nodes import Node
+from verifiers.math_verifier.nodes import Node, Number
 from verifiers.math_verifier.rules.bases import numeral
 from verifiers.math_verifier.rules.listings import collection, matrix
 from verifiers.math_verifier.rules.quantities import quantity
@@ -37,6 +37,8 @@ def compare(reference: Node, candidate: Node, terms: Terms) -> Match:
 def _compare(reference: Node, candidate: Node, terms: Terms) -> Match:
     if reference == candidate:
         return Match(True, "identical")
+    if isinstance(reference, Number) and isinstance(candidate, Number):
+        return scalar(reference, candidate, terms)
     for rule in RULES:
         match = rule(reference, candidate, terms, _compare)
         if match is not None:

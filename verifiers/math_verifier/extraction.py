@@ -45,11 +45,10 @@ _PARTS_COMPANY = re.compile(
     r"\n|=|\.(?!\d)|\b(?:but|wait|so|then|which|hence|thus|therefore|is|not|instead)\b", re.IGNORECASE
 )
 _PHRASE = re.compile(
-    r"(?:\bfinal\s+answer\b|\banswer\b|\bANSWER\b)(?:\s+(?:to|of|for)\s+(?:the|this"
+    r"[Aa](?<!\w[Aa])(?i:nswer\b(?:\s+(?:to|of|for)\s+(?:the|this"
     r"|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
     r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should "
-    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*",
-    re.IGNORECASE,
+    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # no flag for the whole: a search leaps to the first letter
 )
 _COMMENT = re.compile(
     r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
@@ -110,7 +109,7 @@ _TAG = re.compile(r"<(answer|final_answer|solution)>|\[(ANSWER)\]", re.IGNORECAS
 
 def _tagged(text: str) -> Answer | None:
     """What stands between the last ``<answer>`` and its end, or the end of the text."""
-    marks = list(_TAG.finditer(text))
+    marks = list(_TAG.finditer(text)) if "<" in text or "[" in text else []
     if not marks:
         return None
     last = marks[-1]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Literal
 
 from verifiers.math_verifier import choices, words
@@ -23,15 +22,8 @@ from verifiers.math_verifier.rules.terms import Match, MissingUnit, Terms
 from verifiers.math_verifier.sentences import after_equals, listed, mentions, stated
 
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
-_PERCENT = re.compile(r"%|percent", re.IGNORECASE)
-_DEGREES = re.compile(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
 _CLOCK_OR_DATE = re.compile(
     r"\d:\d\d|\d\s*(?:\\text\{\s*)?[ap]\.?\s*m\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|noon|midnight|\d{4}-\d",
-    re.I,
-)
-_ORDER = re.compile(
-    r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest"
-    r"|greatest|largest)|ordered)\b",
     re.I,
 )
 
@@ -100,7 +92,7 @@ def judge_answer(
     if _ENDLESS.search(answer.text) or _ENDLESS.search(reference):
         method = f"a number of more than {MOST_DIGITS} digits"
         return Finding("abstain", 0.0, method, answer.text[:200], extraction=answer.method)
-    terms = _terms(problem, settings)
+    terms = Terms(settings.rounding, settings.missing_unit, problem)
     match, ours, theirs = _decide(reference, answer, problem, options, terms)
     if match.equal is False:
         match = _doubted(match, reference, answer)
@@ -127,18 +119,6 @@ def _doubted(match: Match, reference: str, answer: Answer) -> Match:
     if unread and match.method not in DECISIVE and mentions(reference_tree(reference), answer.text):
         return Match(None, "the reference's value is named among others", 0.0)
     return replace(match, confidence=min(match.confidence, 0.7)) if answer.method in GUESSED else match
-
-
-@lru_cache(maxsize=256)
-def _terms(problem: str, settings: Settings) -> Terms:
-    """What the problem's wording says about the form of the answer."""
-    return Terms(
-        settings.rounding,
-        settings.missing_unit,
-        percent=bool(_PERCENT.search(problem)),
-        degrees=bool(_DEGREES.search(problem)),
-        ordered=bool(_ORDER.search(problem)),
-    )
 
 
 def _decide(

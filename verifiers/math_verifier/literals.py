@@ -21,7 +21,10 @@ def number(literal: str) -> Number:
     if not point and not exponent:
         return Number(int(whole))
     place = shift - len(digits)
-    value = int((whole + digits) or "0") * (Fraction(10) ** place)
+    written = int((whole + digits) or "0")
+    if place >= 0:
+        return Number(written * 10**place, place)
+    value = Fraction(written, 10**-place)
     return Number(value.numerator if value.denominator == 1 else value, place)
 
 

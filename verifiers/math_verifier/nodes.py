@@ -130,8 +130,8 @@ def _latex_apply(name: str, parts: list[str]) -> str:
 def _decimal(node: Number) -> str:
     """A decimal with as many places as were written; scientific when its last place is left of the point."""
     place = node.place or 0
-    scaled = node.value * Fraction(10) ** -place
-    digits = str(abs(round(scaled)))
+    top, bottom = abs(node.value).as_integer_ratio()
+    digits = str(round(Fraction(top, bottom * 10**place)) if place > 0 else round(Fraction(top * 10**-place, bottom)))
     sign = "-" if node.value < 0 else ""
     if place >= 0:
         return f"{sign}{digits}" + (f" \\times 10^{{{place}}}" if place else "")

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 Rounding = Literal["strict", "reference_precision", "lenient"]
@@ -24,18 +25,18 @@ def agree(ours: Any, our_place: int | None, theirs: Any, their_place: int | None
         return True
     gap = abs(_rational(ours) - _rational(theirs))
     scale = max(abs(ours), abs(theirs))
-    if gap <= _rational(scale) / 10**9 and (_long(ours, our_place) or _long(theirs, their_place) or _artefact(theirs)):
+    if (_long(ours, our_place) or _long(theirs, their_place) or _artefact(theirs)) and gap * 10**9 <= scale:
         return True
     if rounding == "strict":
         return False
     if our_place is not None:
         our_place = printed_place(ours, our_place)
-        if gap <= _half(our_place) and (significant(ours, our_place) >= 2 or gap <= _rational(scale) / 100):
+        if gap <= _half(our_place) and (significant(ours, our_place) >= 2 or gap * 100 <= scale):
             return True
         place = _written_place(theirs, their_place)
         if place is not None and place > our_place and significant(theirs, place) >= 3 and gap <= _half(place):
             return True
-        return rounding == "lenient" and gap <= _rational(scale) / 200
+        return rounding == "lenient" and gap * 200 <= scale
     if (
         their_place is not None
         and their_place < 0
@@ -62,8 +63,9 @@ def printed_place(value: Any, place: int) -> int:
 
 def significant(value: Any, place: int) -> int:
     """How many digits were written, zeros in front not counted."""
-    scaled = abs(_rational(value)) / Fraction(10) ** place
-    return len(str(int(scaled))) if scaled >= 1 else 0
+    top, bottom = abs(value).as_integer_ratio()
+    whole = top * 10**-place // bottom if place <= 0 else top // (bottom * 10**place)
+    return len(str(whole)) if whole else 0
 
 
 def _written_place(value: Any, place: int | None) -> int | None:
@@ -73,6 +75,7 @@ def _written_place(value: Any, place: int | None) -> int | None:
     return 0 if isinstance(value, int) else None
 
 
+@lru_cache(maxsize=256)
 def _half(place: int) -> Fraction:
     return Fraction(10) ** place / 2 * Fraction(1_000_001, 1_000_000)
 
@@ -87,4 +90,4 @@ def _artefact(value: Any) -> bool:
 
 
 def _rational(value: Any) -> Fraction:
-    return Fraction(value)
+    return value if isinstance(value, Fraction) else Fraction(value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from verifiers.math_verifier.nodes import Node
@@ -12,16 +14,37 @@ from verifiers.math_verifier.rounding import Rounding
 MissingUnit = Literal["pass", "abstain", "fail"]
 
 
-@dataclass(frozen=True, slots=True)
+_PERCENT = re.compile(r"%|percent", re.IGNORECASE)
+_DEGREES = re.compile(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
+_ORDER = re.compile(
+    r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest"
+    r"|greatest|largest)|ordered)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
 class Terms:
-    """What the comparison goes by. ``percent``: the problem speaks of a percentage; ``degrees``: it asks for
-    degrees, so a bare pi/6 is no radian; ``ordered``: order matters in lists."""
+    """What the comparison goes by: the policies, and what the problem's wording says about the form of the answer."""
 
     rounding: Rounding = "reference_precision"
     missing_unit: MissingUnit = "pass"
-    percent: bool = False
-    degrees: bool = False
-    ordered: bool = False
+    problem: str = ""
+
+    @cached_property
+    def percent(self) -> bool:
+        """The problem speaks of a percentage."""
+        return bool(_PERCENT.search(self.problem))
+
+    @cached_property
+    def degrees(self) -> bool:
+        """It asks for degrees, so that a bare pi/6 is no radian."""
+        return bool(_DEGREES.search(self.problem))
+
+    @cached_property
+    def ordered(self) -> bool:
+        """Order matters in lists."""
+        return bool(_ORDER.search(self.problem))
 
 
 @dataclass(frozen=True, slots=True)
