@@ -39,9 +39,12 @@ def from_table(table: Any, features: Any) -> list[dict[str, Any]]:
     return rows
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+
+
 def json_text(value: Any) -> str | None:
     """JSON of ``value`` as ``datasets.Json`` stores it; what JSON has no form for is written as text."""
-    return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return None if value is None else _COMPACT.encode(value)
 
 
 def _json_value(text: str | None) -> Any:

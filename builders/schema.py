@@ -98,7 +98,7 @@ def query_from_row(row: Mapping[str, Any]) -> Query:
 def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
     row = _shallow(candidate)
     row["messages"] = [dict(message) for message in candidate.messages]
-    row["usage"] = dataclasses.asdict(candidate.usage)
+    row["usage"] = _shallow(candidate.usage)
     row["detail"] = dict(candidate.detail)
     return clean(row)
 
@@ -133,14 +133,16 @@ def score_from_row(row: Mapping[str, Any]) -> Score:
 
 def clean(value: Any) -> Any:
     """``value`` with what Arrow cannot hold mended: lone surrogates, tuples, integers past 64 bits, NaN in JSON."""
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):  # before Mapping, whose test is slow
+        return {clean(str(key)): clean(item) for key, item in value.items()}
     if isinstance(value, Mapping):
         return {clean(str(key)): clean(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [clean(item) for item in value]
-    if isinstance(value, bool) or value is None:
-        return value
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**63 else str(value)
     if isinstance(value, float):
@@ -153,8 +155,13 @@ def clean(value: Any) -> Any:
     return clean(str(value))
 
 
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
 def _shallow(record: Any) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    return {name: getattr(record, name) for name in _names(type(record))}
 
 
 def _reference_to_row(reference: Reference) -> dict[str, Any]:

@@ -589,5 +589,8 @@ def _answer(messages: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
+_SPACED = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return _SPACED.encode(value)

@@ -6,22 +6,40 @@ builds on held-out queries before and after. Each step is a command of its own a
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from builders import assemble
-from builders.statistics import bootstrap_difference_interval, bootstrap_mean_interval, pass_at_k
+from builders.arrow_rows import from_table
+from builders.records import Candidate, Query, Score
+from builders.statistics import bootstrap_difference_interval, bootstrap_interval, pass_at_k
 from builders.trainers import TrainingSettings, recipe, train
 from builders.verified_reward import verified_reward
+from reward.model_reward import ModelReward
 
 Passes = Mapping[str, tuple[str, int, int]]
 """query id -> (split, passes, conclusive candidates)"""
+
+
+class Preference(NamedTuple):
+    """A pair as a reward model sees it; lengths in characters of JSON."""
+
+    query: str
+    split: str
+    chosen_score: float
+    rejected_score: float
+    chosen_length: int
+    rejected_length: int
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,7 +56,7 @@ def loop(config: Mapping[str, Any]) -> dict[str, Any]:
     if config["method"] == "reward":
         run = build(config, config["model"], "train", config["queries"], config["seed"], out / "round-1")
         train(settings(config, config["model"], [run], out / "reward", evaluate=[before]))
-        report = pair_report(out / "reward", before)
+        report = pair_report(scored_pairs(out / "reward", before))
     else:
         model = config["model"]
         for number in range(1, config["rounds"] + 1):
@@ -147,42 +165,90 @@ def at_least_one(right: int, count: int) -> float:
     return pass_at_k(count, right, min(8, count))
 
 
-def pair_report(model: Path, heldout: Path) -> dict[str, Any]:
-    """How often the reward model, and how often length alone, prefers the chosen side of held-out pairs."""
+def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
+    """The reward model's scores of both sides of the pairs of a run, by the scorer that a build uses."""
     import pyarrow.parquet as pq
+    from datasets import Features
 
-    rows = pq.read_table(heldout / "reward_model" / "train.parquet", columns=["chosen", "rejected"]).to_pylist()
-    accuracy = json.loads((model / "metrics.json").read_text())["metrics"]["eval_accuracy"]
-    lengths = [(len(json.dumps(row["chosen"])), len(json.dumps(row["rejected"]))) for row in rows]
-    shorter = mean([0.5 if a == b else float(a < b) for a, b in lengths])
-    hits = round(accuracy * len(rows))
-    return {
-        "pairs": len(rows),
-        "accuracy": accuracy,
-        "interval": bootstrap_mean_interval([1.0] * hits + [0.0] * (len(rows) - hits)),
-        "chance": 0.5,
-        "length": max(shorter, 1.0 - shorter),  # the better of "shorter wins" and "longer wins", with hindsight
-    }
+    columns = ["query_id", "split_name", "chosen", "rejected", "tools"]
+    read = pq.read_table(heldout / "reward_model" / "train.parquet", columns=columns)
+    rows = from_table(read, Features.from_arrow_schema(read.schema))
+
+    async def scores() -> list[list[Score]]:
+        async with ModelReward(str(model)) as reward:
+            return await asyncio.gather(*(reward.score(*sides_of(row), ()) for row in rows))
+
+    pairs = []
+    for row, both in zip(rows, asyncio.run(scores()), strict=True):
+        chosen, rejected = (-math.inf if score.value is None else score.value for score in both)  # unread ranks last
+        lengths = (len(json.dumps(row[side])) for side in ("chosen", "rejected"))
+        pairs.append(Preference(row["query_id"], row["split_name"], chosen, rejected, *lengths))
+    return pairs
+
+
+def sides_of(row: Mapping[str, Any]) -> tuple[Query, list[Candidate]]:
+    """Both conversations of a pair, as what a reward model is given."""
+    query = Query(row["query_id"], row["split_name"], (), tools=tuple(json.loads(row["tools"] or "[]")))
+    return query, [Candidate(place, tuple(row[side])) for place, side in enumerate(("chosen", "rejected"))]
+
+
+def pair_report(pairs: Sequence[Preference]) -> dict[str, Any]:
+    """How often the reward model, and how often length alone, prefers the chosen side; intervals by query.
+
+    Length is the better of "the shorter is right" and "the longer is right", chosen with hindsight on the same pairs.
+    """
+    report: dict[str, Any] = {"pairs": len(pairs), "splits": {}}
+    for split in ["all", *sorted({pair.split for pair in pairs})]:
+        chosen = [pair for pair in pairs if split in ("all", pair.split)]
+        by_length = [preferred(pair.rejected_length, pair.chosen_length) for pair in chosen]
+        if mean(by_length) < 0.5:
+            by_length = [1.0 - hit for hit in by_length]
+        sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+        for pair, shorter in zip(chosen, by_length, strict=True):
+            one = sums[pair.query]
+            one[0] += preferred(pair.chosen_score, pair.rejected_score)
+            one[1] += shorter
+            one[2] += 1
+        queries = np.array(list(sums.values()))
+        right, length, count = queries.sum(axis=0)
+        report["splits"][split] = {
+            "pairs": len(chosen),
+            "accuracy": right / count,
+            "interval": bootstrap_interval(queries, lambda means: means[:, 0] / means[:, 2]),
+            "length": length / count,
+            "margin": (right - length) / count,
+            "margin_interval": bootstrap_interval(queries, lambda means: (means[:, 0] - means[:, 1]) / means[:, 2]),
+        }
+    return report
+
+
+def preferred(chosen: float, rejected: float) -> float:
+    """1 where the chosen side has more, ½ for a tie."""
+    return 0.5 if chosen == rejected else float(chosen > rejected)
 
 
 def table(report: Mapping[str, Any]) -> str:
     """The report as a Markdown table."""
     if "pairs" in report:
-        low, high = report["interval"]
-        head = "| held-out pairs | reward model | 95 % interval | chance | length |\n|---|---|---|---|---|\n"
-        return (
-            head
-            + f"| {report['pairs']} | {report['accuracy']:.3f} | {low:.3f} to {high:.3f} | "
-            + (f"{report['chance']:.3f} | {report['length']:.3f} |")
-        )
+        head = "| split | held-out pairs | reward model | 95 % interval | length | above length | 95 % interval |\n"
+        lines = [
+            f"| {split} | {row['pairs']} | {row['accuracy']:.3f} | {between(row['interval'], '')} "
+            f"| {row['length']:.3f} | {row['margin']:+.3f} | {between(row['margin_interval'], '+')} |"
+            for split, row in report["splits"].items()
+        ]
+        return "\n".join([head + "|---" * 7 + "|", *lines])
     head = "| split | queries | pass@1 before | after | gain | 95 % interval | pass@8 before | after |\n" + "|---" * 8
     lines = [
         f"| {split} | {row['queries']} | {row['before']:.3f} | {row['after']:.3f} | {row['gain']:+.3f} | "
-        f"{row['interval'][0]:+.3f} to {row['interval'][1]:+.3f} | {row['best_of_8_before']:.3f} | "
+        f"{between(row['interval'], '+')} | {row['best_of_8_before']:.3f} | "
         f"{row['best_of_8_after']:.3f} |"
         for split, row in report["splits"].items()
     ]
     return "\n".join([head + "|", *lines])
+
+
+def between(interval: Sequence[float], sign: str) -> str:
+    return " to ".join(f"{end:{sign}.3f}" for end in interval)
 
 
 def mean(values: Sequence[float]) -> float:

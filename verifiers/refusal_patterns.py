@@ -56,7 +56,9 @@ class Refusal:
 
 
 def _compiled(text: str) -> re.Pattern[str]:
-    return re.compile(" ".join(text.split()).replace(" ", r"\s+"), re.IGNORECASE)
+    """A pattern for text in lower case: a search that minds the case is several times as fast."""
+    spaced = " ".join(text.split()).replace(" ", r"\s+")
+    return re.compile(re.sub(r"\\.|[A-Z]", lambda found: found[0] if len(found[0]) > 1 else found[0].lower(), spaced))
 
 
 _ADVERB = r"(?:\s(?:simply|just|really|actually|unfortunately|absolutely|definitely|certainly|personally|in\sgood\sconscience|ethically|legally|safely|directly|currently|not|also|only)){0,2}"  # noqa: E501
@@ -295,7 +297,10 @@ _NOT_PROSE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "´": "'", "\u00a0": " ", "\u2011": "-"})
+_QUOTING = '`$>"“«'  # one of these is in all that is no prose
+_STRAIGHT = str.maketrans(
+    {"’": "'", "‘": "'", "ʼ": "'", "´": "'", "\u00a0": " ", "\u2011": "-", "İ": "I"}  # the last: two when lowered
+)
 _MOST = 20_000  # characters of a long answer that are looked at, half from each end
 
 
@@ -303,8 +308,13 @@ def prose(text: str) -> str:
     """What the writer says in person: no code, no quotations, no thoughts; straight apostrophes."""
     if len(text) > 2 * _MOST:
         text = text[:_MOST] + "\n" + text[-_MOST:]
-    text = _THOUGHT.sub(" ", text.translate(_QUOTES))
-    return _NOT_PROSE.sub(" ", text).strip()
+    if not text.isascii():
+        text = text.translate(_STRAIGHT)
+    if "<" in text:
+        text = _THOUGHT.sub(" ", text)
+    if any(mark in text for mark in _QUOTING):
+        text = _NOT_PROSE.sub(" ", text)
+    return text.strip()
 
 
 def classify(text: str, whitelist: Sequence[str] = ()) -> Refusal:
@@ -314,6 +324,7 @@ def classify(text: str, whitelist: Sequence[str] = ()) -> Refusal:
     """
     said = prose(text)
     voice = [match.span() for phrase in whitelist for match in re.finditer(phrase, said, re.IGNORECASE)]
+    said = said.lower()  # as long as before: see ``_STRAIGHT``
     hits = [(pattern, match) for pattern in PATTERNS if (match := _first(pattern, said))]
     if all(pattern.name in SOFT and _helps_after(said, match) for pattern, match in hits):
         hits = []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scripts.loop import pair_report, pass_report, passes, table
+from builders.trainers import POCKET
+from builders.views import view_features, write_parquet
+from scripts.loop import Preference, pair_report, pass_report, passes, scored_pairs, table
 
 
 def write_candidates(run: Path, statuses: dict[str, list[str]]) -> Path:
@@ -48,13 +49,49 @@ def test_no_gain_has_an_interval_over_zero() -> None:
     assert low < 0 < high
 
 
-def test_length_is_the_better_of_both_directions(tmp_path: Path) -> None:
-    sides = [("a" * 3, "a" * 9)] * 7 + [("a" * 9, "a" * 3)] * 3
-    rows = [{"chosen": chosen, "rejected": rejected} for chosen, rejected in sides]
-    (tmp_path / "reward_model").mkdir()
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "reward_model" / "train.parquet")
-    (tmp_path / "metrics.json").write_text(json.dumps({"metrics": {"eval_accuracy": 0.9}}))
-    report = pair_report(tmp_path, tmp_path)
-    assert report["length"] == pytest.approx(0.7)
-    assert report["interval"][0] < 0.9 <= report["interval"][1]
-    assert "| 10 | 0.900 |" in table(report)
+def test_length_is_the_better_of_both_directions_and_pairs_count_by_query() -> None:
+    right, wrong = Preference("q", "math", 2.0, 1.0, 3, 9), Preference("q", "math", 1.0, 2.0, 9, 3)
+    pairs = [right._replace(query=f"q{i}") for i in range(7)]
+    pairs += [wrong._replace(query=f"r{i}", chosen_score=3.0) for i in range(2)]
+    pairs += [wrong, Preference("q", "code", 1.0, 1.0, 5, 5)]
+    report = pair_report(pairs)
+    math = report["splits"]["math"]
+    assert (math["pairs"], math["accuracy"], math["length"]) == (10, pytest.approx(0.9), pytest.approx(0.7))
+    assert math["margin"] == pytest.approx(0.2)
+    assert math["interval"][0] < 0.9 <= math["interval"][1] == 1.0
+    assert math["margin_interval"][0] < 0.2 < math["margin_interval"][1]
+    assert (report["splits"]["code"]["accuracy"], report["splits"]["code"]["length"]) == (0.5, 0.5)
+    assert "| math | 10 | 0.900 |" in table(report)
+    longer = [pair._replace(chosen_length=pair.rejected_length, rejected_length=pair.chosen_length) for pair in pairs]
+    assert pair_report(longer)["splits"]["math"]["length"] == pytest.approx(0.7)
+
+
+def test_a_query_of_many_pairs_is_one_draw() -> None:
+    apart = [Preference(f"q{i}", "math", float(i % 2), 0.5, 1, 2) for i in range(40)]
+    together = [pair._replace(query=f"q{i // 20}", chosen_score=float(i < 20)) for i, pair in enumerate(apart)]
+    widths = [high - low for low, high in (pair_report(p)["splits"]["all"]["interval"] for p in (apart, together))]
+    assert widths[1] > 2 * widths[0]
+
+
+def test_scores_are_those_of_the_model_in_the_folder(tmp_path: Path) -> None:
+    """The head of the embedded policy begins anew, so what is asserted is agreement with a plain forward pass."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    torch.manual_seed(0)
+    source = str(POCKET)
+    model = AutoModelForSequenceClassification.from_pretrained(source, num_labels=1)
+    tokenizer = AutoTokenizer.from_pretrained(source)
+    model.config.pad_token_id = tokenizer.pad_token_id
+    model.save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    sides = [
+        [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": text}] for text in ("4", "It is 5.")
+    ]
+    row = {"query_id": "a", "split_name": "math", "tools": None, "chosen": sides[0], "rejected": sides[1]}
+    write_parquet([row], tmp_path / "run" / "reward_model" / "train.parquet", view_features("reward_model"), {})
+    [pair] = scored_pairs(tmp_path / "model", tmp_path / "run")
+    for side, score in zip(sides, (pair.chosen_score, pair.rejected_score), strict=True):
+        ids = tokenizer.apply_chat_template(side, return_tensors="pt", return_dict=True)
+        assert score == pytest.approx(model.eval()(**ids).logits.item(), abs=1e-5)
+    assert pair.chosen_length < pair.rejected_length
