@@ -356,7 +356,7 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
     import hydra
     from hydra.errors import HydraException
 
-    from builders.errors import BestofnError
+    from builders.errors import told
 
     if {"-h", "--help"} & set(arguments):
         print(help_text(conf_folder(), config_name))
@@ -365,19 +365,14 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
 
     def guarded(config: Any) -> None:
         _quiet()
-        try:
+        with told():
             task(resolved(config))
-        except BestofnError as error:
-            print(f"bestofn: {error}", file=sys.stderr)
-            raise SystemExit(error.exit_code) from None
 
     try:
-        program = os.path.basename(sys.argv[0])
-        sys.argv = [program, *hydra_overrides([*arguments, *sweep_subfolder(arguments)], config_name)]
-        hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
+        with told():
+            program = os.path.basename(sys.argv[0])
+            sys.argv = [program, *hydra_overrides([*arguments, *sweep_subfolder(arguments)], config_name)]
+            hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
     except HydraException as error:
         print(f"bestofn: {error}", file=sys.stderr)
         raise SystemExit(2) from None

@@ -21,6 +21,10 @@ what was found, what was expected, and what to do about it.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class BestofnError(Exception):
     """Anything that bestofn raises on purpose; its text is written for the user."""
@@ -93,3 +97,13 @@ class ServiceError(ProviderError):
 
 class ConnectionFailed(ProviderError):
     """No connection, or it broke, or it took too long."""
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """End the program with the text and the exit code of a ``BestofnError``; a bug keeps its traceback."""
+    try:
+        yield
+    except BestofnError as error:
+        print(f"bestofn: {error}", file=sys.stderr)
+        raise SystemExit(error.exit_code) from None

@@ -14,6 +14,8 @@ from typing import Any
 
 from builders.records import Candidate, content_text
 
+MOST_JUDGED = 24_000  # characters of a candidate that the judge of a verdict is shown
+
 _FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*```\Z", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
 _WORDS = {"true": True, "yes": True, "false": False, "no": False, "null": None, "none": None, "unsure": None}
@@ -26,19 +28,22 @@ def fenced(**texts: str) -> str:
     return "\n\n".join(f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items())
 
 
-def candidate_text(candidate: Candidate, most: int = 24_000) -> str:
-    """All that a candidate said and did, tool calls and results included; the middle is cut from what is longer."""
+def candidate_text(candidate: Candidate, most: int | None = None) -> str:
+    """All that a candidate said and did, tool calls and their results included.
+
+    The middle is cut from what is longer than ``most`` characters.
+    """
     parts = []
     for message in candidate.messages:
         text = content_text(message.get("content"))
         if message.get("role") == "tool":
-            parts.append(f"[tool result]\n{text}")
+            parts.append(f"[result of {message.get('name') or message.get('tool_call_id')}]\n{text}")
         elif text:
             parts.append(text)
         for call in message.get("tool_calls") or ():
             parts.append("[tool call] " + json.dumps(call.get("function"), ensure_ascii=False, sort_keys=True))
     whole = "\n\n".join(parts)
-    if len(whole) <= most:
+    if most is None or len(whole) <= most:
         return whole
     return f"{whole[: most // 2]}\n[… {len(whole) - most} characters left out …]\n{whole[-most // 2 :]}"
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from builders import steps_form
 from builders.errors import ConfigError
 
 PROVIDERS = {"openai": "openai", "claude": "anthropic", "anthropic": "anthropic", "local": "openai_chat"}
@@ -38,24 +39,6 @@ NESTED = {
     "output.path": "output",
     "output.checkpoint_every": "checkpoint_every",
 }
-STEPS = {
-    "type": "object",
-    "properties": {
-        "steps": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"explanation": {"type": "string"}, "output": {"type": "string"}},
-                "required": ["explanation", "output"],
-                "additionalProperties": False,
-            },
-        },
-        "final_answer": {"type": "string"},
-    },
-    "required": ["steps", "final_answer"],
-    "additionalProperties": False,
-}
-"""The structured answer that ``structured_output: true`` asks for."""
 
 
 def overrides_of_file(path: Path, environment: Mapping[str, str] = {}) -> list[str]:
@@ -208,7 +191,7 @@ _PLAIN: dict[str, Callable[[Any], list[str]]] = {
     "budget_usd": _number_to("budget_usd"),
     "notes": _to("notes"),
     "output": lambda value: [f"out={quoted(str(value).removesuffix('.parquet'))}"],
-    "structured_output": lambda value: [f"stages.generate.schema={quoted(STEPS)}"] if value else [],
+    "structured_output": lambda value: [f"stages.generate.schema={quoted(steps_form.SCHEMA)}"] if value else [],
 }
 FLAT = ("dataset", "splits", "model", "generator", "persona", "llm_judge_fallback", *_PLAIN)
 

@@ -27,7 +27,8 @@ from builders.arrow_rows import from_table, to_table
 from builders.records import content_text, with_system_text
 
 Rows = Iterator[dict[str, Any]]
-ROW_GROUP = 1_000  # rows written at once
+ROWS_AT_ONCE = 500  # rows that wait as Python objects
+GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either: its description stays in memory to the end
 
 
 def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
@@ -349,6 +350,7 @@ class Writer:
         self._schema = features.arrow_schema.with_metadata({**(features.arrow_schema.metadata or {}), **own})
         self._temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         self._waiting: list[Mapping[str, Any]] = []
+        self._tables: list[Any] = []  # of the row group under way
 
     def __enter__(self) -> Writer:
         import pyarrow.parquet as pq
@@ -361,6 +363,7 @@ class Writer:
         try:
             if kind is None:
                 self._flush()
+                self._end_group()
                 self._file.close()
                 os.replace(self._temporary, self.path)
             else:
@@ -370,18 +373,30 @@ class Writer:
 
     def add(self, row: Mapping[str, Any]) -> None:
         self._waiting.append(row)
-        if len(self._waiting) >= ROW_GROUP:
+        if len(self._waiting) >= ROWS_AT_ONCE:
             self._flush()
 
     def add_table(self, table: Any) -> None:
         self._flush()
-        self._file.write_table(table.cast(self._schema))
+        self._tables.append(table.cast(self._schema))
         self.count += table.num_rows
+        if (
+            sum(one.num_rows for one in self._tables) >= GROUP_ROWS
+            or sum(one.nbytes for one in self._tables) >= GROUP_BYTES
+        ):
+            self._end_group()
 
     def _flush(self) -> None:
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             self.add_table(to_table(waiting, self.features))
+
+    def _end_group(self) -> None:
+        import pyarrow as pa
+
+        if self._tables:
+            self._file.write_table(pa.concat_tables(self._tables))
+            self._tables = []
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, features: Any, metadata: Mapping[str, str]) -> int:

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from builders.errors import AuthenticationError, ConfigError, ProviderError, RequestError, ServiceError
+from builders.judge_reply import candidate_text
 from builders.records import Candidate, Query, Score, Verdict
-from reward.judging import candidate_text, conversation_text
+from reward.judging import conversation_text
 
 RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 

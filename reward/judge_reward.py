@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from builders.errors import ConfigError
-from builders.judge_reply import fenced, object_schema
+from builders.judge_reply import candidate_text, fenced, object_schema
 from builders.protocols import Sampler
 from builders.records import Candidate, Query, Score, Verdict
 from reward import judging
@@ -54,7 +54,7 @@ class JudgeReward:
         quoted = {"question": judging.conversation_text(query)}
         if self.use_reference and query.reference.answer:
             quoted["reference"] = query.reference.answer
-        material = fenced(**quoted, answer=judging.candidate_text(candidate))
+        material = fenced(**quoted, answer=candidate_text(candidate))
         instruction = (
             f"Grade the answer.\n\nWhat to look at: {self.rubric}\n\n"
             "1: fails entirely. 3: mostly fails. 5: half of what is needed. 7: good, with a flaw. 9: very good. "

@@ -6,14 +6,13 @@ which a writer cannot know in advance; the reply is read only as one JSON object
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
 from builders.judge_reply import reply_object
 from builders.protocols import Sampler
-from builders.records import Candidate, Query, Request, Sampling, content_text
+from builders.records import Query, Request, Sampling, content_text
 
 STOPS_THE_RUN = (AuthenticationError, BudgetError, MachineError)
 SYSTEM = (
@@ -28,20 +27,6 @@ def conversation_text(query: Query) -> str:
     return "\n\n".join(
         f"[{message.get('role')}]\n{content_text(message.get('content'))}".rstrip() for message in query.messages
     )
-
-
-def candidate_text(candidate: Candidate) -> str:
-    """All that a candidate said and did, tool calls and their results included."""
-    parts = []
-    for message in candidate.messages:
-        text = content_text(message.get("content"))
-        if message.get("role") == "tool":
-            parts.append(f"[result of {message.get('name') or message.get('tool_call_id')}]\n{text}")
-        elif text:
-            parts.append(text)
-        for call in message.get("tool_calls") or ():
-            parts.append("[tool call] " + json.dumps(call.get("function"), ensure_ascii=False, sort_keys=True))
-    return "\n\n".join(parts)
 
 
 def request_for(instruction: str, material: str, schema: Mapping[str, Any], temperature: float, tokens: int) -> Request:

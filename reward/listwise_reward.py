@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from builders.errors import ConfigError
-from builders.judge_reply import fenced, object_schema
+from builders.judge_reply import candidate_text, fenced, object_schema
 from builders.protocols import Sampler
 from builders.records import Candidate, Query, Score, Verdict
 from reward import judging
@@ -65,7 +65,7 @@ class ListwiseReward:
         ]
 
     async def _order(self, query: Query, part: Sequence[Candidate]) -> list[int] | None:
-        texts = [judging.candidate_text(candidate) for candidate in part]
+        texts = [candidate_text(candidate) for candidate in part]
         material = fenced(question=judging.conversation_text(query), **judging.numbered(texts))
         instruction = (
             f"Put the {len(part)} answers in order, the best first.\n\nWhat to look at: {self.rubric}\n\nThe order in "

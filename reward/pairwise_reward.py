@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Sequence
 
 from builders.errors import ConfigError
-from builders.judge_reply import fenced, object_schema
+from builders.judge_reply import candidate_text, fenced, object_schema
 from builders.protocols import Sampler
 from builders.records import Candidate, Query, Score, Verdict
 from reward import judging
@@ -38,7 +38,7 @@ class PairwiseReward:
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         alive = [place for place, candidate in enumerate(candidates) if not candidate.error]
-        texts = [judging.candidate_text(candidates[place]) for place in alive]
+        texts = [candidate_text(candidates[place]) for place in alive]
         orders = [order for a, b in schedule(len(alive), self.opponents) for order in ((a, b), (b, a))]
         found = await asyncio.gather(*(self._first_wins(query, texts[a], texts[b]) for a, b in orders))
         first_wins = {order: result for order, result in zip(orders, found, strict=True) if result is not None}

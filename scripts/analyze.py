@@ -30,14 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
     from builders.analysis import analyze
-    from builders.errors import BestofnError
+    from builders.errors import told
 
     run = Path(options.run.removeprefix("run="))
-    try:
+    with told():
         found = analyze(run, resamples=options.resamples, read=options.read)
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
     if options.json:
         print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from builders import assemble
-from builders.errors import BestofnError, ConfigError
+from builders.errors import BestofnError, ConfigError, told
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,13 +37,10 @@ def from_yaml(words: list[str]) -> list[str]:
     from builders.legacy_config import overrides_of_file
 
     place = words.index("--from-yaml")
-    try:
+    with told():
         if place + 1 == len(words):
             raise ConfigError("--from-yaml wants a file: bestofn build --from-yaml experiment.yaml")
         named = overrides_of_file(Path(words[place + 1]), os.environ)
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
     return [*named, *words[:place], *words[place + 2 :]]
 
 

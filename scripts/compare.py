@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from builders.errors import BestofnError, ConfigError
+from builders.errors import ConfigError, told
 from builders.run_comparison import COLUMNS, Comparison, by_query, compared
 
 USAGE = """usage: bestofn compare RUN RUN [RUN …] [--json] [--seed N]
@@ -23,11 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return
-    try:
+    with told():
         print(run(words))
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
 
 
 def run(words: Sequence[str]) -> str:

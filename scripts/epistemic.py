@@ -33,18 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
     from builders.epistemic import epistemic_report, stands
-    from builders.errors import BestofnError, SourceError
+    from builders.errors import SourceError, told
     from builders.views import nested
 
     run = Path(options.run.removeprefix("run="))
-    try:
+    with told():
         parts = sorted((run / "shards").glob("*.parquet"))
         if not parts:
             raise SourceError(f"{run} holds no shards/*.parquet. Give the folder of a `bestofn build`.")
         found = epistemic_report(stands(nested(parts)))
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
     print(json.dumps(dataclasses.asdict(found), indent=2) if options.json else text(found))
 
 

@@ -21,14 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--resamples", type=int, default=2000, help="of the bootstrap (default 2000)")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
-    from builders.errors import BestofnError
+    from builders.errors import told
     from builders.summary import summarize
 
-    try:
+    with told():
         found = [summarize(path, resamples=options.resamples) for path in expanded(options.runs)]
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
     if options.json:
         print(json.dumps(found if len(found) > 1 else found[0], indent=2, ensure_ascii=False, allow_nan=False))
     elif len(found) == 1:

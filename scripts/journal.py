@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from builders.errors import BestofnError, ConfigError, JournalError
+from builders.errors import ConfigError, JournalError, told
 from builders.journal import Journal
 from builders.journal_contents import as_json, entries, holdings, prune
 
@@ -32,11 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return
-    try:
+    with told():
         run(words[0], _settings(words[1:]))
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
 
 
 def run(place: str, settings: dict[str, str]) -> None:

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from builders.errors import BestofnError
+from builders.errors import told
 from builders.legacy_config import PROVIDERS, overrides_of, quoted, read_document
 
 NAMES = ("openai", "claude", "local")
@@ -40,11 +39,8 @@ FLAGS = {
 
 def main(provider: str, arguments: Sequence[str]) -> None:
     """Run a documented command of ``provider``: one of ``NAMES``."""
-    try:
+    with told():
         command, words = translated(provider, arguments, os.environ)
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
     if command == "build":
         from scripts import build
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from builders import assemble, manifest
-from builders.errors import BestofnError, ConfigError
+from builders.errors import ConfigError, told
 from builders.regenerate import Order, Outcome, regenerate
 from builders.selection import WORDS
 
@@ -48,10 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(USAGE)
         return
     try:
-        print(run(words))
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
+        with told():
+            print(run(words))
     except KeyboardInterrupt:
         print("\nbestofn: stopped. Every answer is kept; the same command goes on from there.", file=sys.stderr)
         raise SystemExit(130) from None

@@ -17,14 +17,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
-    from builders.errors import BestofnError
+    from builders.errors import told
 
     run = Path(options.run.removeprefix("run="))
-    try:
+    with told():
         page = write(run, Path(options.out) if options.out else run / "report.html", browse=options.browse)
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
 
 

@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builders.errors import BestofnError, ConfigError
+from builders.errors import ConfigError, told
 
 if TYPE_CHECKING:
     from builders.persona_analysis import HeardReport, VoiceReport
@@ -35,11 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not words or {"-h", "--help"} & set(words):
         print(USAGE)
         return
-    try:
+    with told():
         print(run(words))
-    except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
 
 
 def run(words: Sequence[str]) -> str:

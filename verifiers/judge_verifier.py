@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
-from builders.judge_reply import candidate_text, fenced, object_schema, reply_object
+from builders.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
 from builders.protocols import Sampler
 from builders.records import Candidate, Completion, Query, Request, Sampling, Verdict, content_text
 from verifiers.judge_prompts import SYSTEM, Prompt, prompt
@@ -51,7 +51,7 @@ class Judge:
         self.temperature = temperature if temperature is not None else (0.0 if samples == 1 else 0.7)
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        text = candidate_text(candidate)
+        text = candidate_text(candidate, MOST_JUDGED)
         if not text.strip():
             return Verdict("fail", 1.0, "the answer is empty", self.name)
         question = self._prompt_for(query)

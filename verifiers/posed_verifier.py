@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
-from builders.judge_reply import candidate_text, fenced, object_schema, reply_object
+from builders.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
 from builders.protocols import Sampler, Verifier
 from builders.records import Candidate, Outcome, Query, Request, Sampling, Verdict
 from verifiers.judge_prompts import SYSTEM, prompt
@@ -62,7 +62,7 @@ class PosedVerifier:
 
     async def _asked(self, sampler: Sampler, query: Query, candidate: Candidate) -> Stance | None:
         """The stance that a model hears; None when it gives no readable answer."""
-        said = candidate_text(candidate)
+        said = candidate_text(candidate, MOST_JUDGED)
         request = Request(
             messages=(
                 {"role": "system", "content": SYSTEM},

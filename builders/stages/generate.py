@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from builders import steps_form
 from builders.cost import Plan, added
 from builders.errors import ConfigError
 from builders.protocols import Archive, Sampler, Tools, Verifier
@@ -23,7 +24,6 @@ from builders.records import (
 )
 from builders.rollout import STOPS_THE_RUN, RolloutLimits, rollout
 from builders.schema import candidate_to_row, features, query_from_row
-from builders.stages import steps_form
 from builders.stages.adaptive import Adaptive, Stopped
 from builders.stages.prompt_variants import chosen
 

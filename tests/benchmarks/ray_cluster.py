@@ -7,8 +7,8 @@
     driver     the driver is killed in the middle, and the same command is run again
     rate       requests a minute of two nodes with a worker each, beside the limit that the account has
 
-The builds with a loss end by comparing the candidates table with the local build's in every column but the timings, and tells the
-requests beyond the minimum.
+A build with a loss ends by comparing its candidates table with the local build's in every column but the timings, and by
+telling the requests beyond the minimum.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from builders import assemble
 from builders.errors import ConfigError
-from builders.legacy_config import FLAT, NESTED, STEPS, overrides_of, overrides_of_file, quoted
+from builders.legacy_config import FLAT, NESTED, overrides_of, overrides_of_file, quoted
+from builders.steps_form import SCHEMA
 from scripts.provider_commands import translated
 
 FLAT_FILE = """
@@ -76,7 +77,7 @@ def test_the_flat_form(tmp_path: Path) -> None:
     assert config["sampling"]["max_tokens"] == 16384
     assert config["out"] == "experiments/marvin/results/claude_100x8"
     assert config["notes"] == yaml.safe_load(FLAT_FILE)["notes"]
-    assert config["stages"]["generate"]["schema"] == STEPS
+    assert config["stages"]["generate"]["schema"] == SCHEMA
     assert config["verifier"]["math"]["then"]["_target_"].endswith("Judge")
     assert assemble.Assembly().build(config["persona"]).name == "marvin_flexible"
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -255,23 +255,35 @@ def test_patience_ends(tmp_path) -> None:
     assert len(drawn) == 6
 
 
+def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object]) -> None:
+    """A run that is cancelled as soon as ``arrived`` says something."""
+
+    async def leave() -> None:
+        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            waiting = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(6)]
+            while not arrived():  # noqa: ASYNC110  # the double lives in another thread
+                await asyncio.sleep(0.01)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run(leave())
+
+
+def leave_before_the_id(double: OpenAIDouble, tmp_path, server: WireServer) -> None:
+    """A run that ends after its batch has arrived and before it knows the id."""
+    double.told = Answer(after_s=1.0)
+    leave_once(tmp_path, server, lambda: double.lines)
+    double.told = None
+    assert states(tmp_path) == ["planned"]
+
+
 def test_a_run_that_ends_takes_its_batch_up_again(tmp_path) -> None:
     double = OpenAIDouble(polls=10**6)
     with WireServer(double) as server:
-
-        async def leave() -> None:
-            journal = Journal(tmp_path / "j.sqlite")
-            provider = chat(server)
-            draws = sampler(provider, journal, Ledger(prices=PRICES))
-            async with journal, provider, draws:
-                waiting = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(6)]
-                while not double.looked:  # noqa: ASYNC110  # the double lives in another thread
-                    await asyncio.sleep(0.01)
-                for task in waiting:
-                    task.cancel()
-                await asyncio.gather(*waiting, return_exceptions=True)
-
-        asyncio.run(leave())
+        leave_once(tmp_path, server, lambda: double.looked)
         assert states(tmp_path) == ["open"]
         double.polls = 0
         drawn, _ = draw(tmp_path, chat(server), count=8)
@@ -280,32 +292,12 @@ def test_a_run_that_ends_takes_its_batch_up_again(tmp_path) -> None:
         assert states(tmp_path) == ["closed", "closed"]
 
 
-def cancelled_once(double: OpenAIDouble, tmp_path, server: WireServer) -> None:
-    """A run that ends after its batch has arrived and before it knows the id."""
-
-    async def leave() -> None:
-        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
-        draws = sampler(provider, journal, Ledger(prices=PRICES))
-        async with journal, provider, draws:
-            waiting = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(6)]
-            while not double.lines:  # noqa: ASYNC110  # the double lives in another thread
-                await asyncio.sleep(0.01)
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-
-    double.told = Answer(after_s=1.0)
-    asyncio.run(leave())
-    double.told = None
-    assert states(tmp_path) == ["planned"]
-
-
 def test_a_batch_whose_id_never_came_back_is_found_by_its_mark(tmp_path) -> None:
     double = OpenAIDouble()
     with WireServer(double) as server:
         for number in range(3):  # of other programs, over two pages
             double.inputs[f"other-{number}"], double.marks[f"other-{number}"] = "file-9", {"bestofn": "another"}
-        cancelled_once(double, tmp_path, server)
+        leave_before_the_id(double, tmp_path, server)
         double.inputs["other-3"], double.inputs["other-4"] = "file-9", "file-9"
         double.marks["other-3"] = double.marks["other-4"] = {}
         drawn, totals = draw(tmp_path, chat(server))
@@ -318,7 +310,7 @@ def test_a_batch_whose_id_never_came_back_is_found_by_its_mark(tmp_path) -> None
 def test_a_batch_that_never_arrived_is_submitted_anew(tmp_path) -> None:
     double = OpenAIDouble()
     with WireServer(double) as server:
-        cancelled_once(double, tmp_path, server)
+        leave_before_the_id(double, tmp_path, server)
         double.inputs.clear()
         double.marks.clear()
         drawn, _ = draw(tmp_path, chat(server))

@@ -9,7 +9,7 @@ from builders.providers.scripted import Scripted
 from builders.records import Candidate, Query
 from builders.schema import candidate_from_row, query_to_row
 from builders.stages.generate import Generate
-from builders.stages.steps_form import SCHEMA, in_words
+from builders.steps_form import SCHEMA, in_words
 
 STEPS = r'{"steps": [{"explanation": "Half of it.", "output": "\frac{1}{2}"}], "final_answer": "\theta = \frac{1}{2}"}'
 WORDS = "Half of it.\n\\frac{1}{2}\n\nFinal answer: \\theta = \\frac{1}{2}"
