@@ -38,6 +38,26 @@ def holdings(journal: Journal) -> list[Holding]:
     return [Holding(*row) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A batch that a service still works on. ``planned``: sent off, and its id never came back; the next run asks."""
+
+    id: str
+    provider: str
+    planned: bool
+    requests: int
+    at: float
+
+
+def under_way(journal: Journal) -> list[UnderWay]:
+    """The batches that the next run takes up, oldest first."""
+    rows = journal.rows("SELECT id, provider, state, parts, at FROM batches WHERE state != 'closed' ORDER BY at")
+    return [
+        UnderWay(batch, provider, state == "planned", len(json.loads(zlib.decompress(parts))), at)
+        for batch, provider, state, parts, at in rows
+    ]
+
+
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, Any]]:
     """Every answer as plain data, request and raw reply whole, in the order of payment.
 
@@ -104,8 +124,12 @@ def prune(journal: Journal, *, provider: str = "", before: float | None = None, 
 
 
 def as_json(journal: Journal) -> dict[str, Any]:
-    """The holdings as plain data."""
-    return {"path": str(journal.path), "holdings": [asdict(holding) for holding in holdings(journal)]}
+    """The holdings, and the batches under way, as plain data."""
+    return {
+        "path": str(journal.path),
+        "holdings": [asdict(holding) for holding in holdings(journal)],
+        "batches": [asdict(batch) for batch in under_way(journal)],
+    }
 
 
 def _json_or_text(reply: bytes) -> Any:

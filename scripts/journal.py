@@ -13,7 +13,7 @@ from pathlib import Path
 
 from builders.errors import ConfigError, JournalError, told
 from builders.journal import Journal
-from builders.journal_contents import as_json, entries, holdings, prune
+from builders.journal_contents import as_json, entries, holdings, prune, under_way
 
 USAGE = """usage: bestofn journal RUN-OR-FILE [json=true] [provider=TEXT]
        bestofn journal RUN-OR-FILE export=FILE.jsonl [provider=TEXT]
@@ -73,6 +73,14 @@ def show(journal: Journal, provider: str) -> None:
                 f"    {holding.answers:,} answers to {holding.requests:,} requests in {holding.calls:,} calls, "
                 f"{holding.prompt_tokens:,} prompt and {holding.completion_tokens:,} completion tokens, "
                 f"${holding.usd:,.4f}, {_date(holding.first_at)} to {_date(holding.last_at)}"
+            )
+    for batch in under_way(journal):
+        if provider in batch.provider:
+            known = "sent off, its id never came back" if batch.planned else "under way"
+            print(
+                f"  {batch.provider}\n"
+                f"    batch {batch.id} of {batch.requests:,} requests {known} since {_date(batch.at)}; the next run with "
+                "provider.mode=batch takes it up"
             )
 
 

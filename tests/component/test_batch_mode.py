@@ -25,6 +25,7 @@ from builders.providers.openai_chat import OpenAIChat
 from builders.providers.openai_responses import OpenAIResponses
 from builders.providers.sampling import sampler
 from builders.records import Completion, Request, Sampling
+from scripts.journal import main as journal_command
 from tests.wire_server import Answer, Sent, WireServer
 
 TERMS = Batching(gather_s=0.05, poll_s=0.02, most=1000)
@@ -305,6 +306,27 @@ def test_a_batch_whose_id_never_came_back_is_found_by_its_mark(tmp_path) -> None
     assert (len(double.lines), double.online, double.lists) == (6, 0, 2)
     assert totals["usd"] == pytest.approx(6.0)
     assert states(tmp_path) == ["closed"]
+
+
+def test_the_journal_command_shows_what_is_under_way(tmp_path, capsys) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_before_the_id(double, tmp_path, server)
+        journal_command([str(tmp_path / "j.sqlite")])
+        assert "of 6 requests sent off, its id never came back since" in capsys.readouterr().out
+        leave_once(tmp_path, server, lambda: double.looked)
+        journal_command([str(tmp_path / "j.sqlite")])
+        assert "batch batch-0 of 6 requests under way since" in capsys.readouterr().out
+        journal_command([str(tmp_path / "j.sqlite"), "json=true"])
+        assert [batch["id"] for batch in json.loads(capsys.readouterr().out)["batches"]] == ["batch-0"]
+        journal_command([str(tmp_path / "j.sqlite"), "provider=another"])
+        assert "batch" not in capsys.readouterr().out
+        double.polls = 0
+        draw(tmp_path, chat(server))
+        capsys.readouterr()
+        journal_command([str(tmp_path / "j.sqlite")])
+        assert "6 requests" in (shown := capsys.readouterr().out)
+        assert "under way" not in shown
 
 
 def test_a_batch_that_never_arrived_is_submitted_anew(tmp_path) -> None:
