@@ -79,8 +79,8 @@ def show(journal: Journal, provider: str) -> None:
             known = "sent off, its id never came back" if batch.planned else "under way"
             print(
                 f"  {batch.provider}\n"
-                f"    batch {batch.id} of {batch.requests:,} requests {known} since {_date(batch.at)}; the next run with "
-                "provider.mode=batch takes it up"
+                f"    batch {batch.id} of {batch.requests:,} requests {known} since {_date(batch.at)}; "
+                "the next run with provider.mode=batch takes it up"
             )
 
 
