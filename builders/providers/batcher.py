@@ -2,8 +2,10 @@
 
 A request's name in its batch is its journal key, so a batch that is still under way after a crash is found by its id in
 the journal, and whoever asks for one of its names waits for it instead of submitting it anew. Before a batch goes off,
-the journal holds its names under a mark of our own; where the id never came back, because the process was killed or the
-connection cut, the service is asked for a batch with that mark, and only if it has none are the names asked anew.
+the journal holds its names under a mark of our own ("planned"); where the id never came back, because the process was
+killed or the connection cut, the service is asked for a batch with that mark, and only if it has none are the names
+asked anew. A batch so "found" may have been told from its like by time and size alone: what it leaves out may be in
+another.
 """
 
 from __future__ import annotations
@@ -63,21 +65,28 @@ class Batcher:
         self._waiting: dict[str, asyncio.Future[Reply | ProviderError | None]] = {}
         self._batch_of: dict[str, str] = {}  # name -> id of the batch under way that holds it
         self._left: dict[str, set[str]] = {}  # batch id -> names not yet settled
+        self._found: set[str] = set()  # batches under way that were found, not told
+        self._strays: set[str] = set()  # names that were not in the batch that was found for them
+        self._looking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
     async def take_up(self) -> None:
         """Wait for the batches that earlier runs left under way."""
         rows = self._journal.rows(
-            "SELECT id, state, parts, at FROM batches WHERE provider = ? AND state IN ('planned', 'open')",
-            (self._identity,),
+            "SELECT id, state, parts, at FROM batches WHERE provider = ? AND state != 'closed'", (self._identity,)
         )
+        under_way = []
         for name, state, parts, at in rows:
             names = json.loads(zlib.decompress(parts))
-            batch = name if state == "open" else await self._look_for(name, names, at)
+            batch = await self._look_for(name, names, at) if state == "planned" else name
+            if state == "found":
+                self._found.add(name)
             if batch is not None:
-                log.warning("%s: taking up batch %s with %d requests", self._identity, batch, len(names))
-                self._begin(batch, names, at)
+                under_way.append((batch, names, at))
+        for batch, names, at in under_way:  # once all are found, for what one leaves out may be in another
+            log.warning("%s: taking up batch %s with %d requests", self._identity, batch, len(names))
+            self._begin(batch, names, at)
 
     async def ask(self, name: str, body: Mapping[str, Any]) -> Reply | None:
         """The reply to ``body``; None when the batch brought none. Raises the refusal that came in its place."""
@@ -167,6 +176,7 @@ class Batcher:
 
         Raises ``ProviderError`` when the service cannot be asked: the plan stands, and the next run asks again.
         """
+        self._found.add(mark)
         for look in range(LOOKS):
             try:
                 found = await self._batches.find(mark, len(names), at)
@@ -180,16 +190,20 @@ class Batcher:
                 if look == LOOKS - 1:
                     raise
                 await asyncio.sleep(self._terms.poll_s)
-        known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
-        batch = next((batch for batch in found if batch not in known), None)
-        await self._settle(mark, batch, names, at)
+        async with self._looking:  # so that no two plans take the same batch
+            known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
+            batch = next((batch for batch in found if batch not in known), None)
+            await self._settle(mark, batch, names, at, "found")
+        self._found.remove(mark)
+        if batch is not None:
+            self._found.add(batch)
         return batch
 
-    async def _settle(self, mark: str, batch: str | None, names: list[str], at: float) -> None:
+    async def _settle(self, mark: str, batch: str | None, names: list[str], at: float, state: str = "open") -> None:
         """The plan under ``mark`` became ``batch``, or nothing."""
         statements: list[tuple[str, Any]] = [("DELETE FROM batches WHERE id = ?", (mark,))]
         if batch is not None:
-            statements.append(_row(batch, self._identity, "open", names, at))
+            statements.append(_row(batch, self._identity, state, names, at))
         await self._journal.note(statements)
 
     # --- waiting -----------------------------------------------------------------------------------------------------
@@ -214,11 +228,20 @@ class Batcher:
                 outcome = {}
             if outcome is None:
                 await asyncio.sleep(self._terms.poll_s)
-        answered = outcome or {}
-        stragglers = sum(name not in answered for name in names)
+        ours = self._waiting.keys() | self._batch_of.keys()
+        answered = {name: answer for name, answer in (outcome or {}).items() if name in ours}
+        self._answer(answered)
+        stragglers = {name for name in names if name not in answered}
+        if batch in self._found:
+            self._found.remove(batch)
+            self._strays |= stragglers
+            stragglers = set()
+        if not self._found:
+            stragglers |= {name for name in self._strays if name in self._batch_of and not self._is_answered(name)}
+            self._strays = set()
         if stragglers:
-            log.warning("%s: %d of batch %s were not answered and go online", self._identity, stragglers, batch)
-        self._answer({name: answered.get(name) for name in names})
+            log.warning("%s: %d requests of batch %s go online", self._identity, len(stragglers), batch)
+            self._answer(dict.fromkeys(stragglers))
 
     def _answer(self, answers: Mapping[str, Reply | ProviderError | None]) -> None:
         loop = asyncio.get_running_loop()
@@ -226,6 +249,10 @@ class Batcher:
             future = self._waiting.setdefault(name, loop.create_future())
             if not future.done():
                 future.set_result(answer)
+
+    def _is_answered(self, name: str) -> bool:
+        future = self._waiting.get(name)
+        return future is not None and future.done()
 
     def _fail(self, names: Any, error: Exception) -> None:
         for name in names:

@@ -4,7 +4,9 @@ import asyncio
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -130,37 +132,39 @@ class OpenAIDouble:
 
 
 class AnthropicDouble:
+    """Message batches. ``ended`` from the second look on; ``told`` comes back for a submission in its place."""
+
     def __init__(self) -> None:
-        self.looked = 0
-        self.requests: list[dict[str, Any]] = []
+        self.looked: Counter[str] = Counter()
+        self.batches: dict[str, list[dict[str, Any]]] = {}
         self.told: Answer | None = None
-        self.submissions = 0
 
     def __call__(self, sent: Sent) -> Answer:
         if sent.path == "/v1/messages/batches" and sent.method == "GET":
-            data = [self._batch("in_progress") | {"id": f"msgbatch_{number}"} for number in (2, 1)]
-            data[0]["request_counts"] = dict(data[0]["request_counts"], processing=len(self.requests) + 1)
-            return Answer({"data": data, "has_more": False, "first_id": "msgbatch_2", "last_id": "msgbatch_1"})
+            data = [self._batch("msgbatch_other", "in_progress", 10**6)]
+            data += [self._batch(name, "in_progress", len(asked)) for name, asked in reversed(self.batches.items())]
+            return Answer({"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]})
         if sent.path == "/v1/messages/batches":
-            self.submissions += 1
             TypeAdapter(BatchCreateParams).validate_python(sent.body)
-            self.requests += sent.body["requests"]
-            return self.told or Answer(self._batch("in_progress"))
+            name = f"msgbatch_{len(self.batches)}"
+            self.batches[name] = sent.body["requests"]
+            return self.told or Answer(self._batch(name, "in_progress", len(self.batches[name])))
+        name = sent.path.split("/")[4]
         if sent.path.endswith("/results"):
             lines = []
-            for request in self.requests:
+            for request in self.batches[name]:
                 line = {
                     "custom_id": request["custom_id"],
                     "result": {"type": "succeeded", "message": message_answer(request["params"])},
                 }
                 lines.append(MessageBatchIndividualResponse.model_validate(line).model_dump_json())
             return Answer("\n".join(lines).encode())
-        self.looked += 1
-        return Answer(self._batch("ended" if self.looked > 1 else "in_progress"))
+        self.looked[name] += 1
+        return Answer(self._batch(name, "ended" if self.looked[name] > 1 else "in_progress", len(self.batches[name])))
 
-    def _batch(self, status: str) -> dict[str, Any]:
-        counts = {"canceled": 0, "errored": 0, "expired": 0, "processing": len(self.requests), "succeeded": 0}
-        value = {"id": "msgbatch_1", "type": "message_batch", "processing_status": status, "request_counts": counts}
+    def _batch(self, name: str, status: str, count: int) -> dict[str, Any]:
+        counts = {"canceled": 0, "errored": 0, "expired": 0, "processing": count, "succeeded": 0}
+        value = {"id": name, "type": "message_batch", "processing_status": status, "request_counts": counts}
         now = datetime.now(UTC)
         value |= {"created_at": now.isoformat(), "expires_at": (now + timedelta(days=1)).isoformat()}
         return MessageBatch.model_validate(value, strict=False).model_dump(mode="json", exclude_unset=True)
@@ -223,7 +227,7 @@ def test_anthropic_answers_come_through_its_batches(tmp_path) -> None:
         provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS, cache=None)
         drawn, totals = draw(tmp_path, provider, count=3)
     assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(3)]
-    assert len(double.requests) == 6
+    assert [len(batch) for batch in double.batches.values()] == [6]
     assert totals["usd"] == pytest.approx(3.0)
 
 
@@ -385,14 +389,48 @@ def test_where_the_service_cannot_be_asked_the_plan_stands(tmp_path) -> None:
     assert (len(double.lines), double.online) == (6, 0)
 
 
-def test_anthropics_is_found_by_time_and_size(tmp_path) -> None:
+@pytest.mark.parametrize("most", [1000, 2, 4])
+def test_anthropics_are_found_by_time_and_size(tmp_path, most: int) -> None:
+    """Of several of one size any may be taken for any: what one leaves out is in another, and nothing goes online."""
     double = AnthropicDouble()
     double.told = Answer(cut=True)
+    terms = replace(TERMS, most=most)
     with WireServer(double) as server:
-        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS, cache=None)
-        drawn, _ = draw(tmp_path, provider, count=3)
-    assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(3)]
-    assert (double.submissions, len(double.requests)) == (1, 6)
+        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=terms, cache=None)
+        drawn, totals = draw(tmp_path, provider, count=4)
+    assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(4)]
+    assert [len(batch) for batch in double.batches.values()] == [min(most, 8)] * (8 // min(most, 8))
+    assert totals["usd"] == pytest.approx(4.0)
+
+
+def test_anthropics_are_found_by_the_next_run(tmp_path) -> None:
+    """The newest is looked at first, so that the first plan takes the second's batch."""
+    double = AnthropicDouble()
+
+    def provider(server: WireServer, most: int) -> AnthropicMessages:
+        terms = replace(TERMS, most=most)
+        return AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=terms, cache=None)
+
+    async def leave(server: WireServer) -> None:
+        journal, service = Journal(tmp_path / "j.sqlite"), provider(server, 2)
+        draws = sampler(service, journal, Ledger(prices=PRICES))
+        async with journal, service, draws:
+            waiting = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(2)]
+            while len(double.batches) < 2:  # noqa: ASYNC110  # the double lives in another thread
+                await asyncio.sleep(0.01)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    with WireServer(double) as server:
+        double.told = Answer(after_s=1.0)
+        asyncio.run(leave(server))
+        double.told = None
+        assert states(tmp_path) == ["planned"] * 2
+        drawn, totals = draw(tmp_path, provider(server, 2), count=2)
+    assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(2)]
+    assert (len(double.batches), totals["usd"]) == (2, pytest.approx(2.0))
+    assert states(tmp_path) == ["closed"] * 2
 
 
 def test_large_batches_are_split(tmp_path) -> None:
