@@ -153,12 +153,13 @@ class Batcher:
         """The id of the batch submitted; None when it certainly was not, so that its requests go online."""
         try:
             batch = await self._batches.submit(bodies, mark)
-        except (RateLimitError, RequestError, AuthenticationError) as error:
+        except (RequestError, AuthenticationError):
             await self._settle(mark, None, list(bodies), at)
-            if not isinstance(error, PASSING):
-                raise
+            raise
+        except RateLimitError as error:
+            await self._settle(mark, None, list(bodies), at)
             reason: Exception = error
-        except PASSING as error:  # it may have arrived all the same
+        except (ConnectionFailed, ServiceError) as error:  # it may have arrived all the same
             log.warning("%s: whether the batch was taken is not known; looking for it: %s", self._identity, error)
             await asyncio.sleep(self._terms.poll_s)
             found = await self._look_for(mark, list(bodies), at)
@@ -177,27 +178,34 @@ class Batcher:
         Raises ``ProviderError`` when the service cannot be asked: the plan stands, and the next run asks again.
         """
         self._found.add(mark)
+        batch = None
+        try:
+            found = await self._listed(mark, names, at)
+            async with self._looking:  # so that no two plans take the same batch
+                known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
+                batch = next((batch for batch in found if batch not in known), None)
+                await self._settle(mark, batch, names, at, "found")
+        finally:
+            self._found.remove(mark)
+            if batch is not None:
+                self._found.add(batch)
+            self._let_strays_go()
+        return batch
+
+    async def _listed(self, mark: str, names: list[str], at: float) -> list[str]:
+        """The ids of the batches that may be it. Raises ``ProviderError`` when the service cannot be asked."""
         for look in range(LOOKS):
             try:
-                found = await self._batches.find(mark, len(names), at)
-                break
+                return await self._batches.find(mark, len(names), at)
             except RequestError as error:
                 log.warning("%s: its batches cannot be listed: %s", self._identity, error)
-                found = []
-                break
+                return []
             except PASSING as error:
                 log.warning("%s: its batches cannot be listed now: %s", self._identity, error)
                 if look == LOOKS - 1:
                     raise
                 await asyncio.sleep(self._terms.poll_s)
-        async with self._looking:  # so that no two plans take the same batch
-            known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
-            batch = next((batch for batch in found if batch not in known), None)
-            await self._settle(mark, batch, names, at, "found")
-        self._found.remove(mark)
-        if batch is not None:
-            self._found.add(batch)
-        return batch
+        raise AssertionError("LOOKS is at least 1")
 
     async def _settle(self, mark: str, batch: str | None, names: list[str], at: float, state: str = "open") -> None:
         """The plan under ``mark`` became ``batch``, or nothing."""
@@ -235,13 +243,20 @@ class Batcher:
         if batch in self._found:
             self._found.remove(batch)
             self._strays |= stragglers
-            stragglers = set()
+            self._let_strays_go()
+        else:
+            self._go_online(stragglers)
+
+    def _let_strays_go(self) -> None:
+        """What was in no batch that was found goes online once there is none left to look for, or in."""
         if not self._found:
-            stragglers |= {name for name in self._strays if name in self._batch_of and not self._is_answered(name)}
-            self._strays = set()
-        if stragglers:
-            log.warning("%s: %d requests of batch %s go online", self._identity, len(stragglers), batch)
-            self._answer(dict.fromkeys(stragglers))
+            strays, self._strays = self._strays, set()
+            self._go_online({name for name in strays if name in self._batch_of and not self._is_answered(name)})
+
+    def _go_online(self, names: set[str]) -> None:
+        if names:
+            log.warning("%s: %d requests were in no batch and go online", self._identity, len(names))
+            self._answer(dict.fromkeys(names))
 
     def _answer(self, answers: Mapping[str, Reply | ProviderError | None]) -> None:
         loop = asyncio.get_running_loop()

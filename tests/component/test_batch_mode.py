@@ -170,6 +170,10 @@ class AnthropicDouble:
         return MessageBatch.model_validate(value, strict=False).model_dump(mode="json", exclude_unset=True)
 
 
+def ask_body(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [{"type": "text", "text": text}]}]}
+
+
 def ask(number: int) -> Request:
     return Request(messages=({"role": "user", "content": f"Q{number}"},), sampling=Sampling(seed=0))
 
@@ -401,6 +405,36 @@ def test_anthropics_are_found_by_time_and_size(tmp_path, most: int) -> None:
     assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(4)]
     assert [len(batch) for batch in double.batches.values()] == [min(most, 8)] * (8 // min(most, 8))
     assert totals["usd"] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("unlisted", "failed"), [(4, 0), (5, 1)], ids=["found to be nowhere", "never listed"])
+def test_who_waits_for_another_search_is_released_when_it_ends(tmp_path, unlisted: int, failed: int) -> None:
+    """The first plan takes a stranger's batch; while it ends, the second is still being looked for, in vain."""
+    double = AnthropicDouble()
+    double.batches["msgbatch_foreign"] = [{"custom_id": f"x{i}", "params": ask_body("x")} for i in range(2)]
+    lists = 0
+
+    def answer(sent: Sent) -> Answer:
+        nonlocal lists
+        if sent.path == "/v1/messages":
+            return Answer(message_answer(sent.body))
+        if sent.path == "/v1/messages/batches" and sent.method == "POST":
+            return Answer(cut=True)
+        if sent.path == "/v1/messages/batches":
+            lists += 1
+            if 1 < lists <= 1 + unlisted:
+                return Answer(status=503)
+        return double(sent)
+
+    terms = replace(TERMS, most=2)
+    with WireServer(answer) as server:
+        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=terms, cache=None)
+        drawn, _ = draw(tmp_path, provider, count=2)
+    assert (
+        sorted(all(isinstance(one, ServiceError) for one in pair) for pair in drawn)
+        == [False] * (2 - failed) + [True] * failed
+    )
+    assert {one.text for pair in drawn for one in pair if isinstance(one, Completion)} <= {"Q0", "Q1"}
 
 
 def test_anthropics_are_found_by_the_next_run(tmp_path) -> None:
