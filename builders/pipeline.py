@@ -19,7 +19,6 @@ import errno
 import itertools
 import json
 import logging
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,7 +94,6 @@ def assemble(
     On one machine of many, ``wrap`` makes the sampler of a provider that is asked on another one, so that there is no
     journal here, and ``elsewhere`` holds the stages, by name, that run on others.
     """
-    _give_memory_back()
     check_root(config)
     ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))
     journal = Journal(Path(config.get("journal") or out / "journal.sqlite"))
@@ -114,14 +112,6 @@ def assemble(
         stages.append((stage, settings))
     progress = Progress(total=len(source) if hasattr(source, "__len__") else None)  # type: ignore[arg-type]
     return Build(config, out, source, stages, assembly, ledger, progress, loop, ledger.totals)
-
-
-def _give_memory_back() -> None:
-    """Let Arrow use the system's allocator: its own keeps what a shard has freed, more with every shard."""
-    import pyarrow as pa
-
-    if "ARROW_DEFAULT_MEMORY_POOL" not in os.environ:
-        pa.set_memory_pool(pa.system_memory_pool())
 
 
 def check_root(config: Mapping[str, Any]) -> None:
