@@ -21,6 +21,7 @@ import numpy as np
 
 from builders import assemble
 from builders.arrow_rows import from_table
+from builders.errors import BestofnError
 from builders.records import Candidate, Query, Score
 from builders.statistics import bootstrap_difference_interval, bootstrap_interval, pass_at_k
 from builders.trainers import TrainingSettings, recipe, train
@@ -53,6 +54,7 @@ def loop(config: Mapping[str, Any]) -> dict[str, Any]:
     out, started = Path(config["out"]), time.perf_counter()
     heldout = ("heldout", config["heldout"], config["seed"])
     before = build(config, config["model"], *heldout, out / "before")
+    check_decided(before, config)
     if config["method"] == "reward":
         run = build(config, config["model"], "train", config["queries"], config["seed"], out / "round-1")
         train(settings(config, config["model"], [run], out / "reward", evaluate=[before]))
@@ -95,6 +97,19 @@ def build(config: Mapping[str, Any], model: str, part: str, size: int, seed: int
     built = assemble.compose([*words, f"out={out}"])
     assemble.Assembly(trusted=built.get("trusted") or ()).build(built["executor"], "executor").run(built, out)
     return out
+
+
+def check_decided(heldout: Path, config: Mapping[str, Any]) -> None:
+    """Refuse, before anything is trained, held-out queries from which nothing could be told afterwards."""
+    import pyarrow.parquet as pq
+
+    found = f"of the {config['heldout']} held-out queries × {config['n']} in {heldout}"
+    more = "Remedy: a larger `heldout`, a larger `n`, or a folder (`out`) in which nothing is yet."
+    if not passes(heldout):
+        raise BestofnError(f"Found: {found}, none has a verdict, so there is nothing to compare.\n{more}")
+    pairs = heldout / "reward_model" / "train.parquet"
+    if config["method"] == "reward" and not (pairs.exists() and pq.read_metadata(pairs).num_rows):
+        raise BestofnError(f"Found: {found}, none has both a pass and a fail, so a reward model has no pairs.\n{more}")
 
 
 def trained(config: Mapping[str, Any], model: str, run: Path, out: Path) -> str:

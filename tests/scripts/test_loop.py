@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builders.errors import BestofnError
 from builders.trainers import POCKET
 from builders.views import view_features, write_parquet
-from scripts.loop import Preference, pair_report, pass_report, passes, scored_pairs, table
+from scripts.loop import Preference, check_decided, pair_report, pass_report, passes, scored_pairs, table
 
 
 def write_candidates(run: Path, statuses: dict[str, list[str]]) -> Path:
@@ -95,3 +97,20 @@ def test_scores_are_those_of_the_model_in_the_folder(tmp_path: Path) -> None:
         ids = tokenizer.apply_chat_template(side, return_tensors="pt", return_dict=True)
         assert score == pytest.approx(model.eval()(**ids).logits.item(), abs=1e-5)
     assert pair.chosen_length < pair.rejected_length
+
+
+@pytest.mark.parametrize(
+    ("method", "verdicts", "words"),
+    [
+        ("dpo", ["abstain", "error"], "none has a verdict"),
+        ("reward", ["pass", "pass"], "none has both a pass and a fail"),
+        ("dpo", ["pass", "pass"], ""),
+    ],
+)
+def test_a_held_out_set_that_could_tell_nothing_is_refused_before_training(
+    tmp_path: Path, method: str, verdicts: list[str], words: str
+) -> None:
+    write_candidates(tmp_path, {"a": verdicts})
+    write_parquet([], tmp_path / "reward_model" / "train.parquet", view_features("reward_model"), {})
+    with pytest.raises(BestofnError, match=f"{words}(.|\n)*Remedy") if words else nullcontext():
+        check_decided(tmp_path, {"method": method, "heldout": 1, "n": 2})
