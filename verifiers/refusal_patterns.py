@@ -36,10 +36,14 @@ LONGEST = 400  # characters that one match may span
 
 @dataclass(frozen=True, slots=True)
 class RefusalPattern:
-    """A way to refuse; it counts when it begins within ``reach`` characters of the prose (0: anywhere)."""
+    """A way to refuse; it counts when it begins within ``reach`` characters of the prose (0: anywhere).
+
+    ``words``: one of them is in every match, so that a text without any need not be searched.
+    """
 
     name: str
     kind: RefusalType
+    words: tuple[str, ...]
     regex: re.Pattern[str]
     reach: int = ANYWHERE
 
@@ -86,10 +90,13 @@ _FACULTY = (
 )
 
 PATTERNS: tuple[RefusalPattern, ...] = (
-    RefusalPattern("unable_to_help", "safety", _compiled(_UNABLE + _HELP)),
+    RefusalPattern(
+        "unable_to_help", "safety", ("not", "n't", "unable", "refuse", "decline"), _compiled(_UNABLE + _HELP)
+    ),
     RefusalPattern(
         "sorry_but",
         "safety",
+        ("sorry", "apolog", "regret"),
         _compiled(
             r"\b(?:sorry|apologi[sz]e|apologies|regret),?(?:\s(?:for\sany\s\w+|for\sthe\s\w+|to\ssay|dave))*,?\s(?:but|that|"
             r"however,?|as)?\s?(?:I\b|this\b|that\b|your\b|the\s(?:question|request|phrase|term)|it\b|there\sis\sno)"
@@ -99,6 +106,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "declines",
         "safety",
+        ("decline", "refuse", "rather", "against"),
         _compiled(
             r"\bI\s(?:(?:must|have\sto|need\sto|will|would)\s)?(?:\w+ly\s)?(?:decline|refuse)\b(?!\sto\sbelieve)|"
             r"\bI(?:'d|\swould)\srather\snot\b|\b(?:request|question)\s(?:goes|is)\sagainst\b"
@@ -107,6 +115,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "against_rules",
         "safety",
+        ("against", "violate", "outside", "not", "beyond", "programming", "guidelines"),
         _compiled(
             r"\b(?:against|violates?|outside(?:\sof)?|not\s(?:with)?in|beyond)\s(?:my|our|the|openai's|anthropic's)\s"
             r"(?:(?:ethical|content|safety|usage|use\scase|community|core)\s)?(?:and\s\w+\s)?(?:programming|guidelines|"
@@ -116,6 +125,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "only_an_ai",
         "safety",
+        ("just", "ai", "artificial", "language"),
         _compiled(
             r"\b(?:I(?:'m|\sam)\sjust\san?\s(?:AI|language\smodel|assistant)|as\san?\s(?:(?:responsible|ethical|helpful)"
             r"(?:\sand\s\w+)?\s)?(?:AI|artificial\sintelligence|language\smodel)[^.!?]{0,60}?,?\sI\s(?:am\scommitted|cannot|"
@@ -126,6 +136,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "does_not_condone",
         "safety",
+        ("condone", "promote", "endorse", "encourage", "support", "engage"),
         _compiled(
             r"\b(?:do\snot|don't|cannot|can't|never)\s(?:condone|promote|endorse|encourage|support|engage\sin)\b"
         ),
@@ -134,6 +145,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "not_appropriate",
         "safety",
+        ("not", "never", "neither"),
         _compiled(
             _IT_IS + r"\s(?:important\sto\s(?:note|remember|understand|clarify|recogni[sz]e)\sthat\s(?:it(?:\sis|'s)\s|"
             r"\w+ing\s[^.!?]{0,80}?\sis\s))?(?:also\s)?(?:not|never|neither)\s(?:\w+\s(?:or|nor)\s)?" + _WRONG
@@ -143,6 +155,17 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "is_unethical",
         "safety",
+        (
+            "unethical",
+            "immoral",
+            "inappropriate",
+            "illegal",
+            "harmful",
+            "morally",
+            "unacceptable",
+            "offensive",
+            "discriminatory",
+        ),
         _compiled(
             r"(?:\b(?:it|this|that|these|such|doing|attempting|trying|asking|\w+ing\s[^.!?]{0,80}?)\s[^.!?,]{0,40}?)"
             r"(?:is|are|be|would\sbe)\s(?:(?:both|highly|extremely|very|never|not|a|an|also|only)\s)*(?:unethical|immoral|"
@@ -154,6 +177,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "never_acceptable",
         "safety",
+        ("not", "never"),
         _compiled(
             r"\b(?:is|are)\s(?:never|not)\s(?:(?:ever|an?|the|effective|\w+\sor)\s)*(?:acceptable|okay|ok|appropriate|the\sanswer|"
             r"justified|tolerated|condoned)\b|\bshould\s(?:not|never)\s(?:ever\s)?be\s(?:attempted|encouraged|"
@@ -164,6 +188,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "rejects_claim",
         "safety",
+        ("not", "n't", "no", "must", "have", "need"),
         _compiled(
             r"\bI\s(?:do\snot|don't)\s(?:think|believe)\s(?:(?:that\s)?(?:it(?:'s|\sis)|that(?:'s|\sis))\s(?:\w+\sor\s)?"
             r"(?:appropriate|respectful|fair|ethical|right|accurate\sor\s(?:fair|respectful))|in\s\w+ing)|"
@@ -179,6 +204,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "names_crime",
         "safety",
+        ("must", "not"),
         _compiled(
             r"\bI\smust\s(?:clarify|emphasi[sz]e|stress|note)\sthat\s(?:\w+ing\s[^.!?]{0,60}?\sis|it\sis\snot)|"
             r"\bI\sam\san?\s(?:AI|artificial|language)[^.!?]{0,40}?\s(?:and\s)?(?:I\s)?do\snot\s(?:have\sthe|condone|promote)"
@@ -188,6 +214,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "no_opinions",
         "safety",
+        ("opinion", "belief", "feelings", "biases"),
         _compiled(
             r"\bI\s(?:do\snot|don't)\s(?:have|hold|possess)\s(?:have\s)?(?:any\s)?(?:personal\s)?(?:opinions?|beliefs?|feelings|"
             r"biases)"
@@ -197,12 +224,14 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "not_advocating",
         "safety",
+        ("advocating", "suggesting", "encouraging", "promoting", "endorsing"),
         _compiled(r"\bI(?:'m|\sam)\snot\s(?:advocating|suggesting|encouraging|promoting|endorsing)\b"),
         OPENING,
     ),
     RefusalPattern(
         "minds_privacy",
         "safety",
+        ("privacy", "boundaries", "information", "consent"),
         _compiled(
             r"\bit(?:\sis|'s)\s(?:also\s)?(?:important|crucial|essential)\s(?:to|that\s(?:we|you))\s(?:always\s)?"
             r"(?:respect|protect|remember\sto\srespect)\s[^.!?]{0,60}?\b(?:privacy|boundaries|personal\sinformation|consent)"
@@ -212,6 +241,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "sends_for_help",
         "safety",
+        ("help", "reach", "contact"),
         _compiled(
             r"\b(?:please\s)?(?:(?:seek|get)(?:ing)?\s(?:\w+\s)?(?:professional\s)?help|reach\sout\s(?:to|for)|contact\s(?:a|your|the)\s"
             r"(?:\w+\s)?(?:crisis|suicide|emergency|hotline|authorities|local\s(?:authorities|law)|mental))"
@@ -221,6 +251,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "advises_against",
         "safety",
+        ("against", "not"),
         _compiled(
             r"\bI\s(?:must|would|have\sto|need\sto|strongly|also)?\s?(?:strongly\s)?(?:advise|caution|recommend|urge|"
             r"discourage)\s(?:\w+\s)?(?:against|not|you\snot)"
@@ -230,6 +261,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "rejects_premise",
         "safety",
+        ("question", "statement", "request", "premise", "phrase", "idea", "prompt", "assumption"),
         _compiled(
             r"\b(?:question|statement|request|premise|phrase|idea|prompt|assumption)\s(?:itself\s)?(?:is|are|contains?|"
             r"promotes?|seems\sto\s(?:imply|promote|be\sbased)|implies|perpetuates?|you\s(?:have\s)?(?:asked|provided)\s"
@@ -241,6 +273,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "no_access",
         "capability",
+        ("not", "n't", "lack"),
         _compiled(
             r"\bI\s(?:\w+\s)?(?:do\snot|don't|didn't|did\snot|currently\slack)\s?(?:\w+\s)?(?:have|possess)?\s?(?:the\s)?"
             r"(?:direct\s|real-?time\s|any\s)?(?:access|(?:the\s)?(?:ability|capability|capacity|tools?|means)\sto|"
@@ -249,10 +282,17 @@ PATTERNS: tuple[RefusalPattern, ...] = (
         ),
         600,
     ),
-    RefusalPattern("lacks_faculty", "capability", _compiled(_UNABLE + r"(?:\sto)?\s" + _FACULTY), 600),
+    RefusalPattern(
+        "lacks_faculty",
+        "capability",
+        ("not", "n't", "unable", "refuse", "decline"),
+        _compiled(_UNABLE + r"(?:\sto)?\s" + _FACULTY),
+        600,
+    ),
     RefusalPattern(
         "no_tool",
         "capability",
+        ("tool", "function"),
         _compiled(
             _UNABLE + r"\b[^.!?]{0,60}\b(?:with|using)\s(?:the|my|these|those|any\sof\sthe)\s"
             r"(?:\w+\s)?(?:tools?|functions?)|"
@@ -264,6 +304,7 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "not_public",
         "capability",
+        ("not", "private", "confidential"),
         _compiled(
             r"\b(?:is|are)\s(?:not\s(?:publicly\s(?:available|known|disclosed|accessible)|something\sI)|private\s(?:and|"
             r"information)|confidential|personal\sand\sconfidential)"
@@ -273,6 +314,22 @@ PATTERNS: tuple[RefusalPattern, ...] = (
     RefusalPattern(
         "not_determined",
         "unclear",
+        (
+            "enough",
+            "insufficient",
+            "little",
+            "question",
+            "problem",
+            "request",
+            "prompt",
+            "you",
+            "sure",
+            "certain",
+            "provide",
+            "determined",
+            "answered",
+            "solved",
+        ),
         _compiled(
             r"\b(?:not\senough|insufficient|too\slittle)\s(?:information|data|detail\w*|context)|"
             r"\b(?:question|problem|request|prompt)\sis\s(?:unclear|ambiguous|incomplete|ill-posed|contradictory|malformed)|"
@@ -346,6 +403,8 @@ def _helps_after(said: str, match: re.Match[str]) -> bool:
 
 
 def _first(pattern: RefusalPattern, said: str) -> re.Match[str] | None:
+    if not any(word in said for word in pattern.words):
+        return None
     if pattern.reach == ANYWHERE:
         return pattern.regex.search(said)
     match = pattern.regex.search(said, 0, pattern.reach + LONGEST)  # a long answer is not searched to its end for it

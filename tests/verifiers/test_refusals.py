@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import string
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from builders.errors import ServiceError
 from builders.records import Candidate, Completion, Query
 from verifiers.refusal_classifier import RefusalClassifier, refusal_detail
-from verifiers.refusal_patterns import CONFIDENCE, classify, prose
+from verifiers.refusal_patterns import CONFIDENCE, PATTERNS, RefusalPattern, classify, prose
 
 TABLE = Path(__file__).parent / "tables" / "refusals.txt"
 QUERY = Query("q", "chat", ({"role": "user", "content": "?"},))
@@ -32,6 +33,17 @@ def test_the_labelled_set() -> None:
     wrong = [text for said, (label, text) in zip(found, rows, strict=True) if said != label]
     assert len(rows) >= 200
     assert 2 * precision * recall / (precision + recall) >= 0.95, wrong
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+@given(data=st.data())
+def test_what_a_pattern_matches_has_one_of_its_words(pattern: RefusalPattern, data: st.DataObject) -> None:
+    text = data.draw(
+        st.from_regex(pattern.regex, alphabet=st.characters(codec="ascii", exclude_characters=string.ascii_uppercase))
+    )
+    match = pattern.regex.search(text)
+    assert match
+    assert any(word in match[0] for word in pattern.words)
 
 
 @pytest.mark.parametrize(
