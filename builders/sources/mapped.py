@@ -133,8 +133,10 @@ class Mapped:
 
     def _rows(self, split: str | None) -> Iterator[dict[str, Any]]:
         found = rows(self.path, format=self.format, config=self.config, split=split, streaming=self.streaming)
+        width = 0
         for number, row in enumerate(found):
-            if number == 0:
+            if len(row) > width:  # the first, and any with a column that none before it had
+                width = len(row)
                 self._complete(row)
             if number >= self.offset:
                 yield row

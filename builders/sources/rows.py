@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from builders.errors import SourceError
+from builders.sources.json_rows import COMPRESSION, json_rows
 
 READERS = {".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
-PACKED = (".gz", ".zst", ".bz2", ".xz")
 
 
 def rows(
@@ -22,12 +22,18 @@ def rows(
     """The rows of ``path`` in order.
 
     A path that exists is read as a local file, or as a folder that ``save_to_disk`` wrote; anything else is a Hub id.
+    JSON files give what is written in them, whatever ``streaming`` is: ``builders.sources.json_rows``.
     Raises ``SourceError`` that names what was found.
     """
     local = Path(path).expanduser()
     if not local.exists() and _looks_local(path, format):
         raise SourceError(f"dataset.path is {path}: there is no such file{_near(local)}. Set dataset.path=…")
     try:
+        if local.exists() and not _is_saved(local):
+            reader, files = _files(local, format)
+            if reader == "json":
+                yield from json_rows(files)
+                return
         with _without_torch():
             loaded = _load(local if local.exists() else path, format, config, split, streaming)
         yield from loaded
@@ -74,7 +80,7 @@ def table(path: str, split: str) -> Any:
 
 
 def _of_split(path: Path, split: str) -> Path | list[Path]:
-    if not path.is_dir() or (path / "dataset_dict.json").exists() or (path / "state.json").exists():
+    if not path.is_dir() or _is_saved(path):
         return path
     if (path / split).is_dir():
         return path / split
@@ -92,26 +98,35 @@ def _load(
 
     if isinstance(path, str):
         return datasets.load_dataset(path, config, split=split or "train", streaming=streaming)
-    if isinstance(path, Path) and any((path / marker).exists() for marker in ("state.json", "dataset_dict.json")):
+    if isinstance(path, Path) and _is_saved(path):
         saved = datasets.load_from_disk(str(path))
         return saved[_only_split(saved, split, path)] if isinstance(saved, datasets.DatasetDict) else saved
-    files = [str(file) for file in _files(path)]
-    if not files:
+    reader, files = _files(path, format)
+    extra: dict[str, Any] = {"sep": "\t"} if _suffix(files[0]) == ".tsv" else {}
+    names = [str(file) for file in files]
+    return datasets.load_dataset(reader, data_files={"train": names}, split="train", streaming=streaming, **extra)
+
+
+def _is_saved(path: Path) -> bool:
+    """Whether ``save_to_disk`` wrote it."""
+    return any((path / marker).exists() for marker in ("state.json", "dataset_dict.json"))
+
+
+def _files(path: Path | list[Path], format: str | None) -> tuple[str, list[Path]]:
+    """What reads the files of ``path``, and the files."""
+    if isinstance(path, Path):
+        found = [file for file in sorted(path.iterdir()) if _suffix(file) in READERS] if path.is_dir() else [path]
+    else:
+        found = path
+    if not found:
         raise SourceError(f"dataset.path is {path}: the folder holds no {', '.join(READERS)} file")
-    reader = {"jsonl": "json"}.get(format or "", format) or READERS.get(_suffix(Path(files[0])))
+    reader = {"jsonl": "json"}.get(format or "", format) or READERS.get(_suffix(found[0]))
     if reader is None:
         raise SourceError(
-            f"dataset.path is {path}: its format cannot be told from {_suffix(Path(files[0])) or 'its name'!r}; "
+            f"dataset.path is {path}: its format cannot be told from {_suffix(found[0]) or 'its name'!r}; "
             f"expected one of {', '.join(READERS)}. Set dataset.format=jsonl (or json, csv, parquet, arrow)."
         )
-    extra: dict[str, Any] = {"sep": "\t"} if _suffix(Path(files[0])) == ".tsv" else {}
-    return datasets.load_dataset(reader, data_files={"train": files}, split="train", streaming=streaming, **extra)
-
-
-def _files(path: Path | list[Path]) -> list[Path]:
-    if isinstance(path, list):
-        return path
-    return [file for file in sorted(path.iterdir()) if _suffix(file) in READERS] if path.is_dir() else [path]
+    return reader, found
 
 
 def _only_split(saved: Any, split: str | None, path: Path) -> str:
@@ -125,7 +140,7 @@ def _only_split(saved: Any, split: str | None, path: Path) -> str:
 
 
 def _suffix(file: Path) -> str:
-    suffixes = [suffix for suffix in file.suffixes if suffix not in PACKED]
+    suffixes = [suffix for suffix in file.suffixes if suffix not in COMPRESSION]
     return suffixes[-1].lower() if suffixes else ""
 
 

@@ -1,0 +1,114 @@
+"""JSON files as they are written: no types from the first rows, no keys from other rows' objects, constant memory."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import json
+import lzma
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.errors import SourceError
+from builders.sources import json_rows as module
+from builders.sources.json_rows import json_rows
+from builders.sources.mapped import Mapped
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3),
+    max_leaves=6,
+)
+ROWS = st.lists(st.dictionaries(st.sampled_from("abcd"), VALUES), max_size=8)
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+@given(rows=ROWS, ascii=st.booleans(), as_list=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\n\n"]))
+def test_rows_are_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], ascii: bool, as_list: bool, end: str
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "a.json"
+    texts = [json.dumps(row, ensure_ascii=ascii) for row in rows]
+    text = "[" + ",\n ".join(texts) + "]" if as_list else end.join(texts)
+    path.write_bytes(text.encode())
+    keys = {key for row in rows for key in row}
+    assert list(json_rows([path])) == [{**dict.fromkeys(keys), **row} for row in rows]
+
+
+def test_later_rows_may_differ_in_kind_and_keys(tmp_path: Path) -> None:
+    math = [{"id": i, "question": f"{i}+1?", "answer": i + 1, "meta": {"a": 1}, "test_list": None} for i in range(9)]
+    code = [{"id": "c", "question": "Write it.", "answer": "1/2", "meta": {"b": "2"}, "test_list": ["assert 1"]}]
+    found = list(json_rows([lines(tmp_path / "a.jsonl", math + code)]))
+    assert found == math + code
+
+
+def test_dates_numbers_and_objects_stay_as_written(tmp_path: Path) -> None:
+    row = {"answer": "2020-01-01", "big": 2**70, "tool": {"properties": {"x": {}}}, "none": {"kept": None}}
+    assert next(iter(json_rows([lines(tmp_path / "a.jsonl", [row, {"tool": {"properties": {"y": 1}}}])]))) == row
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_packed_files_are_read(tmp_path: Path, suffix: str, pack: Any) -> None:
+    path = tmp_path / f"a.jsonl{suffix}"
+    path.write_bytes(pack(b'{"question": "1+1?"}\n'))
+    assert [query.text for query in Mapped(str(path))] == ["1+1?"]
+
+
+def test_files_follow_each_other_and_know_the_keys_of_all(tmp_path: Path) -> None:
+    files = [lines(tmp_path / "a.jsonl", [{"a": 1}]), lines(tmp_path / "b.jsonl", [{"b": 2}])]
+    assert list(json_rows(files)) == [{"a": 1, "b": None}, {"a": None, "b": 2}]
+
+
+def test_a_mark_at_the_beginning_and_texts_for_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(codecs.BOM_UTF8 + b'{"text": "x"}\n\n')
+    (tmp_path / "b.json").write_bytes(codecs.BOM_UTF8 + b' [\n"y",\n{"text": "z"}]\n')
+    assert [row["text"] for row in json_rows([tmp_path / "a.jsonl", tmp_path / "b.json"])] == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b'{"a": 1}\n{"a": \n', "line 2 is no JSON"),
+        (b'{"a": "\xff"}\n', "line 1 is no JSON"),
+        (b'{\n"a": 1\n}', "line 1 is no JSON"),
+        (b'{"a": 1}\n3\n', "line 2 is a JSON int"),
+        (b'[{"a": 1}', r"what begins with '\[' is no JSON"),
+        (b'[{"a": 1}, null]', "item 1 is a JSON NoneType"),
+        (b'{"a":' + b"[" * 100_000, "line 1 is no JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, text: bytes, place: str) -> None:
+    (tmp_path / "a.json").write_bytes(text)
+    with pytest.raises(SourceError, match=rf"a\.json: it cannot be read, {place}(.|\n)*Expected: an object a line"):
+        list(json_rows([tmp_path / "a.json"]))
+
+
+def test_columns_that_come_late_are_taken_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HEAD", 10)
+    rows: list[dict[str, Any]] = [{"question": "1+1?", "answer": "2"}, {"question": "2+2?", "answer": "4"}]
+    rows += [{"question": "Write f.", "tests": ["assert f() == 1"]}, {"question": "3+3?", "answer": "6"}]
+    queries = list(Mapped(str(lines(tmp_path / "a.jsonl", rows))))
+    assert [query.split for query in queries] == ["math", "math", "code", "math"]
+    assert [query.reference.answer for query in queries] == ["2", "4", None, "6"]
+
+
+def test_a_long_file_takes_the_memory_of_a_row(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", [{"question": "x" * 1000, "id": i} for i in range(5000)])
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in json_rows([path]))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == 5000
+    assert peak < 1_000_000 < path.stat().st_size
