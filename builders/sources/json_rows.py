@@ -41,6 +41,7 @@ def _sized(files: Sequence[Path]) -> Iterator[tuple[dict[str, Any], int]]:
     """Rows, each with the bytes it took; one of a list, which is in memory anyway, counts nothing."""
     import fsspec
 
+    stream: Any  # fsspec does not tell
     for file in files:
         with fsspec.open(str(file), "rb", compression=COMPRESSION.get(file.suffix.lower())) as stream:
             for number, line in enumerate(stream, 1):
