@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.errors import SourceError
-from builders.sources.json_rows import COMPRESSION, json_rows
+from builders.sources.file_rows import COMPRESSION, csv_rows, json_rows
 
 READERS = {".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
 
@@ -22,7 +22,7 @@ def rows(
     """The rows of ``path`` in order.
 
     A path that exists is read as a local file, or as a folder that ``save_to_disk`` wrote; anything else is a Hub id.
-    JSON files give what is written in them, whatever ``streaming`` is: ``builders.sources.json_rows``.
+    JSON and CSV files give what is written in them, whatever ``streaming`` is: ``builders.sources.file_rows``.
     Raises ``SourceError`` that names what was found.
     """
     local = Path(path).expanduser()
@@ -33,6 +33,9 @@ def rows(
             reader, files = _files(local, format)
             if reader == "json":
                 yield from json_rows(files)
+                return
+            if reader == "csv":
+                yield from csv_rows(files, "\t" if _suffix(files[0]) == ".tsv" else ",")
                 return
         with _without_torch():
             loaded = _load(local if local.exists() else path, format, config, split, streaming)

@@ -1,9 +1,10 @@
-"""JSON files as they are written: no types from the first rows, no keys from other rows' objects, constant memory."""
+"""JSON and CSV files as they are written: no types from other rows, no keys from other objects, constant memory."""
 
 from __future__ import annotations
 
 import bz2
 import codecs
+import csv
 import gzip
 import json
 import lzma
@@ -16,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders.errors import SourceError
-from builders.sources import json_rows as module
-from builders.sources.json_rows import json_rows
+from builders.sources import file_rows
+from builders.sources.file_rows import csv_rows, json_rows
 from builders.sources.mapped import Mapped
 
 VALUES = st.recursive(
@@ -94,7 +95,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, text: bytes, place: str) -
 
 
 def test_columns_that_come_late_are_taken_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HEAD", 10)
+    monkeypatch.setattr(file_rows, "HEAD", 10)
     rows: list[dict[str, Any]] = [{"question": "1+1?", "answer": "2"}, {"question": "2+2?", "answer": "4"}]
     rows += [{"question": "Write f.", "tests": ["assert f() == 1"]}, {"question": "3+3?", "answer": "6"}]
     queries = list(Mapped(str(lines(tmp_path / "a.jsonl", rows))))
@@ -112,3 +113,39 @@ def test_a_long_file_takes_the_memory_of_a_row(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert count == 5000
     assert peak < 1_000_000 < path.stat().st_size
+
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+
+
+@given(rows=st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=6), delimiter=st.sampled_from([",", "\t"]))
+def test_csv_values_are_the_texts_that_were_written(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]], delimiter: str
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "a.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows([("a", "b c", "d"), *rows])
+    assert list(csv_rows([path], delimiter)) == [
+        dict(zip(("a", "b c", "d"), (value or None for value in row), strict=True)) for row in rows
+    ]
+
+
+def test_answers_in_csv_keep_their_words(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('question,answer\n"1, or 2?",NA\n3?,007\n4?,None\n5?,\n6?\n\n')
+    queries = list(Mapped(str(tmp_path / "a.csv")))
+    assert [query.reference.answer for query in queries] == ["NA", "007", "None", None, None]
+    assert queries[0].text == "1, or 2?"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b"a,b\n1,2\n1,2,3\n", "line 3 has 3 values"),
+        (b'a,b\n1,"2\n', "line 3: unexpected end of data"),
+        (b"a,b\n1,\xff\n", "line [12]: 'utf-8' codec"),
+    ],
+)
+def test_csv_that_cannot_be_read_is_named(tmp_path: Path, text: bytes, place: str) -> None:
+    (tmp_path / "a.csv").write_bytes(text)
+    with pytest.raises(SourceError, match=rf"a\.csv: it cannot be read, {place}(.|\n)*Expected"):
+        list(csv_rows([tmp_path / "a.csv"]))
