@@ -16,7 +16,7 @@ import logging
 import time
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,15 +222,21 @@ class Batcher:
         self._start(self._wait(batch, names, at))
 
     async def _wait(self, batch: str, names: list[str], at: float) -> None:
+        try:
+            await self._wait_for(batch, names, at)
+        except Exception as error:  # a stop of the run, or a bug: whoever waits raises it
+            log.warning("%s: batch %s is waited for no more: %s", self._identity, batch, error)
+            self._fail(names, error)
+
+    async def _wait_for(self, batch: str, names: list[str], at: float) -> None:
         outcome = None
         while outcome is None and time.time() - at < self._terms.patience_s:
             try:
                 outcome = await self._batches.outcome(batch)
             except PASSING as error:
                 log.warning("%s: batch %s cannot be looked at now: %s", self._identity, batch, error)
-            except AuthenticationError as error:
-                self._fail(names, error)
-                return
+            except AuthenticationError:
+                raise
             except ProviderError as error:  # the batch is refused or gone: its requests go online
                 log.warning("%s: batch %s: %s", self._identity, batch, error)
                 outcome = {}
@@ -269,11 +275,14 @@ class Batcher:
         future = self._waiting.get(name)
         return future is not None and future.done()
 
-    def _fail(self, names: Any, error: Exception) -> None:
+    def _fail(self, names: Iterable[str], error: Exception) -> None:
+        """Whoever waits for one of ``names`` raises ``error``, and whoever asks for it later in this run."""
+        loop = asyncio.get_running_loop()
         for name in names:
-            future = self._waiting.get(name)
-            if future is not None and not future.done():
+            future = self._waiting.setdefault(name, loop.create_future())
+            if not future.done():
                 future.set_exception(error)
+                future.exception()  # so that nobody complains where nobody asks
 
     def _start(self, work: Any) -> None:
         task = asyncio.ensure_future(work)

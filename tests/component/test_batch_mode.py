@@ -17,7 +17,7 @@ from openai.types import Batch, FileObject
 from pydantic import TypeAdapter
 
 from builders.cost import Ledger
-from builders.errors import BudgetError, ConfigError, RequestError, ServiceError
+from builders.errors import AuthenticationError, BudgetError, ConfigError, RequestError, ServiceError
 from builders.journal import Journal
 from builders.limits import RateLimits
 from builders.providers.anthropic_messages import AnthropicMessages
@@ -262,6 +262,70 @@ def test_patience_ends(tmp_path) -> None:
         drawn, _ = draw(tmp_path, chat(server, batching=Batching(gather_s=0.02, poll_s=0.02, patience_s=0.2)))
     assert double.online == 6
     assert len(drawn) == 6
+
+
+def looked_at(double: Any, *answers: Answer) -> Callable[[Sent], Answer]:
+    """``double``, but for the first looks at a batch, which are answered by ``answers``."""
+    told = list(answers)
+
+    def answer(sent: Sent) -> Answer:
+        return told.pop(0) if told and re.search(r"/batches/[^/]+$", sent.path) else double(sent)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "page", [b"<html>maintenance</html>", b"[]", b"{}", b'{"status": 3}'], ids=["html", "list", "empty", "other"]
+)
+def test_a_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> None:
+    double = OpenAIDouble()
+    with WireServer(looked_at(double, Answer(page))) as server:
+        drawn, _ = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.inputs), double.online) == (1, 0)
+
+
+@pytest.mark.parametrize("page", [b"<html>maintenance</html>", b'{"processing_status": null}', b"{}"])
+def test_anthropics_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> None:
+    double = AnthropicDouble()
+    with WireServer(looked_at(double, Answer(page))) as server:
+        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS, cache=None)
+        drawn, _ = draw(tmp_path, provider, count=2)
+    assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(2)]
+    assert len(double.batches) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(401, AuthenticationError), (402, BudgetError)], ids=["key refused", "account used up"]
+)
+def test_what_stops_the_run_while_a_batch_is_waited_for_is_raised(tmp_path, status: int, error: type) -> None:
+    double = OpenAIDouble()
+    with WireServer(looked_at(double, Answer(status=status))) as server, pytest.raises(error):
+        draw(tmp_path, chat(server))
+    assert states(tmp_path) == ["open"]
+
+
+def test_who_asks_after_the_batch_has_failed_is_told_too(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    refuse = False
+
+    def answer(sent: Sent) -> Answer:
+        return Answer(status=401) if refuse and re.search(r"/batches/[^/]+$", sent.path) else double(sent)
+
+    async def late(server: WireServer) -> None:
+        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            await asyncio.sleep(0.2)
+            for _ in range(2):
+                with pytest.raises(AuthenticationError):
+                    await asyncio.wait_for(draws.draw(ask(0), range(2)), 5)
+
+    with WireServer(answer) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        refuse = True
+        asyncio.run(late(server))
+    assert (len(double.inputs), double.online, states(tmp_path)) == (1, 0, ["open"])
 
 
 def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object]) -> None:
