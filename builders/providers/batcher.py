@@ -30,7 +30,7 @@ from builders.errors import (
     ServiceError,
 )
 from builders.journal import Journal
-from builders.providers.batches import Batches
+from builders.providers.batches import Batches, Outcome
 from builders.providers.reply import Reply
 
 PASSING = (ConnectionFailed, RateLimitError, ServiceError)
@@ -42,8 +42,9 @@ log = logging.getLogger(__name__)
 class Batching:
     """``gather_s`` without a further request, or ``most`` requests, send a batch off; it is looked at each ``poll_s``.
 
-    What a batch has not answered after ``patience_s``, or at its end, is asked online at the full price. For batches
-    worth the name let many queries wait together: shard_size=10000.
+    What a batch leaves out at its end is asked online at the full price, and so is what it has not answered after
+    ``patience_s`` of this run; 0: at the first look. For batches worth the name let many queries wait together:
+    shard_size=10000.
     """
 
     gather_s: float = 2.0
@@ -67,6 +68,7 @@ class Batcher:
         self._left: dict[str, set[str]] = {}  # batch id -> names not yet settled
         self._found: set[str] = set()  # batches under way that were found, not told
         self._strays: set[str] = set()  # names that were not in the batch that was found for them
+        self._given_up: set[str] = set()  # batches that the service may still answer: the next run looks at them again
         self._looking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -83,10 +85,10 @@ class Batcher:
             if state == "found":
                 self._found.add(name)
             if batch is not None:
-                under_way.append((batch, names, at))
-        for batch, names, at in under_way:  # once all are found, for what one leaves out may be in another
+                under_way.append((batch, names))
+        for batch, names in under_way:  # once all are found, for what one leaves out may be in another
             log.warning("%s: taking up batch %s with %d requests", self._identity, batch, len(names))
-            self._begin(batch, names, at)
+            self._begin(batch, names)
 
     async def ask(self, name: str, body: Mapping[str, Any]) -> Reply | None:
         """The reply to ``body``; None when the batch brought none. Raises the refusal that came in its place."""
@@ -109,7 +111,7 @@ class Batcher:
         if batch is None:
             return
         self._left[batch].discard(name)
-        if not self._left[batch]:
+        if not self._left[batch] and batch not in self._given_up:
             await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (batch,))])
 
     async def close(self) -> None:
@@ -147,7 +149,7 @@ class Batcher:
         if batch is None:
             self._answer(dict.fromkeys(names))
         else:
-            self._begin(batch, names, at)
+            self._begin(batch, names)
 
     async def _sent_off(self, bodies: Mapping[str, Mapping[str, Any]], mark: str, at: float) -> str | None:
         """The id of the batch submitted; None when it certainly was not, so that its requests go online."""
@@ -216,32 +218,25 @@ class Batcher:
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, batch: str, names: list[str], at: float) -> None:
+    def _begin(self, batch: str, names: list[str]) -> None:
         self._batch_of.update(dict.fromkeys(names, batch))
         self._left[batch] = set(names)
-        self._start(self._wait(batch, names, at))
+        self._start(self._wait(batch, names))
 
-    async def _wait(self, batch: str, names: list[str], at: float) -> None:
+    async def _wait(self, batch: str, names: list[str]) -> None:
         try:
-            await self._wait_for(batch, names, at)
+            outcome = await self._outcome(batch)
         except Exception as error:  # a stop of the run, or a bug: whoever waits raises it
             log.warning("%s: batch %s is waited for no more: %s", self._identity, batch, error)
             self._fail(names, error)
-
-    async def _wait_for(self, batch: str, names: list[str], at: float) -> None:
-        outcome = None
-        while outcome is None and time.time() - at < self._terms.patience_s:
-            try:
-                outcome = await self._batches.outcome(batch)
-            except PASSING as error:
-                log.warning("%s: batch %s cannot be looked at now: %s", self._identity, batch, error)
-            except AuthenticationError:
-                raise
-            except ProviderError as error:  # the batch is refused or gone: its requests go online
-                log.warning("%s: batch %s: %s", self._identity, batch, error)
-                outcome = {}
-            if outcome is None:
-                await asyncio.sleep(self._terms.poll_s)
+            return
+        if outcome is None:
+            log.warning(
+                "%s: batch %s is not done after %.1f hours; what is wanted of it goes online, and the next run looks "
+                "at it again",
+                *(self._identity, batch, self._terms.patience_s / 3600),
+            )
+            self._given_up.add(batch)
         ours = self._waiting.keys() | self._batch_of.keys()
         answered = {name: answer for name, answer in (outcome or {}).items() if name in ours}
         self._answer(answered)
@@ -253,6 +248,26 @@ class Batcher:
         else:
             self._go_online(stragglers)
 
+    async def _outcome(self, batch: str) -> Outcome | None:
+        """What the service made of ``batch``: {} when it has it no more, None when it is not done within patience."""
+        until = time.monotonic() + self._terms.patience_s
+        while True:
+            try:
+                outcome = await self._batches.outcome(batch)
+                if outcome is not None:
+                    return outcome
+            except PASSING as error:
+                log.warning("%s: batch %s cannot be looked at now: %s", self._identity, batch, error)
+            except AuthenticationError:
+                raise
+            except ProviderError as error:  # the batch is refused or gone: its requests go online
+                log.warning("%s: batch %s: %s", self._identity, batch, error)
+                return {}
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            await asyncio.sleep(min(self._terms.poll_s, left))
+
     def _let_strays_go(self) -> None:
         """What was in no batch that was found goes online once there is none left to look for, or in."""
         if not self._found:
@@ -261,7 +276,7 @@ class Batcher:
 
     def _go_online(self, names: set[str]) -> None:
         if names:
-            log.warning("%s: %d requests were in no batch and go online", self._identity, len(names))
+            log.warning("%s: %d requests were answered by no batch and go online", self._identity, len(names))
             self._answer(dict.fromkeys(names))
 
     def _answer(self, answers: Mapping[str, Reply | ProviderError | None]) -> None:

@@ -1,8 +1,10 @@
 """``mode=batch`` against loopback doubles of both batch APIs, made with the SDKs' own types."""
 
 import asyncio
+import contextlib
 import json
 import re
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -262,6 +264,26 @@ def test_patience_ends(tmp_path) -> None:
         drawn, _ = draw(tmp_path, chat(server, batching=Batching(gather_s=0.02, poll_s=0.02, patience_s=0.2)))
     assert double.online == 6
     assert len(drawn) == 6
+    assert states(tmp_path) == ["open"]  # the service goes on with it
+
+
+def sent_off_earlier(tmp_path, hours: float) -> None:
+    """As if the batches in the journal had been sent off ``hours`` earlier."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "j.sqlite")) as file, file:
+        file.execute("UPDATE batches SET at = at - ?", (hours * 3600,))
+
+
+@pytest.mark.parametrize("polls", [0, 3], ids=["done", "not quite done"])
+def test_a_batch_is_looked_at_however_long_ago_it_was_sent_off(tmp_path, polls: int) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        sent_off_earlier(tmp_path, hours=26)
+        double.polls = double.looked["batch-0"] + polls
+        drawn, totals = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.inputs), double.online, totals["usd"]) == (1, 0, pytest.approx(6.0))
+    assert states(tmp_path) == ["closed"]
 
 
 def looked_at(double: Any, *answers: Answer) -> Callable[[Sent], Answer]:
