@@ -192,8 +192,7 @@ def draw(tmp_path, provider, count: int = 6, n: int = 2, ledger: Ledger | None =
 
 
 def chat(server: WireServer, **settings: Any) -> OpenAIChat:
-    url = f"{server.url}/v1"
-    return OpenAIChat(model="m", base_url=url, mode="batch", batching=settings.pop("batching", TERMS), **settings)
+    return OpenAIChat(model="m", base_url=f"{server.url}/v1", **{"mode": "batch", "batching": TERMS} | settings)
 
 
 def states(tmp_path) -> list[str]:
@@ -385,6 +384,170 @@ def test_a_run_that_ends_takes_its_batch_up_again(tmp_path) -> None:
         assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(8)]
         assert [len(double.files[file].splitlines()) for file in double.inputs.values()] == [6, 2]
         assert states(tmp_path) == ["closed", "closed"]
+
+
+def calls(tmp_path) -> list[tuple[int, float]]:
+    """Number and dollars of the calls that the journal holds, by mode."""
+    journal = Journal(tmp_path / "j.sqlite").open()
+    rows = journal.rows("SELECT mode, count(*), sum(usd) FROM calls GROUP BY mode ORDER BY mode")
+    journal.close()
+    return rows
+
+
+def test_more_answers_are_asked_beside_a_batch_under_way(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = 0
+        drawn, totals = draw(tmp_path, chat(server), n=4)
+    assert [[one.text for one in four] for four in drawn] == [
+        [f"Q{i} {text}" for text in ("0.0", "0.1", "2.0", "2.1")] for i in range(6)
+    ]
+    assert [(line["body"]["n"], line["body"]["seed"]) for line in double.lines] == [(2, 0)] * 6 + [(2, 2)] * 6
+    assert (double.online, totals["usd"]) == (0, pytest.approx(12.0))
+    assert states(tmp_path) == ["closed"] * 2
+
+
+@pytest.mark.parametrize("settings", [{"max_n": 1}, {"mode": "online"}], ids=["one a request", "online"])
+def test_a_batch_under_way_answers_other_settings(tmp_path, settings: dict[str, Any], caplog) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = double.looked["batch-0"] + 2
+        drawn, totals = draw(tmp_path, chat(server, **settings), count=7)
+    assert [[one.text for one in pair] for pair in drawn[:6]] == [[f"Q{i} 0.0", f"Q{i} 0.1"] for i in range(6)]
+    online = int("mode" in settings)
+    assert (len(double.lines), double.online) == (8 - 2 * online, online)  # Q6 alone was not in it
+    assert totals["usd"] == pytest.approx(6.0 + (2.0 if online else 1.0))
+    assert set(states(tmp_path)) == {"closed"}
+    assert "batch batch-0 of 6 requests is still under way" in caplog.text
+
+
+def test_who_will_not_wait_says_so_and_pays_twice(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        now = chat(server, mode="online", batching=replace(TERMS, patience_s=0))
+        draw(tmp_path, now)
+        assert (double.online, states(tmp_path)) == (6, ["open"])
+        double.polls = 0
+        drawn, totals = draw(tmp_path, chat(server), count=7)
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(7)]
+    assert (len(double.lines), double.online, totals["usd_before"]) == (7, 6, pytest.approx(12.0))
+    assert calls(tmp_path) == [("batch", 7, 7.0), ("online", 6, 12.0)]  # what was paid for is on the books
+    assert set(states(tmp_path)) == {"closed"}
+    with pytest.raises(ValueError, match="paid for twice"):
+        chat(server, batching=replace(TERMS, patience_s=0))
+
+
+def others_asked(tmp_path, provider, first: int = 6) -> None:
+    """A run that wants nothing of what the run before has asked."""
+
+    async def run() -> None:
+        journal = Journal(tmp_path / "j.sqlite")
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            await draws.draw(ask(first), range(2))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("unanswered", [(), ("Q1", "Q2")], ids=["all", "some"])
+def test_what_was_paid_for_is_kept_though_nobody_asks(tmp_path, unanswered: tuple[str, ...]) -> None:
+    double = OpenAIDouble(polls=10**6, unanswered=unanswered)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = 0
+        others_asked(tmp_path, chat(server))
+        assert states(tmp_path) == ["closed"] * 2
+        assert (len(double.lines), double.online) == (7, 0)
+        assert calls(tmp_path) == [("batch", 7 - len(unanswered), 7.0 - len(unanswered))]
+        double.unanswered = ()
+        drawn, _ = draw(tmp_path, chat(server), count=7)
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(7)]
+    assert (len(double.lines), double.online) == (7 + len(unanswered), 0)
+
+
+def test_what_a_batch_left_out_is_asked_once_somebody_wants_it(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6, unanswered=("Q1",), refused=("Q2",))
+
+    async def late(server: WireServer) -> list[Any]:
+        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            await asyncio.sleep(0.3)
+            assert double.online == 0
+            return [(await draws.draw(ask(number), range(2)))[0] for number in range(4)]
+
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = 0
+        drawn = asyncio.run(late(server))
+    assert [getattr(one, "text", None) for one in drawn] == ["Q0 0.0", "Q1 0.0", None, "Q3 0.0"]
+    assert (len(double.lines), double.online, states(tmp_path)) == (6, 1, ["closed"])
+    assert isinstance(drawn[2], RequestError)
+
+
+def test_a_reply_that_is_there_already_is_not_counted_again(tmp_path) -> None:
+    double = OpenAIDouble(polls=0)
+    with WireServer(double) as server:
+        draw(tmp_path, chat(server))
+        with contextlib.closing(sqlite3.connect(tmp_path / "j.sqlite")) as file, file:
+            file.execute("UPDATE batches SET state = 'open'")  # as after a kill between the last answer and the closing
+        others_asked(tmp_path, chat(server))
+    assert calls(tmp_path) == [("batch", 7, 7.0)]
+    assert states(tmp_path) == ["closed"] * 2
+
+
+def test_a_journal_of_before_that_does_not_hold_the_requests_waits_until_they_are_asked(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        with contextlib.closing(sqlite3.connect(tmp_path / "j.sqlite")) as file, file:
+            file.execute("DELETE FROM requests")
+        double.polls = 0
+        others_asked(tmp_path, chat(server))
+        assert sorted(states(tmp_path)) == ["closed", "open"]
+        drawn, _ = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.lines), double.online, states(tmp_path)) == (7, 0, ["closed"] * 2)
+
+
+def test_pruning_forgets_nothing_that_a_batch_under_way_needs(tmp_path, capsys) -> None:
+    double = OpenAIDouble(polls=0)
+    with WireServer(double) as server:
+        others_asked(tmp_path, chat(server))
+        double.polls = 10**6
+        leave_once(tmp_path, server, lambda: double.looked.get("batch-1"))
+        journal_command([str(tmp_path / "j.sqlite"), "prune=true", "provider=openai"])
+        double.polls = 0
+        others_asked(tmp_path, chat(server), first=7)
+        assert set(states(tmp_path)) == {"closed"}
+        capsys.readouterr()
+        journal_command([str(tmp_path / "j.sqlite"), "export=-"])
+    exported = [json.loads(line)["request"] for line in capsys.readouterr().out.splitlines()]
+    assert sorted({request["messages"][0]["content"] for request in exported}) == [*(f"Q{i}" for i in range(6)), "Q7"]
+
+
+def test_two_samplers_of_one_provider_take_a_batch_up_once(tmp_path) -> None:
+    """As of a generator in batches and a judge online."""
+    double = OpenAIDouble(polls=10**6)
+
+    async def both(server: WireServer) -> tuple[list[Any], float]:
+        journal, book = Journal(tmp_path / "j.sqlite"), Ledger(prices=PRICES)
+        providers = chat(server, mode="online"), chat(server)
+        judge, draws = (sampler(provider, journal, book) for provider in providers)
+        async with journal, providers[0], providers[1], judge, draws:
+            drawn = await asyncio.gather(*(one.draw(ask(i), range(2)) for one in (judge, draws) for i in range(6)))
+        return drawn, book.totals()["usd"]
+
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = double.looked["batch-0"] + 2
+        drawn, usd = asyncio.run(both(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)] * 2
+    assert (len(double.lines), double.online, usd) == (6, 0, pytest.approx(6.0))
+    assert calls(tmp_path) == [("batch", 6, 6.0)]
 
 
 def test_a_batch_whose_id_never_came_back_is_found_by_its_mark(tmp_path) -> None:
