@@ -89,6 +89,7 @@ class Batcher:
         self._looking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
 
     async def take_up(self) -> list[str]:
         """Wait for the batches that earlier runs left under way: the names in them, to be awaited and settled."""
@@ -113,6 +114,8 @@ class Batcher:
 
     async def ask(self, name: str, part: Part) -> Reply | None:
         """The reply to ``part``; None when the batch brought none. Raises the refusal that came in its place."""
+        if self._closed:
+            raise asyncio.CancelledError
         if name not in self._waiting:
             self._gathered[name] = part
             self._schedule()
@@ -150,12 +153,15 @@ class Batcher:
                     del self._left[batch]
 
     async def close(self) -> None:
-        """Stop waiting; the batches go on at the service and are taken up by the next run."""
+        """Stop waiting, and whoever waits with it; the batches go on at the service and the next run takes them up."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for future in self._waiting.values():
+            future.cancel()
         self._held -= self._holds
 
     # --- gathering ---------------------------------------------------------------------------------------------------

@@ -54,8 +54,7 @@ class JournaledSampler:
         self._limiter = limiter
         self._price = ledger.price_of(service.model, free=service.free)
         self._batcher: Batcher | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._unwanted: set[_Flight] = set()  # taken up, and nobody has asked for it yet
+        self._flying: set[_Flight] = set()
         ledger.watch(limiter)
 
     async def __aenter__(self) -> JournaledSampler:
@@ -70,16 +69,17 @@ class JournaledSampler:
 
     async def __aexit__(self, *exc: object) -> None:
         """Wait a little for what is under way, so that its answers are kept; then let go."""
-        for flight in self._unwanted:
-            if not flight.wanted.is_set():
-                flight.task.cancel()
         if self._batcher is not None:
             await self._batcher.close()
-        elif self._tasks:
-            await asyncio.wait(self._tasks, timeout=self._ledger.time_left(GRACE_S))
-        for task in self._tasks:
+        for flight in self._flying:
+            if not (flight.sent and flight.wanted.is_set()):
+                flight.task.cancel()
+        tasks = {flight.task for flight in self._flying}
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._ledger.time_left(GRACE_S))
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def cost_of(self, usage: Usage, answers: int = 1, batch: bool | None = None) -> float | None:
         """Dollars for ``usage`` of ``answers``; None when no price is known. ``batch`` None: as this sampler asks."""
@@ -143,13 +143,12 @@ class JournaledSampler:
         """Wait for what an earlier run has asked for in a batch: it is kept whether anybody wants it or not."""
         key, attempt, indices = named(name)
         flight = _Flight(key, attempt, None, b"", indices, name=name, sent=True)
-        self._unwanted.add(flight)
         self._launch(flight)
 
     def _launch(self, flight: _Flight) -> None:
         flight.task = asyncio.ensure_future(self._fly(flight))
         flight.task.add_done_callback(_seen)
-        self._tasks.add(flight.task)
+        self._flying.add(flight)
         for index in flight.indices:
             self._journal.flights.setdefault((flight.key, flight.attempt, index), flight)
 
@@ -163,8 +162,7 @@ class JournaledSampler:
                 place = (flight.key, flight.attempt, index)
                 if self._journal.flights.get(place) is flight:
                     del self._journal.flights[place]
-            self._unwanted.discard(flight)
-            self._tasks.discard(flight.task)
+            self._flying.discard(flight)
 
     async def _ask_until_all(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Answer]:
         """Ask for ``indices``, and again for those that a short reply left out."""
@@ -182,7 +180,9 @@ class JournaledSampler:
             most = max(1, len(answers))  # this service gives no more at once, whatever it is asked
             self.max_n = min(self.max_n, most)
             parts = [self._ask_until_all(flight, part) for part in chunks(rest, self.max_n)]
-            for part in await asyncio.gather(*parts):
+            for part in await asyncio.gather(*parts, return_exceptions=True):  # all of them: they are paid for
+                if isinstance(part, BaseException):
+                    raise part
                 answers.update(part)
         return answers
 
@@ -212,6 +212,7 @@ class JournaledSampler:
         elif reply is not None and read:
             kept = await self._keep(flight, indices, reply, read, "batch")
         else:
+            flight.sent = False  # nothing is under way until it goes out
             kept = await self._online(flight, flight.seeded(indices[0]), indices)
         await self._batcher.settled(name)
         return kept

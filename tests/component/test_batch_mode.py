@@ -192,7 +192,7 @@ def draw(tmp_path, provider, count: int = 6, n: int = 2, ledger: Ledger | None =
 
 
 def chat(server: WireServer, **settings: Any) -> OpenAIChat:
-    return OpenAIChat(model="m", base_url=f"{server.url}/v1", **{"mode": "batch", "batching": TERMS} | settings)
+    return OpenAIChat(base_url=f"{server.url}/v1", **{"model": "m", "mode": "batch", "batching": TERMS} | settings)
 
 
 def states(tmp_path) -> list[str]:
@@ -349,14 +349,14 @@ def test_who_asks_after_the_batch_has_failed_is_told_too(tmp_path) -> None:
     assert (len(double.inputs), double.online, states(tmp_path)) == (1, 0, ["open"])
 
 
-def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object]) -> None:
+def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object], n: int = 2, **settings: Any) -> None:
     """A run that is cancelled as soon as ``arrived`` says something."""
 
     async def leave() -> None:
-        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
+        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server, **settings)
         draws = sampler(provider, journal, Ledger(prices=PRICES))
         async with journal, provider, draws:
-            waiting = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(6)]
+            waiting = [asyncio.create_task(draws.draw(ask(number), range(n))) for number in range(6)]
             while not arrived():  # noqa: ASYNC110  # the double lives in another thread
                 await asyncio.sleep(0.01)
             for task in waiting:
@@ -364,6 +364,36 @@ def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object]) -> N
             await asyncio.gather(*waiting, return_exceptions=True)
 
     asyncio.run(leave())
+
+
+def test_a_stop_waits_for_what_is_asked_online_and_for_no_batch(tmp_path) -> None:
+    double = OpenAIDouble(polls=0, unanswered=tuple(f"Q{i}" for i in range(6)))
+
+    def answer(sent: Sent) -> Answer:
+        told = double(sent)
+        return replace(told, after_s=0.5) if sent.path.endswith("/completions") else told
+
+    with WireServer(answer) as server:
+        leave_once(tmp_path, server, lambda: double.online == 6)
+        assert calls(tmp_path) == [("online", 6, 12.0)]
+        double.polls = 10**6
+        began = time.monotonic()
+        leave_once(tmp_path, server, lambda: double.looked.get("batch-1"), n=4)
+        assert time.monotonic() - began < 2.0
+        assert (double.online, states(tmp_path)) == (6, ["closed", "open"])
+
+
+def test_a_stop_sends_nothing_more_online(tmp_path) -> None:
+    double = OpenAIDouble(polls=0, unanswered=tuple(f"Q{i}" for i in range(6)))
+
+    def answer(sent: Sent) -> Answer:
+        told = double(sent)
+        return replace(told, after_s=0.3) if sent.path.endswith("/completions") else told
+
+    with WireServer(answer) as server:
+        leave_once(tmp_path, server, lambda: double.online, limits=RateLimits(concurrency=1), model="m-1")
+        assert double.online == 1
+        assert [row[:2] for row in calls(tmp_path)] == [("online", 1)]
 
 
 def leave_before_the_id(double: OpenAIDouble, tmp_path, server: WireServer) -> None:
