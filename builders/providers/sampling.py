@@ -127,7 +127,7 @@ class JournaledSampler:
                 flight.want(request, body)
                 under_way[id(flight)] = flight
         flights = list(under_way.values())
-        alone = self._service.first_alone
+        alone = 0 if self.batch else self._service.first_alone  # no cache outlives a batch
         primer: _Flight | None = None
         for indices in chunks(sorted(set(new)), self.max_n):
             flight = _Flight(key, attempt, request, body, indices, after=primer)

@@ -236,6 +236,23 @@ def test_anthropic_answers_come_through_its_batches(tmp_path) -> None:
     assert totals["usd"] == pytest.approx(3.0)
 
 
+def test_a_long_prompt_is_one_batch(tmp_path) -> None:
+    """The service's prompt cache would be gone before the second."""
+    double = AnthropicDouble()
+    long = Request(messages=({"role": "user", "content": "Q" * 5000},))
+
+    async def run(provider: AnthropicMessages) -> list[Any]:
+        journal = Journal(tmp_path / "j.sqlite")
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            return await draws.draw(long, range(4))
+
+    with WireServer(double) as server:
+        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS)
+        assert len(asyncio.run(run(provider))) == 4
+    assert [len(batch) for batch in double.batches.values()] == [4]
+
+
 def test_stragglers_go_online_and_refusals_do_not(tmp_path) -> None:
     double = OpenAIDouble(unanswered=("Q1", "Q3"), refused=("Q2",))
     double.ends = "expired"
