@@ -15,13 +15,14 @@ import logging
 import time
 import uuid
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from builders.cost import Ledger
 from builders.errors import (
     AuthenticationError,
+    BudgetError,
     ConnectionFailed,
     ProviderError,
     RateLimitError,
@@ -60,10 +61,11 @@ class Batching:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One request of a batch: as the service takes it, and as the journal keeps it."""
+    """One request of a batch: as the service takes it, as the journal keeps it, and what it may take of the budget."""
 
     body: Mapping[str, Any]
     request: bytes
+    usd: Callable[[], float]  # as estimated now
 
 
 class Batcher:
@@ -81,6 +83,8 @@ class Batcher:
         self._held = HELD.setdefault(journal, set())
         self._holds: set[str] = set()  # of these our own
         self._gathered: dict[str, Part] = {}
+        self._put_off: dict[str, Part] = {}  # does not fit into the budget beside what is under way
+        self._aside: dict[str, float] = {}  # dollars by name
         self._waiting: dict[str, asyncio.Future[Reply | ProviderError | None]] = {}  # names not yet settled
         self._left: dict[str, set[str]] = {}  # batch id -> names not yet settled
         self._found: set[str] = set()  # batches under way that were found, not told
@@ -133,6 +137,7 @@ class Batcher:
     async def settled(self, name: str) -> None:
         """The answer to ``name`` is kept, or there is none: a batch that has none left is closed."""
         self._waiting.pop(name, None)
+        self._give_back(name)
         closed = []
         for batch, left in list(self._left.items()):
             left.discard(name)
@@ -142,15 +147,25 @@ class Batcher:
         if closed:
             close = "UPDATE batches SET state = 'closed' WHERE id = ?"
             await self._journal.note([(close, (batch,)) for batch in closed])
+        self._go_on()
 
     def leave(self, name: str) -> None:
-        """Nobody wants ``name``, and its reply cannot be kept: its batch stays open for the next run."""
+        """The reply to ``name`` is not kept, for now: its batch stays open for the next run."""
         for batch, left in list(self._left.items()):
             if name in left:
                 self._given_up.add(batch)
                 left.discard(name)
                 if not left:
                     del self._left[batch]
+        self._go_on()
+
+    def set_aside(self, name: str, usd: float) -> None:
+        """Count ``usd`` as good as spent until ``name`` is settled."""
+        self._aside[name] = usd
+        self._ledger.set_aside(usd)
+
+    def _give_back(self, name: str) -> None:
+        self._ledger.set_aside(-self._aside.pop(name, 0.0))
 
     async def close(self) -> None:
         """Stop waiting, and whoever waits with it; the batches go on at the service and the next run takes them up."""
@@ -162,6 +177,8 @@ class Batcher:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for future in self._waiting.values():
             future.cancel()
+        for name in list(self._aside):
+            self._give_back(name)
         self._held -= self._holds
 
     # --- gathering ---------------------------------------------------------------------------------------------------
@@ -175,20 +192,45 @@ class Batcher:
             self._timer = asyncio.get_running_loop().call_later(self._terms.gather_s, self._send_off)
 
     def _send_off(self) -> None:
-        parts, self._gathered = self._gathered, {}
-        if parts:
-            self._start(self._submit(parts))
+        """Submit what fits into the budget. The rest is tried again when nothing is under way; then it ends the run."""
+        gathered, self._gathered = self._gathered, {}
+        fitting = []
+        for name, part in gathered.items():
+            usd = part.usd()
+            if self._ledger.fits(usd):
+                self.set_aside(name, usd)
+                fitting.append(name)
+            else:
+                self._put_off[name] = part
+        for first in range(0, len(fitting), self._terms.most):
+            self._start(self._submit({name: gathered[name] for name in fitting[first : first + self._terms.most]}))
+        if self._put_off and not self._is_busy():
+            put_off, self._put_off = self._put_off, {}
+            try:
+                self._ledger.check(min(part.usd() for part in put_off.values()))
+            except BudgetError as error:
+                self._fail(put_off, error)
+
+    def _go_on(self) -> None:
+        if self._put_off and not self._is_busy() and not self._closed:
+            self._gathered, self._put_off = self._put_off | self._gathered, {}
+            self._schedule()
+
+    def _is_busy(self) -> bool:
+        return bool(self._tasks or self._left)
 
     async def _submit(self, parts: Mapping[str, Part]) -> None:
         names, mark, at = list(parts), f"bestofn-{uuid.uuid4().hex}", time.time()
         self._hold(mark)
         try:
-            self._ledger.check()
             asked = [(name, part.request) for name, part in parts.items()]
             requests = await asyncio.to_thread(request_rows, self._identity, asked)
             await self._journal.note([*requests, batch_row(mark, self._identity, "planned", names, at)])
             batch = await self._sent_off({name: part.body for name, part in parts.items()}, mark, at)
         except Exception as error:  # a stop of the run: whoever waits raises it
+            if not isinstance(error, PASSING):  # else it may have been taken
+                for name in names:
+                    self._give_back(name)
             self._fail(names, error)
             return
         if batch is None:
@@ -285,6 +327,8 @@ class Batcher:
                 *(self._identity, batch, self._terms.patience_s / 3600),
             )
             self._given_up.add(batch)
+            for name in names:  # it will be paid for all the same: what is set aside for it stays so
+                self._aside.pop(name, None)
         answered = {name: answer for name, answer in (outcome or {}).items() if name in self._waiting}
         self._answer(answered)
         stragglers = {name for name in names if name not in answered}
@@ -360,4 +404,8 @@ class Batcher:
     def _start(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._go_on()

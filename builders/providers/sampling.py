@@ -9,11 +9,12 @@ of them goes away.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from builders.cost import CHARACTERS_PER_TOKEN, Ledger, added
+from builders.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger, added
 from builders.errors import AuthenticationError, ProviderError, ServiceError
 from builders.journal import Entry, Journal, Kept, request_body, request_key
 from builders.limits import Limiter, Size, limiter_for
@@ -23,6 +24,7 @@ from builders.providers.reply import Reply, Service, service_of
 from builders.records import Completion, Request, Sampling, Usage
 
 GRACE_S = 2.5  # what is under way when a run stops is waited for this long, by all samplers together: it is paid for
+DOUBT = 4  # answers of the greatest length that the mean of those drawn begins with
 SEED_STEP = 1_000_003  # a further attempt draws with other seeds, or it would draw the same
 SEEDS = 2**31 - 1
 
@@ -55,6 +57,7 @@ class JournaledSampler:
         self._price = ledger.price_of(service.model, free=service.free)
         self._batcher: Batcher | None = None
         self._flying: set[_Flight] = set()
+        self._drawn = (0, 0)  # completion tokens and answers that batches have brought
         ledger.watch(limiter)
 
     async def __aenter__(self) -> JournaledSampler:
@@ -143,6 +146,10 @@ class JournaledSampler:
         """Wait for what an earlier run has asked for in a batch: it is kept whether anybody wants it or not."""
         key, attempt, indices = named(name)
         flight = _Flight(key, attempt, None, b"", indices, name=name, sent=True)
+        if self._ledger.budget_usd is not None:
+            assert self._batcher is not None
+            usd = self._expected_usd(request_of(self._journal, key), len(indices))
+            self._batcher.set_aside(name, usd)
         self._launch(flight)
 
     def _launch(self, flight: _Flight) -> None:
@@ -201,6 +208,19 @@ class JournaledSampler:
         except Exception:
             await flight.wanted.wait()
             raise
+        try:
+            kept = await self._kept(flight, indices, name, reply)
+        except BaseException:
+            self._batcher.leave(name)
+            raise
+        await self._batcher.settled(name)
+        return kept
+
+    async def _kept(
+        self, flight: _Flight, indices: Sequence[int], name: str, reply: Reply | None
+    ) -> dict[int, Completion]:
+        """The answers of a batch's ``reply``, in the journal."""
+        assert self._batcher is not None
         flight.body = flight.body or request_of(self._journal, flight.key)
         read = self._readable(reply)
         if not flight.wanted.is_set() and not (read and flight.body):
@@ -208,14 +228,26 @@ class JournaledSampler:
             await flight.wanted.wait()
         there = self._journal.find(flight.key, flight.attempt, indices)
         if len(there) == len(indices) if reply is None else any(_same(reply, kept) for kept in there.values()):
-            kept: dict[int, Any] = self._replay(there)  # another run has kept it meanwhile
-        elif reply is not None and read:
-            kept = await self._keep(flight, indices, reply, read, "batch")
-        else:
+            replayed: dict[int, Any] = self._replay(there)  # another run has kept it meanwhile
+            return replayed
+        if reply is None or not read:
             flight.sent = False  # nothing is under way until it goes out
-            kept = await self._online(flight, flight.seeded(indices[0]), indices)
-        await self._batcher.settled(name)
-        return kept
+            return await self._online(flight, flight.seeded(indices[0]), indices)
+        tokens, answers = self._drawn
+        self._drawn = tokens + total(read).completion, answers + len(read)
+        return await self._keep(flight, indices, reply, read, "batch")
+
+    def _expected_usd(self, body: bytes, answers: int) -> float:
+        """Dollars that a request may take in a batch: its answers as long as they may be at first, and then as long as
+        those that have come."""
+        if self._price is None or self._ledger.budget_usd is None:
+            return 0.0
+        sampling = json.loads(body)["sampling"] if body else {}
+        longest = (sampling.get("max_tokens") or 4 * EXPECTED_TOKENS) + (sampling.get("thinking_tokens") or 0)
+        tokens, drawn = self._drawn
+        each = (tokens + DOUBT * longest) / (drawn + DOUBT)
+        usage = Usage(round(len(body) / CHARACTERS_PER_TOKEN), round(answers * each))
+        return self._price.of(usage, answers=answers, batch=True)
 
     async def _online(self, flight: _Flight, request: Request, indices: Sequence[int]) -> dict[int, Completion]:
         """A reply that can be read, through the limits. It counts as under way until it is on disk: so what a kill
@@ -276,7 +308,9 @@ class JournaledSampler:
         service: Any = self._service
         flight.leaves()
         body = service.body(flight.seeded(indices[0]), len(indices))
-        return await self._batcher.ask(name, Part(body, flight.body))
+        return await self._batcher.ask(
+            name, Part(body, flight.body, lambda: self._expected_usd(flight.body, len(indices)))
+        )
 
     def _readable(self, reply: Reply | None) -> list[Completion]:
         """The answers in ``reply``; none when it cannot be read, so that they are asked again, online."""

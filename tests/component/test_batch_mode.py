@@ -779,6 +779,59 @@ def test_the_budget_stands_before_a_batch(tmp_path) -> None:
     assert double.inputs == {}
 
 
+def test_only_what_fits_into_the_budget_is_submitted(tmp_path) -> None:
+    double = OpenAIDouble()
+    with WireServer(double) as server:
+        book = Ledger(budget_usd=2.5, prices=PRICES)
+        with pytest.raises(BudgetError, match="larger budget_usd"):
+            draw(tmp_path, chat(server, batching=replace(TERMS, most=3)), ledger=book)
+        assert (len(double.lines), book.usd, book.usd_aside) == (2, pytest.approx(2.0), pytest.approx(0.0))
+        assert states(tmp_path) == ["closed"]
+        drawn, totals = draw(tmp_path, chat(server), ledger=Ledger(budget_usd=6.0, prices=PRICES))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.lines), double.online) == (6, 0)
+    assert (totals["usd_before"], totals["usd"]) == (pytest.approx(2.0), pytest.approx(4.0))
+
+
+def test_a_budget_that_long_answers_would_break_is_used_up_by_short_ones(tmp_path) -> None:
+    """What has not fitted goes off when the first batch has shown how long the answers are."""
+    double = OpenAIDouble()
+    book = Ledger(budget_usd=0.01, prices={"m": {"output": 5.0}})
+    with WireServer(double) as server:  # up to 1,600 tokens an answer: 0.004 at half the price; they have 2
+        drawn, totals = draw(tmp_path, chat(server, batching=replace(TERMS, most=4)), count=20, n=1, ledger=book)
+    assert [one.text for (one,) in drawn] == [f"Q{i} 0.0" for i in range(20)]
+    sizes = [len(double.files[file].splitlines()) for file in double.inputs.values()]
+    assert (sizes[0], sum(sizes), max(sizes), double.online) == (2, 20, 4, 0)
+    assert totals["usd"] == pytest.approx(20 * 4 * 5e-6 / 2)
+    assert book.usd_aside == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("mode", ["batch", "online"])
+def test_the_budget_counts_what_is_under_way(tmp_path, mode: str) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = double.looked["batch-0"] + 10
+        book = Ledger(budget_usd=6.0, prices=PRICES)
+        with pytest.raises(BudgetError, match="is spent"):
+            draw(tmp_path, chat(server, mode=mode), count=8, ledger=book)
+        assert (len(double.lines), double.online, book.usd_aside) == (6, 0, pytest.approx(0.0))
+        double.polls = 0
+        drawn, totals = draw(tmp_path, chat(server), count=8, ledger=Ledger(budget_usd=8.0, prices=PRICES))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(8)]
+    assert (len(double.lines), double.online) == (8, 0)
+    assert totals["usd"] + totals["usd_before"] == pytest.approx(8.0)
+
+
+def test_what_does_not_fit_is_told_though_a_batch_never_ends(tmp_path) -> None:
+    """A batch that is given up stays on the books, and its requests cannot go online beside it."""
+    double = OpenAIDouble(polls=10**6)
+    book = Ledger(budget_usd=3.0, prices=PRICES)
+    with WireServer(double) as server, pytest.raises(BudgetError):
+        draw(tmp_path, chat(server, batching=replace(TERMS, patience_s=0.2)), ledger=book)
+    assert (len(double.lines), double.online, states(tmp_path)) == (3, 0, ["open"])
+
+
 def test_responses_name_their_endpoint_and_others_have_no_batches(tmp_path) -> None:
     provider = OpenAIResponses(model="m", base_url="http://127.0.0.1:9/v1", mode="batch", limits=RateLimits(retries=0))
 
