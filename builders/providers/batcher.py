@@ -87,13 +87,15 @@ class Batcher:
         self._aside: dict[str, float] = {}  # dollars by name
         self._waiting: dict[str, asyncio.Future[Reply | ProviderError | None]] = {}  # names not yet settled
         self._left: dict[str, set[str]] = {}  # batch id -> names not yet settled
+        self._idle: set[str] = set()  # names that may stay unsettled
+        self._looked: dict[str, asyncio.Event] = {}  # batch taken up -> it was looked at
         self._found: set[str] = set()  # batches under way that were found, not told
         self._strays: set[str] = set()  # names that were not in the batch that was found for them
         self._given_up: set[str] = set()  # batches that the service may still answer: the next run looks at them again
         self._looking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._closed = False
+        self.closed = False
 
     async def take_up(self) -> list[str]:
         """Wait for the batches that earlier runs left under way: the names in them, to be awaited and settled."""
@@ -113,12 +115,17 @@ class Batcher:
             raise
         for batch, names in under_way.items():  # once all are found, for what one leaves out may be in another
             log.warning("%s: taking up batch %s with %d requests", self._identity, batch, len(names))
-            self._begin(batch, names, taken_up=True)
+            self._looked[batch] = asyncio.Event()
+            self._begin(batch, names)
         return list(dict.fromkeys(name for names in under_way.values() for name in names))
+
+    async def first_looks(self) -> None:
+        """Returns when each batch that was taken up has been looked at."""
+        await asyncio.gather(*(looked.wait() for looked in self._looked.values()))
 
     async def ask(self, name: str, part: Part) -> Reply | None:
         """The reply to ``part``; None when the batch brought none. Raises the refusal that came in its place."""
-        if self._closed:
+        if self.closed:
             raise asyncio.CancelledError
         if name not in self._waiting:
             self._gathered[name] = part
@@ -134,9 +141,15 @@ class Batcher:
             raise answer
         return answer
 
+    def is_answered(self, name: str) -> bool:
+        """Whether there is nothing to wait for any more."""
+        future = self._waiting.get(name)
+        return future is None or future.done()
+
     async def settled(self, name: str) -> None:
         """The answer to ``name`` is kept, or there is none: a batch that has none left is closed."""
         self._waiting.pop(name, None)
+        self._idle.discard(name)
         self._give_back(name)
         closed = []
         for batch, left in list(self._left.items()):
@@ -150,13 +163,8 @@ class Batcher:
         self._go_on()
 
     def leave(self, name: str) -> None:
-        """The reply to ``name`` is not kept, for now: its batch stays open for the next run."""
-        for batch, left in list(self._left.items()):
-            if name in left:
-                self._given_up.add(batch)
-                left.discard(name)
-                if not left:
-                    del self._left[batch]
+        """The reply to ``name`` is not kept, for now: its batch stays open, and nothing waits for it."""
+        self._idle.add(name)
         self._go_on()
 
     def set_aside(self, name: str, usd: float) -> None:
@@ -169,7 +177,7 @@ class Batcher:
 
     async def close(self) -> None:
         """Stop waiting, and whoever waits with it; the batches go on at the service and the next run takes them up."""
-        self._closed = True
+        self.closed = True
         if self._timer is not None:
             self._timer.cancel()
         for task in self._tasks:
@@ -212,12 +220,12 @@ class Batcher:
                 self._fail(put_off, error)
 
     def _go_on(self) -> None:
-        if self._put_off and not self._is_busy() and not self._closed:
+        if self._put_off and not self._is_busy() and not self.closed:
             self._gathered, self._put_off = self._put_off | self._gathered, {}
             self._schedule()
 
     def _is_busy(self) -> bool:
-        return bool(self._tasks or self._left)
+        return bool(self._tasks) or not all(left <= self._idle for left in self._left.values())
 
     async def _submit(self, parts: Mapping[str, Part]) -> None:
         names, mark, at = list(parts), f"bestofn-{uuid.uuid4().hex}", time.time()
@@ -306,20 +314,25 @@ class Batcher:
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, batch: str, names: list[str], taken_up: bool = False) -> None:
+    def _begin(self, batch: str, names: list[str]) -> None:
         for name in names:
             self._future(name)
         self._left[batch] = set(names)
-        self._start(self._wait(batch, names, taken_up))
+        self._start(self._wait(batch, names))
 
-    async def _wait(self, batch: str, names: list[str], taken_up: bool) -> None:
+    async def _wait(self, batch: str, names: list[str]) -> None:
         try:
-            outcome = await self._outcome(batch, len(names) if taken_up else 0)
+            await self._wait_for(batch, names)
         except Exception as error:  # a stop of the run, or a bug: whoever waits raises it
             log.warning("%s: batch %s is waited for no more: %s", self._identity, batch, error)
             self._left.pop(batch, None)
             self._fail(names, error)
-            return
+        finally:
+            if batch in self._looked:
+                self._looked[batch].set()
+
+    async def _wait_for(self, batch: str, names: list[str]) -> None:
+        outcome = await self._outcome(batch, len(names))
         if outcome is None:
             log.warning(
                 "%s: batch %s is not done after %.1f hours; what is wanted of it goes online, and the next run looks "
@@ -339,20 +352,17 @@ class Batcher:
         else:
             self._go_online(stragglers)
 
-    async def _outcome(self, batch: str, told: int) -> Outcome | None:
-        """What the service made of ``batch``: {} when it has it no more, None when it is not done within patience.
-
-        ``told``: so many requests are told to be waited for, if need be.
-        """
+    async def _outcome(self, batch: str, size: int) -> Outcome | None:
+        """What the service made of ``batch``: {} when it has it no more, None when it is not done within patience."""
         until = time.monotonic() + self._terms.patience_s
+        looked = self._looked.get(batch)
         while True:
             try:
                 outcome = await self._batches.outcome(batch)
                 if outcome is not None:
                     return outcome
-                if told and self._terms.patience_s > 0:
-                    log.warning(UNDER_WAY, self._identity, batch, told, self._terms.patience_s / 3600)
-                told = 0
+                if looked is not None and not looked.is_set() and self._terms.patience_s > 0:
+                    log.warning(UNDER_WAY, self._identity, batch, size, self._terms.patience_s / 3600)
             except PASSING as error:
                 log.warning("%s: batch %s cannot be looked at now: %s", self._identity, batch, error)
             except AuthenticationError:
@@ -363,6 +373,8 @@ class Batcher:
             left = until - time.monotonic()
             if left <= 0:
                 return None
+            if looked is not None:
+                looked.set()
             await asyncio.sleep(min(self._terms.poll_s, left))
 
     def _let_strays_go(self) -> None:

@@ -66,8 +66,7 @@ class JournaledSampler:
             service: Any = self._service
             terms = service.batching
             self._batcher = Batcher(service.batches(), self.identity, self._journal, self._ledger, terms)
-            for name in await self._batcher.take_up():
-                self._take_up(name)
+            await self._take_up(self._batcher)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -142,15 +141,27 @@ class JournaledSampler:
             flight.waiters += 1
         return flights
 
-    def _take_up(self, name: str) -> None:
-        """Wait for what an earlier run has asked for in a batch: it is kept whether anybody wants it or not."""
+    async def _take_up(self, batcher: Batcher) -> None:
+        """Wait for what earlier runs have asked for in batches, whether anybody wants it or not: it is paid for.
+
+        Returns when what is done by now is kept, so that nothing is asked or counted without it.
+        """
+        flights = {name: self._follow(batcher, name) for name in await batcher.take_up()}
+        try:
+            await batcher.first_looks()
+            done = [flight for name, flight in flights.items() if batcher.is_answered(name)]
+            await asyncio.gather(*(flight.landed.wait() for flight in done))
+        except BaseException:
+            await self.__aexit__()
+            raise
+
+    def _follow(self, batcher: Batcher, name: str) -> _Flight:
         key, attempt, indices = named(name)
         flight = _Flight(key, attempt, None, b"", indices, name=name, sent=True)
         if self._ledger.budget_usd is not None:
-            assert self._batcher is not None
-            usd = self._expected_usd(request_of(self._journal, key), len(indices))
-            self._batcher.set_aside(name, usd)
+            batcher.set_aside(name, self._expected_usd(request_of(self._journal, key), len(indices)))
         self._launch(flight)
+        return flight
 
     def _launch(self, flight: _Flight) -> None:
         flight.task = asyncio.ensure_future(self._fly(flight))
@@ -170,6 +181,7 @@ class JournaledSampler:
                 if self._journal.flights.get(place) is flight:
                     del self._journal.flights[place]
             self._flying.discard(flight)
+            flight.landed.set()
 
     async def _ask_until_all(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Answer]:
         """Ask for ``indices``, and again for those that a short reply left out."""
@@ -183,7 +195,7 @@ class JournaledSampler:
         answers: dict[int, Answer] = {index: came[index] for index in indices if index in came}
         rest = [index for index in indices if index not in answers]
         if rest:
-            await flight.wanted.wait()
+            await flight.until_wanted()
             most = max(1, len(answers))  # this service gives no more at once, whatever it is asked
             self.max_n = min(self.max_n, most)
             parts = [self._ask_until_all(flight, part) for part in chunks(rest, self.max_n)]
@@ -206,7 +218,7 @@ class JournaledSampler:
         try:
             reply = await self._from_batch(flight, name, indices)
         except Exception:
-            await flight.wanted.wait()
+            await flight.until_wanted()
             raise
         try:
             kept = await self._kept(flight, indices, name, reply)
@@ -225,13 +237,15 @@ class JournaledSampler:
         read = self._readable(reply)
         if not flight.wanted.is_set() and not (read and flight.body):
             self._batcher.leave(name)
-            await flight.wanted.wait()
+            await flight.until_wanted()
         there = self._journal.find(flight.key, flight.attempt, indices)
         if len(there) == len(indices) if reply is None else any(_same(reply, kept) for kept in there.values()):
             replayed: dict[int, Any] = self._replay(there)  # another run has kept it meanwhile
             return replayed
         if reply is None or not read:
             flight.sent = False  # nothing is under way until it goes out
+            if self._batcher.closed:
+                raise asyncio.CancelledError
             return await self._online(flight, flight.seeded(indices[0]), indices)
         tokens, answers = self._drawn
         self._drawn = tokens + total(read).completion, answers + len(read)
@@ -338,6 +352,7 @@ class _Flight:
     name: str = ""  # in the batch that was taken up
     task: asyncio.Task[dict[int, Answer]] = field(init=False)
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    landed: asyncio.Event = field(default_factory=asyncio.Event)  # nothing more is done before somebody wants it
     waiters: int = 0
     sent: bool = False
 
@@ -349,6 +364,10 @@ class _Flight:
         """Somebody asks for it: what it is, in case that it has to be asked for again."""
         self.request, self.body = request, body
         self.wanted.set()
+
+    async def until_wanted(self) -> None:
+        self.landed.set()
+        await self.wanted.wait()
 
     def seeded(self, index: int) -> Request:
         """The request with the seed of sample ``index``."""

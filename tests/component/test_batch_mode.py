@@ -499,6 +499,22 @@ def others_asked(tmp_path, provider, first: int = 6) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("mode", ["batch", "online"])
+def test_what_is_done_is_kept_before_anything_else_is_asked(tmp_path, mode: str) -> None:
+    """A run that has nothing to do takes home what was left at the service; a run that has counts it first."""
+    double = OpenAIDouble(polls=10**6)
+
+    def answer(sent: Sent) -> Answer:
+        return replace(double(sent), after_s=0.2) if re.search(r"/batches/|/content$", sent.path) else double(sent)
+
+    with WireServer(answer) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = 0
+        draw(tmp_path, chat(server, mode=mode), count=0)
+    assert calls(tmp_path) == [("batch", 6, 6.0)]
+    assert states(tmp_path) == ["closed"]
+
+
 @pytest.mark.parametrize("unanswered", [(), ("Q1", "Q2")], ids=["all", "some"])
 def test_what_was_paid_for_is_kept_though_nobody_asks(tmp_path, unanswered: tuple[str, ...]) -> None:
     double = OpenAIDouble(polls=10**6, unanswered=unanswered)
