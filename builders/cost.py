@@ -116,8 +116,8 @@ class Ledger:
             self._limiters.append(limiter)
 
     def carry(self, usd: float) -> None:
-        """Count ``usd`` that earlier runs have paid for what the journal holds."""
-        self.usd_before = max(self.usd_before, usd)
+        """Count ``usd`` that was paid for what the journal holds: all but what this run has paid is of earlier ones."""
+        self.usd_before = max(self.usd_before, usd - self.usd)
 
     def check(self, more: float = 0.0) -> None:
         """Raise ``BudgetError`` when the budget is spent, or has no room for ``more`` dollars."""

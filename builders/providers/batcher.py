@@ -213,13 +213,16 @@ class Batcher:
         for first in range(0, len(fitting), self._terms.most):
             self._start(self._submit({name: gathered[name] for name in fitting[first : first + self._terms.most]}))
         if self._put_off and not self._is_busy():
-            put_off, self._put_off = self._put_off, {}
             try:
-                self._ledger.check(min(part.usd() for part in put_off.values()))
+                self._ledger.check(min(part.usd() for part in self._put_off.values()))
             except BudgetError as error:
-                self._fail(put_off, error)
+                self._fail(self._put_off, error)
+                self._put_off = {}
+            else:
+                self._go_on()
 
     def _go_on(self) -> None:
+        """What was put off has its turn when nothing is under way."""
         if self._put_off and not self._is_busy() and not self.closed:
             self._gathered, self._put_off = self._put_off | self._gathered, {}
             self._schedule()
@@ -327,6 +330,10 @@ class Batcher:
             log.warning("%s: batch %s is waited for no more: %s", self._identity, batch, error)
             self._left.pop(batch, None)
             self._fail(names, error)
+            if batch in self._found:  # which may have held them
+                self._found.remove(batch)
+                self._fail(self._strays, error)
+                self._strays.clear()
         finally:
             if batch in self._looked:
                 self._looked[batch].set()

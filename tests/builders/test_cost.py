@@ -85,6 +85,14 @@ def test_the_budget_counts_what_was_paid_before() -> None:
         ledger.check()
 
 
+def test_what_this_run_has_paid_is_not_of_before() -> None:
+    ledger = Ledger()
+    ledger.carry(9.0)
+    ledger.paid(Usage(10, 10), 2.0, 1)
+    ledger.carry(11.0)  # as the next sampler finds it in the journal
+    assert ledger.totals()["usd_before"] == pytest.approx(9.0)
+
+
 def test_the_budget_counts_what_is_set_aside() -> None:
     ledger = Ledger(budget_usd=10.0)
     ledger.paid(Usage(10, 10), 4.0, 1)

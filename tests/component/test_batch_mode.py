@@ -592,24 +592,26 @@ def test_pruning_forgets_nothing_that_a_batch_under_way_needs(tmp_path, capsys) 
     assert sorted({request["messages"][0]["content"] for request in exported}) == [*(f"Q{i}" for i in range(6)), "Q7"]
 
 
-def test_two_samplers_of_one_provider_take_a_batch_up_once(tmp_path) -> None:
+@pytest.mark.parametrize("polls", [0, 3], ids=["done", "not quite done"])
+def test_two_samplers_of_one_provider_take_a_batch_up_once(tmp_path, polls: int) -> None:
     """As of a generator in batches and a judge online."""
     double = OpenAIDouble(polls=10**6)
 
-    async def both(server: WireServer) -> tuple[list[Any], float]:
+    async def both(server: WireServer) -> tuple[list[Any], dict[str, Any]]:
         journal, book = Journal(tmp_path / "j.sqlite"), Ledger(prices=PRICES)
         providers = chat(server, mode="online"), chat(server)
         judge, draws = (sampler(provider, journal, book) for provider in providers)
         async with journal, providers[0], providers[1], judge, draws:
             drawn = await asyncio.gather(*(one.draw(ask(i), range(2)) for one in (judge, draws) for i in range(6)))
-        return drawn, book.totals()["usd"]
+        return drawn, book.totals()
 
     with WireServer(double) as server:
         leave_once(tmp_path, server, lambda: double.looked)
-        double.polls = double.looked["batch-0"] + 2
-        drawn, usd = asyncio.run(both(server))
+        double.polls = double.looked["batch-0"] + polls
+        drawn, totals = asyncio.run(both(server))
     assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)] * 2
-    assert (len(double.lines), double.online, usd) == (6, 0, pytest.approx(6.0))
+    assert (len(double.lines), double.online) == (6, 0)
+    assert (totals["usd"], totals["usd_before"]) == (pytest.approx(6.0), 0.0)
     assert calls(tmp_path) == [("batch", 6, 6.0)]
 
 
