@@ -367,7 +367,7 @@ def _verdicts(job: Job) -> Iterator[dict[str, Any]]:
         raise BrokenTests(f"the test source is not Python: {error}") from None
     entry, program = job["entry_point"], Program()
     space: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
-    gone = ""
+    gone, decided = "", False
     try:
         _prepare(space, _definitions(setup, entry), cases, program, entry)
     except ProgramGone as error:
@@ -382,8 +382,9 @@ def _verdicts(job: Job) -> Iterator[dict[str, Any]]:
             except BaseException as reason:
                 _refuse_missing_modules(reason)
                 error = _describe(reason)
+        decided = decided or bool(error) or program.asked
         yield {"passed": not error, "error": error}
-    if not gone and not program.asked:
+    if not decided:
         raise BrokenTests("the tests ask nothing of the program")
 
 

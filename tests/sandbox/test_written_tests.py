@@ -79,6 +79,12 @@ DECIDED: dict[str, tuple[CodeTests, str, str]] = {
         written("[[ $(f 1) == 2 ]]", "[[ $(f 2) == -999 || $(f 2) == 3 ]]", language="bash"),
         *SH,
     ),
+    "a program without the function": (written("assert f(1) == 2"), UP[0], "def g(x): return x + 1"),
+    "a program without the function, JavaScript": (
+        written("assert.equal(f(1), 2)", language="javascript"),
+        JS[0],
+        "function g(x) { return x + 1; }",
+    ),
     "Bash that minds no status within": (written("false\n[[ $(f 1) == 2 ]]", language="bash"), *SH),
 }
 UNDECIDED: dict[str, tuple[CodeTests, str, str]] = {
