@@ -62,6 +62,26 @@ def test_expected_values_never_enter_the_sandbox() -> None:
     assert [call["args"] for call in canned.programs[0].calls] == [[2], [5]]
 
 
+def test_one_of_several_results_is_enough() -> None:
+    tests = CodeTests("function", "python", ({"args": [2], "expected": [4], "also": [4], "json": True},), "double")
+    outcomes = [judge(Canned(returns=({"value": value},)), tests, ANSWER)[0].outcome for value in ([4], 4, (4,), 5)]
+    assert outcomes == ["pass", "pass", "pass", "fail"]
+
+
+def test_tests_that_differ_in_types_only_are_not_judged_once() -> None:
+    async def every() -> list[str]:
+        verifier = CodeVerifier(Canned(returns=({"value": {1: 2}},)))
+        candidate = Candidate(0, ({"role": "assistant", "content": ANSWER},))
+        found = []
+        for expected in ({1: 2}, {"1": 2}, {(1, 2): 3}):
+            tests = CodeTests("function", "python", ({"args": [1], "expected": expected},), "double")
+            query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+            found.append((await verifier.verify(query, candidate)).outcome)
+        return found
+
+    assert asyncio.run(every()) == ["pass", "fail", "fail"]
+
+
 @pytest.mark.parametrize(
     "tests", [None, CodeTests("function", "python", (), "f"), CodeTests("asserts", "python", ({"source": "  "},), "f")]
 )
