@@ -166,7 +166,7 @@ def _argument_lines(text: Any) -> list[Any]:
 def _value(text: Any) -> Any:
     try:
         return json.loads(text)
-    except (TypeError, json.JSONDecodeError):
+    except (TypeError, ValueError, RecursionError):  # ValueError: no JSON, or more digits than Python reads
         return text
 
 

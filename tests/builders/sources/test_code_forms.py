@@ -86,3 +86,9 @@ def test_the_result_itself_is_always_right(expected: Any, arguments: list[Any]) 
     assert accepted(lcb_case(expected, *arguments), expected)
     assert accepted(apps_case(expected, *arguments), expected)
     assert accepted(apps_case([expected], *arguments), expected)
+
+
+def test_numbers_too_long_to_read_leave_no_tests() -> None:
+    long = "1" * 5000
+    assert input_output(f'{{"inputs": [[1]], "outputs": [{long}], "fn_name": "f"}}') is None
+    assert livecodebench("[" * 100_000) is None
