@@ -8,6 +8,8 @@ THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | 
 BOX = re.compile(r"\\f?boxed\s*(?=\{)|\\boxed\s+")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a backslash takes what follows: in \\{ another backslash, not the brace
 
+THOUSANDS = re.compile(r"-?\$?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+
 
 def last_boxed(text: str) -> str | None:
     """The content of the last ``\\boxed{…}`` outside the thinking, braces nested; None when it is not closed."""
@@ -35,4 +37,4 @@ def after_hashes(text: str) -> str | None:
     answer = found[-1].strip()
     if not answer:
         return None
-    return answer.replace(",", "") if re.fullmatch(r"-?\$?[\d,]+(?:\.\d+)?", answer) else answer
+    return answer.replace(",", "") if THOUSANDS.fullmatch(answer) else answer

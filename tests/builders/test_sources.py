@@ -468,6 +468,13 @@ HASHES = [
     ("#### $1,000", "$1000"),
     ("#### 3.5", "3.5"),
     ("#### 1,5 and 2", "1,5 and 2"),
+    ("#### 2,3", "2,3"),
+    ("#### 1,2,3", "1,2,3"),
+    ("#### -1,5", "-1,5"),
+    ("#### 1,234,56", "1,234,56"),
+    ("#### 1234,567", "1234,567"),
+    ("#### ,", ","),
+    ("#### 12,345.50", "12345.50"),
     ("### 5", None),
     ("no mark", None),
     ("", None),
@@ -506,6 +513,12 @@ def test_what_is_in_balanced_braces_is_the_answer(text: str) -> None:
     read = group("{" + text + "} end", 0)
     assert read
     assert last_boxed("\\boxed{" + text + "} end") == (read.text.strip() if read.closed else None)
+
+
+@given(st.integers(), st.sampled_from(["", "$"]))
+def test_thousands_separators_are_removed(number: int, mark: str) -> None:
+    sign = "-" if number < 0 else ""
+    assert after_hashes(f"#### {sign}{mark}{abs(number):,}") == f"{sign}{mark}{abs(number)}"
 
 
 class Hostile:
