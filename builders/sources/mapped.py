@@ -48,7 +48,8 @@ class Mapped:
     tool_calling). ``offset`` counts source rows and ``max_queries`` queries within each split. ``turns``: a
     conversation is asked up to its ``first`` or ``last`` user turn. ``tests`` says how the tests are encoded: ``form``
     (``builders.sources.code_forms``), ``language``, and columns for ``entry_point`` and ``setup``. ``group_by`` names a
-    column: rows that share it are one query, and their ``candidate`` columns its recorded answers, held in memory.
+    column: rows that share it are one query, and their ``candidate`` columns its recorded answers, held in memory; a
+    row with nothing there belongs to none and is left out.
     ``origins`` finds question and tests of rows whose question is "-": the ``origin`` column tells where
     (``{dataset, split, index}``); without such a column, the row itself does.
     """
@@ -115,7 +116,11 @@ class Mapped:
         assert self.group_by
         groups: dict[str, tuple[Query, list[Any], list[Any]]] = {}
         for row in (row for split in self.splits or [self.split] for row in self._rows(split)):
-            key = str(self.group_by.value(row))
+            value = self.group_by.value(row)
+            key = "" if value is None else str(value)
+            if not key.strip():
+                self.skipped["no group"] += 1
+                continue
             if key not in groups:
                 if self.max_queries is not None and len(groups) >= self.max_queries:
                     continue
