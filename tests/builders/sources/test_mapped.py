@@ -1,8 +1,9 @@
-"""What a mapping takes for a group."""
+"""What a mapping takes for a group, and what for an answer."""
 
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from builders.sources.mapped import Mapped
 def source(path: Path, rows: list[dict[str, Any]], **settings: Any) -> Mapped:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return Mapped(str(path), **settings)
+
+
+def reference(path: Path, columns: dict[str, Any] | None = None, **row: Any) -> Any:
+    names = {"question": "question", **{name: name for name in row}, **(columns or {})}
+    (query,) = source(path / "a.jsonl", [{"question": "1+1?", **row}], columns=names)
+    return query.reference
 
 
 GROUPED = {"question": "question", "answer": "answer", "candidate": "cand"}
@@ -36,3 +43,33 @@ def test_empty_cells_of_csv_are_no_group(tmp_path: Path) -> None:
     found = Mapped(str(tmp_path / "a.csv"), group_by="pid", columns=GROUPED)
     assert [(query.id, query.reference.answer) for query in found] == [("None", "2")]
     assert found.skipped == {"no group": 2}
+
+
+@pytest.mark.parametrize(
+    ("answer", "read"),
+    [(["2"], "2"), ([2], "2"), ([["2"]], "2"), (["[0, 1]"], "[0, 1]"), ("['2']", "['2']"), ([], None), ([None], None)],
+)
+def test_an_answer_alone_in_a_list_is_that_answer(tmp_path: Path, answer: Any, read: str | None) -> None:
+    found = reference(tmp_path, answer=answer)
+    assert (found.answer, found.source) == (read, "none" if read is None else "gold")
+
+
+def test_a_list_of_several_answers_is_no_reference(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [
+        {"question": "x^2=4?", "final_answer": ["2", "-2"], "solution": "\\boxed{2}, \\boxed{-2}"},
+        {"question": "x^2=9?", "final_answer": ["3", "-3"], "solution": "\\boxed{3}, \\boxed{-3}"},
+        {"question": "x=1?", "final_answer": ["1"], "solution": "\\boxed{1}"},
+    ]
+    found = source(tmp_path / "a.jsonl", rows, domain="math")
+    with caplog.at_level(logging.WARNING):
+        references = [query.reference for query in found]
+    assert [(one.answer, one.source) for one in references] == [(None, "none"), (None, "none"), ("1", "gold")]
+    assert found.skipped == {"answer that is a list of several (kept without a reference)": 2}
+    assert caplog.text.count("dataset.columns.answers") == 1
+
+
+def test_answers_are_a_reference_without_an_answer(tmp_path: Path) -> None:
+    rows = [{"question": "x^2=4?", "final_answer": ["2", "-2"]}]
+    (query,) = source(tmp_path / "a.jsonl", rows, columns={"answers": "final_answer"})
+    assert (query.reference.answer, query.reference.answers) == (None, ("2", "-2"))
+    assert (query.reference.source, query.split) == ("gold", "math")
