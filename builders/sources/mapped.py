@@ -245,7 +245,7 @@ class Mapped:
             answer = Column("answer", path="text", take="boxed").value({"text": text})
         elif isinstance(answer, str) and "####" in answer:
             answer = Column("answer", path="text", take="hashes").value({"text": answer})
-        answers = tuple(str(one) for one in _list(self._value(row, "answers")))
+        answers = tuple(str(one) for one in _texts(self._value(row, "answers")))
         calls = self._value(row, "calls")
         found = self._value(row, "tests")
         tests = self.tests.read(found, row) if found else None
@@ -339,10 +339,21 @@ def _list(value: Any) -> list[Any]:
     if isinstance(value, str):
         try:
             decoded = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # ValueError: no JSON, or more digits than Python reads
             return [value]
         return decoded if isinstance(decoded, list) else [value]
     return list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
+
+
+def _texts(value: Any) -> list[Any]:
+    """The answers in ``value``, blank ones left out; a text is one answer, unless it is a list of texts in JSON.
+
+    ``[0, 1]`` is an interval or a pair: ``json: true`` says where it is a list.
+    """
+    items = _list(value)
+    if isinstance(value, str) and not all(isinstance(item, str) for item in items):
+        items = [value]
+    return [item for item in items if item is not None and str(item).strip()]
 
 
 def _alone(answer: Any) -> Any:

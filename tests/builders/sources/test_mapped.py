@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.sources.mapped import Mapped
 
@@ -73,3 +75,39 @@ def test_answers_are_a_reference_without_an_answer(tmp_path: Path) -> None:
     (query,) = source(tmp_path / "a.jsonl", rows, columns={"answers": "final_answer"})
     assert (query.reference.answer, query.reference.answers) == (None, ("2", "-2"))
     assert (query.reference.source, query.split) == ("gold", "math")
+
+
+@pytest.mark.parametrize(
+    ("answers", "read"),
+    [
+        (["0", "1"], ("0", "1")),
+        ([0, 0.5], ("0", "0.5")),
+        ('["1/2", "0.5"]', ("1/2", "0.5")),
+        ("[0, 1]", ("[0, 1]",)),
+        ("[1, 2, 3]", ("[1, 2, 3]",)),
+        ('["a", 1]', ('["a", 1]',)),
+        ("[]", ()),
+        ("5", ("5",)),
+        ("x", ("x",)),
+        ("", ()),
+        (" ", ()),
+        (None, ()),
+        ([None, "", "1"], ("1",)),
+        ("[" * 100_000, ("[" * 100_000,)),
+        (f"[{'1' * 5000}]", (f"[{'1' * 5000}]",)),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_text_that_looks_like_a_list_of_numbers_is_one_answer(tmp_path: Path, answers: Any, read: Any) -> None:
+    assert reference(tmp_path, answer="5", answers=answers).answers == read
+
+
+def test_a_list_of_numbers_is_decoded_where_it_is_asked_for(tmp_path: Path) -> None:
+    columns = {"answers": {"path": "answers", "json": True}}
+    assert reference(tmp_path, columns, answer="5", answers="[0, 1]").answers == ("0", "1")
+
+
+@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=4))
+def test_texts_in_json_are_the_answers(tmp_path_factory: pytest.TempPathFactory, answers: list[str]) -> None:
+    path = tmp_path_factory.mktemp("rows")
+    assert reference(path, answer="5", answers=json.dumps(answers)).answers == tuple(answers)
