@@ -45,7 +45,8 @@ class CodeTests:
 
     ========  ===========================================================================
     stdin     ``{"stdin": str, "stdout": str}``
-    function  ``{"args": [...], "kwargs": {...}?, "expected": value}`` for ``entry_point``
+    function  ``{"args": [...], "kwargs": {...}?, "expected": value}`` for ``entry_point``; ``also``: a list of
+              further right results; ``json``: they were written in JSON, so that a tuple will do for a list
     asserts   ``{"source": "assert f(1) == 2"}`` (MBPP)
     check     one case ``{"source": "def check(candidate): ..."}`` for ``entry_point`` (HumanEval)
     output    ``{"stdout": str}``: the program runs without input

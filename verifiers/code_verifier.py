@@ -6,7 +6,6 @@ import ast
 import asyncio
 import builtins
 import hashlib
-import json
 import re
 import textwrap
 import time
@@ -18,7 +17,7 @@ from typing import Any
 from builders.protocols import Sandbox
 from builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Verdict
 from sandbox.inside import names
-from verifiers.code_comparison import same_output, same_rows, same_value
+from verifiers.code_comparison import accepted, same_output, same_rows
 from verifiers.code_extraction import extract_program
 
 _SHOWN = 300  # characters of a failing case in the detail
@@ -90,10 +89,7 @@ class CodeVerifier:
 
     async def _once(self, source: str, tests: CodeTests) -> Found:
         """Judge, or wait for whoever judges the same program under the same tests."""
-        told = json.dumps(
-            [source, tests.kind, tests.language, tests.entry_point, tests.setup, tests.timeout_s, tests.cases],
-            default=repr,
-        )
+        told = repr((source, tests))  # JSON would make one of 1 and "1" as keys, and of a tuple and a list
         key = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._judged.get(key)
         if known is not None and not (
@@ -171,7 +167,10 @@ def _expects_nothing(tests: CodeTests) -> str:
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return "a number too long to show"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
@@ -249,7 +248,7 @@ async def _judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
             verdicts.append(
                 {**told, "found": _short(answer["error"]), "why": f"case {number}: {_short(answer['error'])}"}
             )
-        elif same_value(case["expected"], answer["value"], program.language):
+        elif accepted(case, answer["value"], program.language):
             verdicts.append(None)
         else:
             found = _short(answer["value"])

@@ -63,6 +63,26 @@ def test_expected_values_never_enter_the_sandbox() -> None:
     assert [call["args"] for call in canned.programs[0].calls] == [[2], [5]]
 
 
+def test_one_of_several_results_is_enough() -> None:
+    tests = CodeTests("function", "python", ({"args": [2], "expected": [4], "also": [4], "json": True},), "double")
+    outcomes = [judge(Canned(returns=({"value": value},)), tests, ANSWER)[0].outcome for value in ([4], 4, (4,), 5)]
+    assert outcomes == ["pass", "pass", "pass", "fail"]
+
+
+def test_tests_that_differ_in_types_only_are_not_judged_once() -> None:
+    async def every() -> list[str]:
+        verifier = CodeVerifier(Canned(returns=({"value": {1: 2}},)))
+        candidate = Candidate(0, ({"role": "assistant", "content": ANSWER},))
+        found = []
+        for expected in ({1: 2}, {"1": 2}, {(1, 2): 3}):
+            tests = CodeTests("function", "python", ({"args": [1], "expected": expected},), "double")
+            query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+            found.append((await verifier.verify(query, candidate)).outcome)
+        return found
+
+    assert asyncio.run(every()) == ["pass", "fail", "fail"]
+
+
 @pytest.mark.parametrize(
     "tests", [None, CodeTests("function", "python", (), "f"), CodeTests("asserts", "python", ({"source": "  "},), "f")]
 )
@@ -149,3 +169,8 @@ def test_a_prefix_that_needs_the_program_is_not_put_before_it() -> None:
     assert join(tests, "class Node: ...") == "import math\ntotal = 0\nclass Node: ..."
     kept = "import math\n\ndef helper(x):\n    return f(x)  # as written\n"
     assert join(replace(tests, setup=kept), "y = 1") == f"{kept}\ny = 1"
+
+
+def test_a_number_too_long_to_show_has_failed() -> None:
+    (verdict,) = judge(Canned(returns=({"value": 4}, {"value": 10**5000})), DOUBLE, ANSWER)
+    assert (verdict.outcome, verdict.detail["first_failing"]["found"]) == ("fail", "a number too long to show")
