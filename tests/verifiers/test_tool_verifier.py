@@ -132,6 +132,29 @@ def test_calls_that_were_refused_and_made_anew_do_not_count() -> None:
     assert verdict(expecting(), tried).outcome == "fail"  # where no call is right, trying one is wrong
 
 
+def test_an_id_that_two_turns_share_is_paired_by_order() -> None:
+    def told(name: str, refused: bool) -> dict[str, Any]:
+        return {"tool_call_id": name, "name": "w", "refused": refused}
+
+    def trace(*turns: tuple[str, Mapping[str, Any], bool]) -> Candidate:
+        messages: list[Mapping[str, Any]] = []
+        for name, arguments, _ in turns:
+            messages.append({"role": "assistant", "content": "", "tool_calls": [call("w", arguments, name)]})
+            messages.append({"role": "tool", "tool_call_id": name, "content": "{}"})
+        messages.append({"role": "assistant", "content": "Done."})
+        results = [told(name, refused) for name, _, refused in turns]
+        return Candidate(0, tuple(messages), detail={"tool_results": results})
+
+    wrong, right = ("call_0", {"place": "Oslo"}, True), ("call_0", {"city": "Oslo"}, False)
+    assert verdict(expecting(WEATHER), trace(wrong, right)).outcome == "pass"
+    assert verdict(expecting(WEATHER), trace(right, wrong)).outcome == "pass"
+    assert verdict(expecting(WEATHER), trace(wrong, wrong)).outcome == "fail"
+    assert verdict(expecting(WEATHER), trace(wrong, ("call_0", {"city": "Rome"}, False))).outcome == "fail"
+    assert verdict(expecting(WEATHER), trace(wrong, ("call_1", {"city": "Rome"}, False), right)).outcome == "fail"
+    assert verdict(Reference(), trace(right, wrong)).outcome == "abstain"
+    assert verdict(Reference(), trace(wrong, ("call_0", {"place": "Oslo"}, False))).outcome == "fail"
+
+
 def test_a_failure_of_our_own_tools_is_never_a_fail() -> None:
     broken = [{"tool_call_id": "c0", "name": "w", "source": "failed", "error": "no model", "refused": False}]
     assert (
