@@ -59,7 +59,7 @@ ASKS = re.compile(
 )
 _BOX = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
 _RESULT = re.compile(
-    r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|####)\W{0,6}"
+    r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|\n\W{0,4}(?:total|result|solution):|####)\W{0,6}"
     r"(?P<value>(?:[a-z]+\s*=\s*)?[-−+]?\$?\\?[\d(\\][^\n]{0,40}|[a-z]\s?(?:[-+*/](?!a\b|[a-z]{2})|[\^=<>≤≥\\])[^\n]{0,40}|"
     r"(?:true|false|yes|no)\b(?!\s\w))",
     re.IGNORECASE,
