@@ -12,7 +12,7 @@ from builders.providers.batches import AnthropicBatches
 from builders.providers.http_service import HttpService
 from builders.providers.reply import Reply
 from builders.records import Completion, Message, Request, StopReason, Usage, content_text
-from builders.tool_formats import call_from_anthropic, call_to_anthropic, to_anthropic
+from builders.tool_formats import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 
 VERSION = "2026-10-21"
 DEFAULT_MAX_TOKENS = 4096  # the service wants one stated
@@ -172,7 +172,7 @@ def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
 def _blocks(message: Message) -> list[dict[str, Any]]:
     raw = (message.get("detail") or {}).get("content")
     if raw:
-        return [dict(block) for block in raw]
+        return with_ids_of(message, raw, "tool_use", "id")
     text = content_text(message.get("content"))
     if message["role"] == "tool":
         return [{"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": text}]

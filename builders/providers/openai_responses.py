@@ -13,7 +13,7 @@ from builders.providers.http_service import HttpService
 from builders.providers.inline_thinking import without_thinking
 from builders.providers.reply import Reply
 from builders.records import Completion, Message, Request, StopReason, Usage, content_text
-from builders.tool_formats import call_from_responses, call_to_responses, to_responses
+from builders.tool_formats import call_from_responses, call_to_responses, to_responses, with_ids_of
 
 CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -137,7 +137,7 @@ def _items(message: Message) -> list[dict[str, Any]]:
         return [{"type": "message", "role": role, "content": message["content"]}]
     raw = (message.get("detail") or {}).get("output")
     if raw:
-        return [dict(item) for item in raw]
+        return with_ids_of(message, raw, "function_call", "call_id")
     items: list[dict[str, Any]] = []
     if text := content_text(message.get("content")):
         items.append({"type": "message", "role": "assistant", "content": text})

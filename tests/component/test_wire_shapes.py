@@ -287,6 +287,18 @@ def test_responses_sends_its_own_items_back() -> None:
     assert sent.body["input"][2]["encrypted_content"] == "SIGNED"
 
 
+def test_responses_items_take_the_ids_of_the_trace() -> None:
+    (one,), _ = against(responses, response_reply(REASONING, FUNCTION_CALL, FUNCTION_CALL), FULL)
+    calls = [{**made, "id": f"named_{at}"} for at, made in enumerate(one.message["tool_calls"])]
+    answered = [{"role": "tool", "tool_call_id": made["id"], "name": "add", "content": "3"} for made in calls]
+    turn = {**one.message, "tool_calls": calls, "detail": one.detail}
+    _, sent = against(responses, response_reply(), Request(messages=(*DIALOGUE[:2], turn, *answered)))
+    made = [item["call_id"] for item in sent.body["input"] if item["type"] == "function_call"]
+    results = [item["call_id"] for item in sent.body["input"] if item["type"] == "function_call_output"]
+    assert made == results == ["named_0", "named_1"]
+    assert sent.body["input"][2]["encrypted_content"] == "SIGNED"
+
+
 def test_responses_cut_refused_and_failed() -> None:
     cut = response_reply(
         output_message(output_text("half")), status="incomplete", incomplete_details={"reason": "max_output_tokens"}
@@ -394,6 +406,21 @@ def test_messages_signed_blocks_go_back_with_the_tools_result() -> None:
     ]
     assert sent.body["messages"][1]["content"][0]["signature"] == "SIGNED"
     assert sent.body["messages"][2]["content"][0]["type"] == "tool_result"
+
+
+def test_messages_signed_blocks_take_the_ids_of_the_trace() -> None:
+    first, second = {**TOOL_USE, "id": "toolu_1"}, {**TOOL_USE, "id": "toolu_1"}
+    (one,), _ = against(messages, message_reply(THINKING, first, second, stop_reason="tool_use"), FULL)
+    calls = [{**made, "id": f"named_{at}"} for at, made in enumerate(one.message["tool_calls"])]
+    answered = [{"role": "tool", "tool_call_id": made["id"], "name": "add", "content": "3"} for made in calls]
+    turn = {**one.message, "tool_calls": calls, "detail": one.detail}
+    follow_up = Request(messages=(*DIALOGUE[:2], turn, *answered), tools=(ADD,))
+    _, sent = against(messages, message_reply(TEXT), follow_up)
+    blocks, results = (sent.body["messages"][at]["content"] for at in (1, 2))
+    assert blocks[0]["signature"] == "SIGNED"
+    assert (
+        [block["id"] for block in blocks[1:]] == [block["tool_use_id"] for block in results] == ["named_0", "named_1"]
+    )
 
 
 @pytest.mark.parametrize(
