@@ -92,6 +92,7 @@ class Ledger:
         self.prices = load_prices(prices)
         self.usd = 0.0
         self.usd_before = 0.0  # what the journal held when the run began
+        self.usd_aside = 0.0  # for batches under way, which are paid for when they return
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0}
         self._limiters: list[Any] = []
@@ -118,13 +119,28 @@ class Ledger:
         """Count ``usd`` that earlier runs have paid for what the journal holds."""
         self.usd_before = max(self.usd_before, usd)
 
-    def check(self) -> None:
-        """Raise ``BudgetError`` when the budget is spent."""
-        if self.budget_usd is not None and self.usd_before + self.usd >= self.budget_usd:
+    def check(self, more: float = 0.0) -> None:
+        """Raise ``BudgetError`` when the budget is spent, or has no room for ``more`` dollars."""
+        if not self.fits(more):
+            aside = f", ${self.usd_aside:.4f} more set aside for batches under way" if self.usd_aside > 0 else ""
+            wanted = f"; the next request may take ${more:.4f}" if more else ""
             raise BudgetError(
                 f"budget_usd={self.budget_usd} is spent (${self.usd_before + self.usd:.4f}, of it "
-                f"${self.usd_before:.4f} before this run). All answers are kept; a larger budget_usd goes on from here."
+                f"${self.usd_before:.4f} before this run{aside}{wanted}). "
+                "All answers are kept; a larger budget_usd goes on from here."
             )
+
+    def fits(self, usd: float = 0.0) -> bool:
+        """Whether the budget is neither spent nor set aside, and has room for ``usd``."""
+        if self.budget_usd is None:
+            return True
+        left = self.budget_usd - self.usd_before - self.usd - self.usd_aside
+        return left > 0 and usd <= left
+
+    def set_aside(self, usd: float) -> None:
+        """Count ``usd`` as good as spent; a negative amount gives back."""
+        with self._lock:
+            self.usd_aside += usd
 
     def time_left(self, seconds: float) -> float:
         """Of the ``seconds`` that stopping may take, those left since this was first asked; at least 0."""

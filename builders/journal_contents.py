@@ -117,7 +117,11 @@ def prune(journal: Journal, *, provider: str = "", before: float | None = None, 
             [
                 (f"DELETE FROM answers WHERE call IN ({chosen})", given),
                 (f"DELETE FROM calls WHERE id IN ({chosen})", given),
-                ("DELETE FROM requests WHERE id NOT IN (SELECT request FROM calls)", {}),
+                (
+                    "DELETE FROM requests WHERE id NOT IN (SELECT request FROM calls) "
+                    "AND provider NOT IN (SELECT provider FROM batches WHERE state != 'closed')",
+                    {},
+                ),
             ]
         )
     return Pruned(calls, answers, usd)

@@ -80,7 +80,7 @@ def show(journal: Journal, provider: str) -> None:
             print(
                 f"  {batch.provider}\n"
                 f"    batch {batch.id} of {batch.requests:,} requests {known} since {_date(batch.at)}; "
-                "the next run with provider.mode=batch takes it up"
+                "the next run that asks this model takes it up"
             )
 
 

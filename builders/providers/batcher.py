@@ -1,28 +1,28 @@
 """Gathers requests into batches, waits for their answers, and takes up again what an earlier run has submitted.
 
-A request's name in its batch is its journal key, so a batch that is still under way after a crash is found by its id in
-the journal, and whoever asks for one of its names waits for it instead of submitting it anew. Before a batch goes off,
-the journal holds its names under a mark of our own ("planned"); where the id never came back, because the process was
-killed or the connection cut, the service is asked for a batch with that mark, and only if it has none are the names
-asked anew. A batch so "found" may have been told from its like by time and size alone: what it leaves out may be in
-another.
+A request's name in its batch is made of its journal key, so a batch that is still under way after a crash is found by
+its id in the journal, and whoever wants one of its answers waits for it instead of submitting it anew. Before a batch
+goes off, the journal holds its names under a mark of our own ("planned"); where the id never came back, because the
+process was killed or the connection cut, the service is asked for a batch with that mark, and only if it has none are
+the names asked anew. A batch so "found" may have been told from its like by time and size alone: what it leaves out may
+be in another.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 import uuid
-import zlib
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from builders.cost import Ledger
 from builders.errors import (
     AuthenticationError,
+    BudgetError,
     ConnectionFailed,
     ProviderError,
     RateLimitError,
@@ -30,20 +30,27 @@ from builders.errors import (
     ServiceError,
 )
 from builders.journal import Journal
-from builders.providers.batches import Batches
+from builders.providers.batch_rows import batch_row, open_batches, request_rows
+from builders.providers.batches import Batches, Outcome
 from builders.providers.reply import Reply
 
 PASSING = (ConnectionFailed, RateLimitError, ServiceError)
 LOOKS = 5  # for a batch that may have been submitted
+UNDER_WAY = (
+    "%s: batch %s of %d requests is still under way at the service. What is wanted of it is waited for, up to %.1f "
+    "hours, and not asked again; provider.mode=online provider.batching.patience_s=0 asks it now and pays for it twice"
+)
 log = logging.getLogger(__name__)
+HELD: weakref.WeakKeyDictionary[Journal, set[str]] = weakref.WeakKeyDictionary()  # ids that somebody waits for
 
 
 @dataclass(frozen=True)
 class Batching:
     """``gather_s`` without a further request, or ``most`` requests, send a batch off; it is looked at each ``poll_s``.
 
-    What a batch has not answered after ``patience_s``, or at its end, is asked online at the full price. For batches
-    worth the name let many queries wait together: shard_size=10000.
+    What a batch leaves out at its end is asked online at the full price, and so is what it has not answered after
+    ``patience_s`` of this run (0, for mode=online alone: at the first look). For batches worth the name let many
+    queries wait together: shard_size=10000.
     """
 
     gather_s: float = 2.0
@@ -52,8 +59,20 @@ class Batching:
     patience_s: float = 25 * 3600.0
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One request of a batch: as the service takes it, as the journal keeps it, and what it may take of the budget."""
+
+    body: Mapping[str, Any]
+    request: bytes
+    usd: Callable[[], float]  # as estimated now
+
+
 class Batcher:
-    """``await ask(name, body)``: the reply from a batch, or None when it has to be asked online."""
+    """``await ask(name, part)``: the reply from a batch, or None when it has to be asked online.
+
+    ``settled(name)`` is owed to every name that is asked or taken up: a batch whose names are settled is closed.
+    """
 
     def __init__(self, batches: Batches, identity: str, journal: Journal, ledger: Ledger, terms: Batching) -> None:
         self._batches = batches
@@ -61,64 +80,106 @@ class Batcher:
         self._journal = journal
         self._ledger = ledger
         self._terms = terms
-        self._gathered: dict[str, Mapping[str, Any]] = {}
-        self._waiting: dict[str, asyncio.Future[Reply | ProviderError | None]] = {}
-        self._batch_of: dict[str, str] = {}  # name -> id of the batch under way that holds it
+        self._held = HELD.setdefault(journal, set())
+        self._holds: set[str] = set()  # of these our own
+        self._gathered: dict[str, Part] = {}
+        self._put_off: dict[str, Part] = {}  # does not fit into the budget beside what is under way
+        self._aside: dict[str, float] = {}  # dollars by name
+        self._waiting: dict[str, asyncio.Future[Reply | ProviderError | None]] = {}  # names not yet settled
         self._left: dict[str, set[str]] = {}  # batch id -> names not yet settled
         self._found: set[str] = set()  # batches under way that were found, not told
         self._strays: set[str] = set()  # names that were not in the batch that was found for them
+        self._given_up: set[str] = set()  # batches that the service may still answer: the next run looks at them again
         self._looking = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
 
-    async def take_up(self) -> None:
-        """Wait for the batches that earlier runs left under way."""
-        rows = self._journal.rows(
-            "SELECT id, state, parts, at FROM batches WHERE provider = ? AND state != 'closed'", (self._identity,)
-        )
-        under_way = []
-        for name, state, parts, at in rows:
-            names = json.loads(zlib.decompress(parts))
-            batch = await self._look_for(name, names, at) if state == "planned" else name
-            if state == "found":
-                self._found.add(name)
-            if batch is not None:
-                under_way.append((batch, names, at))
-        for batch, names, at in under_way:  # once all are found, for what one leaves out may be in another
+    async def take_up(self) -> list[str]:
+        """Wait for the batches that earlier runs left under way: the names in them, to be awaited and settled."""
+        rows = [row for row in open_batches(self._journal, self._identity) if row[0] not in self._held]
+        for batch, *_ in rows:
+            self._hold(batch)
+        under_way: dict[str, list[str]] = {}
+        try:
+            for name, state, names, at in rows:
+                batch = await self._look_for(name, names, at) if state == "planned" else name
+                if state == "found":
+                    self._found.add(name)
+                if batch is not None:
+                    under_way[batch] = names
+        except BaseException:
+            await self.close()
+            raise
+        for batch, names in under_way.items():  # once all are found, for what one leaves out may be in another
             log.warning("%s: taking up batch %s with %d requests", self._identity, batch, len(names))
-            self._begin(batch, names, at)
+            self._begin(batch, names, taken_up=True)
+        return list(dict.fromkeys(name for names in under_way.values() for name in names))
 
-    async def ask(self, name: str, body: Mapping[str, Any]) -> Reply | None:
-        """The reply to ``body``; None when the batch brought none. Raises the refusal that came in its place."""
-        future = self._waiting.get(name)
-        if future is None:
-            future = self._waiting[name] = asyncio.get_running_loop().create_future()
-            if name not in self._batch_of:
-                self._gathered[name] = body
-                self._schedule()
-        answer = await asyncio.shield(future)
-        if isinstance(answer, ProviderError):
+    async def ask(self, name: str, part: Part) -> Reply | None:
+        """The reply to ``part``; None when the batch brought none. Raises the refusal that came in its place."""
+        if self._closed:
+            raise asyncio.CancelledError
+        if name not in self._waiting:
+            self._gathered[name] = part
+            self._schedule()
+        return await self.awaited(name)
+
+    async def awaited(self, name: str) -> Reply | None:
+        """The same of a request that is under way. What brought no reply is settled."""
+        answer = await asyncio.shield(self._future(name))
+        if not isinstance(answer, Reply):
             await self.settled(name)
+        if isinstance(answer, ProviderError):
             raise answer
         return answer
 
     async def settled(self, name: str) -> None:
-        """The answer to ``name`` is kept, or given up: a batch that has none left is closed."""
+        """The answer to ``name`` is kept, or there is none: a batch that has none left is closed."""
         self._waiting.pop(name, None)
-        batch = self._batch_of.pop(name, None)
-        if batch is None:
-            return
-        self._left[batch].discard(name)
-        if not self._left[batch]:
-            await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (batch,))])
+        self._give_back(name)
+        closed = []
+        for batch, left in list(self._left.items()):
+            left.discard(name)
+            if not left:
+                del self._left[batch]
+                closed += [batch] * (batch not in self._given_up)
+        if closed:
+            close = "UPDATE batches SET state = 'closed' WHERE id = ?"
+            await self._journal.note([(close, (batch,)) for batch in closed])
+        self._go_on()
+
+    def leave(self, name: str) -> None:
+        """The reply to ``name`` is not kept, for now: its batch stays open for the next run."""
+        for batch, left in list(self._left.items()):
+            if name in left:
+                self._given_up.add(batch)
+                left.discard(name)
+                if not left:
+                    del self._left[batch]
+        self._go_on()
+
+    def set_aside(self, name: str, usd: float) -> None:
+        """Count ``usd`` as good as spent until ``name`` is settled."""
+        self._aside[name] = usd
+        self._ledger.set_aside(usd)
+
+    def _give_back(self, name: str) -> None:
+        self._ledger.set_aside(-self._aside.pop(name, 0.0))
 
     async def close(self) -> None:
-        """Stop waiting; the batches go on at the service and are taken up by the next run."""
+        """Stop waiting, and whoever waits with it; the batches go on at the service and the next run takes them up."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for future in self._waiting.values():
+            future.cancel()
+        for name in list(self._aside):
+            self._give_back(name)
+        self._held -= self._holds
 
     # --- gathering ---------------------------------------------------------------------------------------------------
 
@@ -131,23 +192,51 @@ class Batcher:
             self._timer = asyncio.get_running_loop().call_later(self._terms.gather_s, self._send_off)
 
     def _send_off(self) -> None:
-        bodies, self._gathered = self._gathered, {}
-        if bodies:
-            self._start(self._submit(bodies))
+        """Submit what fits into the budget. The rest is tried again when nothing is under way; then it ends the run."""
+        gathered, self._gathered = self._gathered, {}
+        fitting = []
+        for name, part in gathered.items():
+            usd = part.usd()
+            if self._ledger.fits(usd):
+                self.set_aside(name, usd)
+                fitting.append(name)
+            else:
+                self._put_off[name] = part
+        for first in range(0, len(fitting), self._terms.most):
+            self._start(self._submit({name: gathered[name] for name in fitting[first : first + self._terms.most]}))
+        if self._put_off and not self._is_busy():
+            put_off, self._put_off = self._put_off, {}
+            try:
+                self._ledger.check(min(part.usd() for part in put_off.values()))
+            except BudgetError as error:
+                self._fail(put_off, error)
 
-    async def _submit(self, bodies: Mapping[str, Mapping[str, Any]]) -> None:
-        names, mark, at = list(bodies), f"bestofn-{uuid.uuid4().hex}", time.time()
+    def _go_on(self) -> None:
+        if self._put_off and not self._is_busy() and not self._closed:
+            self._gathered, self._put_off = self._put_off | self._gathered, {}
+            self._schedule()
+
+    def _is_busy(self) -> bool:
+        return bool(self._tasks or self._left)
+
+    async def _submit(self, parts: Mapping[str, Part]) -> None:
+        names, mark, at = list(parts), f"bestofn-{uuid.uuid4().hex}", time.time()
+        self._hold(mark)
         try:
-            self._ledger.check()
-            await self._journal.note([_row(mark, self._identity, "planned", names, at)])
-            batch = await self._sent_off(bodies, mark, at)
+            asked = [(name, part.request) for name, part in parts.items()]
+            requests = await asyncio.to_thread(request_rows, self._identity, asked)
+            await self._journal.note([*requests, batch_row(mark, self._identity, "planned", names, at)])
+            batch = await self._sent_off({name: part.body for name, part in parts.items()}, mark, at)
         except Exception as error:  # a stop of the run: whoever waits raises it
-            self._fail(bodies, error)
+            if not isinstance(error, PASSING):  # else it may have been taken
+                for name in names:
+                    self._give_back(name)
+            self._fail(names, error)
             return
         if batch is None:
             self._answer(dict.fromkeys(names))
         else:
-            self._begin(batch, names, at)
+            self._begin(batch, names)
 
     async def _sent_off(self, bodies: Mapping[str, Mapping[str, Any]], mark: str, at: float) -> str | None:
         """The id of the batch submitted; None when it certainly was not, so that its requests go online."""
@@ -211,33 +300,36 @@ class Batcher:
         """The plan under ``mark`` became ``batch``, or nothing."""
         statements: list[tuple[str, Any]] = [("DELETE FROM batches WHERE id = ?", (mark,))]
         if batch is not None:
-            statements.append(_row(batch, self._identity, state, names, at))
+            self._hold(batch)
+            statements.append(batch_row(batch, self._identity, state, names, at))
         await self._journal.note(statements)
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, batch: str, names: list[str], at: float) -> None:
-        self._batch_of.update(dict.fromkeys(names, batch))
+    def _begin(self, batch: str, names: list[str], taken_up: bool = False) -> None:
+        for name in names:
+            self._future(name)
         self._left[batch] = set(names)
-        self._start(self._wait(batch, names, at))
+        self._start(self._wait(batch, names, taken_up))
 
-    async def _wait(self, batch: str, names: list[str], at: float) -> None:
-        outcome = None
-        while outcome is None and time.time() - at < self._terms.patience_s:
-            try:
-                outcome = await self._batches.outcome(batch)
-            except PASSING as error:
-                log.warning("%s: batch %s cannot be looked at now: %s", self._identity, batch, error)
-            except AuthenticationError as error:
-                self._fail(names, error)
-                return
-            except ProviderError as error:  # the batch is refused or gone: its requests go online
-                log.warning("%s: batch %s: %s", self._identity, batch, error)
-                outcome = {}
-            if outcome is None:
-                await asyncio.sleep(self._terms.poll_s)
-        ours = self._waiting.keys() | self._batch_of.keys()
-        answered = {name: answer for name, answer in (outcome or {}).items() if name in ours}
+    async def _wait(self, batch: str, names: list[str], taken_up: bool) -> None:
+        try:
+            outcome = await self._outcome(batch, len(names) if taken_up else 0)
+        except Exception as error:  # a stop of the run, or a bug: whoever waits raises it
+            log.warning("%s: batch %s is waited for no more: %s", self._identity, batch, error)
+            self._left.pop(batch, None)
+            self._fail(names, error)
+            return
+        if outcome is None:
+            log.warning(
+                "%s: batch %s is not done after %.1f hours; what is wanted of it goes online, and the next run looks "
+                "at it again",
+                *(self._identity, batch, self._terms.patience_s / 3600),
+            )
+            self._given_up.add(batch)
+            for name in names:  # it will be paid for all the same: what is set aside for it stays so
+                self._aside.pop(name, None)
+        answered = {name: answer for name, answer in (outcome or {}).items() if name in self._waiting}
         self._answer(answered)
         stragglers = {name for name in names if name not in answered}
         if batch in self._found:
@@ -247,40 +339,73 @@ class Batcher:
         else:
             self._go_online(stragglers)
 
+    async def _outcome(self, batch: str, told: int) -> Outcome | None:
+        """What the service made of ``batch``: {} when it has it no more, None when it is not done within patience.
+
+        ``told``: so many requests are told to be waited for, if need be.
+        """
+        until = time.monotonic() + self._terms.patience_s
+        while True:
+            try:
+                outcome = await self._batches.outcome(batch)
+                if outcome is not None:
+                    return outcome
+                if told and self._terms.patience_s > 0:
+                    log.warning(UNDER_WAY, self._identity, batch, told, self._terms.patience_s / 3600)
+                told = 0
+            except PASSING as error:
+                log.warning("%s: batch %s cannot be looked at now: %s", self._identity, batch, error)
+            except AuthenticationError:
+                raise
+            except ProviderError as error:  # the batch is refused or gone: its requests go online
+                log.warning("%s: batch %s: %s", self._identity, batch, error)
+                return {}
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            await asyncio.sleep(min(self._terms.poll_s, left))
+
     def _let_strays_go(self) -> None:
         """What was in no batch that was found goes online once there is none left to look for, or in."""
         if not self._found:
             strays, self._strays = self._strays, set()
-            self._go_online({name for name in strays if name in self._batch_of and not self._is_answered(name)})
+            self._go_online({name for name in strays if name in self._waiting and not self._waiting[name].done()})
 
     def _go_online(self, names: set[str]) -> None:
         if names:
-            log.warning("%s: %d requests were in no batch and go online", self._identity, len(names))
+            log.warning("%s: %d requests were answered by no batch and go online", self._identity, len(names))
             self._answer(dict.fromkeys(names))
 
     def _answer(self, answers: Mapping[str, Reply | ProviderError | None]) -> None:
-        loop = asyncio.get_running_loop()
         for name, answer in answers.items():
-            future = self._waiting.setdefault(name, loop.create_future())
+            future = self._future(name)
             if not future.done():
                 future.set_result(answer)
 
-    def _is_answered(self, name: str) -> bool:
-        future = self._waiting.get(name)
-        return future is not None and future.done()
-
-    def _fail(self, names: Any, error: Exception) -> None:
+    def _fail(self, names: Iterable[str], error: Exception) -> None:
+        """Whoever waits for one of ``names`` raises ``error``, and whoever asks for it later in this run."""
         for name in names:
-            future = self._waiting.get(name)
-            if future is not None and not future.done():
+            future = self._future(name)
+            if not future.done():
                 future.set_exception(error)
+                future.exception()  # so that nobody complains where nobody asks
+
+    def _future(self, name: str) -> asyncio.Future[Reply | ProviderError | None]:
+        future = self._waiting.get(name)
+        if future is None:
+            future = self._waiting[name] = asyncio.get_running_loop().create_future()
+        return future
+
+    def _hold(self, batch: str) -> None:
+        """No other of this process waits for ``batch``: its answers would be counted twice."""
+        self._held.add(batch)
+        self._holds.add(batch)
 
     def _start(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
 
-
-def _row(batch: str, identity: str, state: str, names: list[str], at: float) -> tuple[str, Any]:
-    parts = zlib.compress(json.dumps(names).encode())
-    return "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)", (batch, identity, state, parts, at)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._go_on()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -53,31 +54,35 @@ class OpenAIBatches:
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")
         form.add_field("file", "\n".join(lines).encode(), filename="bestofn.jsonl", content_type="application/jsonl")
-        file = parsed(await self._http.send("POST", "/files", data=form))
-        asked = {"input_file_id": file["id"], "endpoint": self._endpoint, "completion_window": "24h"}
-        return str(parsed(await self._http.post("/batches", {**asked, "metadata": {"bestofn": mark}}))["id"])
+        file = _id(await self._http.send("POST", "/files", data=form))
+        asked = {"input_file_id": file, "endpoint": self._endpoint, "completion_window": "24h"}
+        return _id(await self._http.post("/batches", {**asked, "metadata": {"bestofn": mark}}))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
-        async for batch in _listed(self._http, "/batches", "after"):
-            if batch["created_at"] < since - CLOCKS_S:
-                break
-            if (batch.get("metadata") or {}).get("bestofn") == mark:
-                return [batch["id"]]
+        with _understood("its list of batches"):
+            async for batch in _listed(self._http, "/batches", "after"):
+                if batch["created_at"] < since - CLOCKS_S:
+                    break
+                if (batch.get("metadata") or {}).get("bestofn") == mark:
+                    return [batch["id"]]
         return []
 
     async def outcome(self, batch: str) -> Outcome | None:
-        told = json.loads((await self._http.get(f"/batches/{batch}")).body)
-        if told["status"] in ("validating", "in_progress", "finalizing", "cancelling"):
-            return None
-        if told["status"] == "failed":
-            errors = (told.get("errors") or {}).get("data") or []
-            raise RequestError(f"batch {batch} was refused: {[error.get('message') for error in errors]}")
-        outcome: Outcome = {}
-        for file in (told.get("output_file_id"), told.get("error_file_id")):
-            if file:
-                reply = await self._http.get(f"/files/{file}/content")
-                outcome.update(self._read(line) for line in _lines(reply.body))
-        return {name: answer for name, answer in outcome.items() if not isinstance(answer, ServiceError)}
+        with _understood(f"batch {batch}"):
+            told = parsed(await self._http.get(f"/batches/{batch}"))
+            if told["status"] in ("validating", "in_progress", "finalizing", "cancelling"):
+                return None
+            if told["status"] == "failed":
+                errors = (told.get("errors") or {}).get("data") or []
+                raise RequestError(f"batch {batch} was refused: {[error.get('message') for error in errors]}")
+            if told["status"] not in ("completed", "expired", "cancelled"):
+                raise ServiceError(f"batch {batch} has the status {told['status']!r}, which is not known here")
+            outcome: Outcome = {}
+            for file in (told.get("output_file_id"), told.get("error_file_id")):
+                if file:
+                    reply = await self._http.get(f"/files/{file}/content")
+                    outcome.update(self._read(line) for line in _lines(reply.body))
+            return {name: answer for name, answer in outcome.items() if not isinstance(answer, ServiceError)}
 
     def _read(self, line: Mapping[str, Any]) -> tuple[str, Reply | ProviderError]:
         response = line.get("response") or {}
@@ -99,33 +104,53 @@ class AnthropicBatches:
 
     async def submit(self, bodies: Mapping[str, Mapping[str, Any]], mark: str) -> str:
         requests = [{"custom_id": name, "params": body} for name, body in bodies.items()]
-        return str(parsed(await self._http.post("/v1/messages/batches", {"requests": requests}))["id"])
+        return _id(await self._http.post("/v1/messages/batches", {"requests": requests}))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
         found = []
-        async for batch in _listed(self._http, "/v1/messages/batches", "after_id"):
-            if datetime.fromisoformat(batch["created_at"]).timestamp() < since - CLOCKS_S:
-                break
-            if sum(batch["request_counts"].values()) == count:
-                found.append(batch["id"])
+        with _understood("its list of batches"):
+            async for batch in _listed(self._http, "/v1/messages/batches", "after_id"):
+                if datetime.fromisoformat(batch["created_at"]).timestamp() < since - CLOCKS_S:
+                    break
+                if sum(batch["request_counts"].values()) == count:
+                    found.append(batch["id"])
         return found
 
     async def outcome(self, batch: str) -> Outcome | None:
-        told = parsed(await self._http.get(f"/v1/messages/batches/{batch}"))
-        if told["processing_status"] != "ended":
-            return None
-        reply = await self._http.get(f"/v1/messages/batches/{batch}/results")
-        outcome: Outcome = {}
-        for line in _lines(reply.body):
-            result = line["result"]
-            if result["type"] == "succeeded":
-                body = json.dumps(result["message"], ensure_ascii=False).encode()
-                outcome[line["custom_id"]] = Reply(body, request_id=str(result["message"].get("id") or ""))
-            elif result["type"] == "errored":
-                error = (result.get("error") or {}).get("error") or {}
-                if error.get("type") in ("invalid_request_error", "not_found_error", "request_too_large"):
-                    outcome[line["custom_id"]] = RequestError(f"in the batch: {error.get('message')}", status=400)
-        return outcome
+        with _understood(f"batch {batch}"):
+            told = parsed(await self._http.get(f"/v1/messages/batches/{batch}"))
+            if told["processing_status"] != "ended":
+                return None
+            reply = await self._http.get(f"/v1/messages/batches/{batch}/results")
+            return dict(answered for line in _lines(reply.body) for answered in self._read(line))
+
+    def _read(self, line: Mapping[str, Any]) -> Iterator[tuple[str, Reply | ProviderError]]:
+        """The name and its reply or refusal; nothing for what was not answered."""
+        result = line["result"]
+        if result["type"] == "succeeded":
+            body = json.dumps(result["message"], ensure_ascii=False).encode()
+            yield line["custom_id"], Reply(body, request_id=str(result["message"].get("id") or ""))
+        elif result["type"] == "errored":
+            error = (result.get("error") or {}).get("error") or {}
+            if error.get("type") in ("invalid_request_error", "not_found_error", "request_too_large"):
+                yield line["custom_id"], RequestError(f"in the batch: {error.get('message')}", status=400)
+
+
+@contextmanager
+def _understood(what: str) -> Iterator[None]:
+    """What is not of the shape that the service documents is a ``ServiceError``: asked for again, not believed."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ServiceError(
+            f"what the service tells of {what} cannot be understood ({type(error).__name__}: {error})"
+        ) from error
+
+
+def _id(reply: Reply) -> str:
+    """The id that a submission is answered with."""
+    with _understood(f"what was sent ({reply.body[:200]!r})"):
+        return str(parsed(reply)["id"])
 
 
 async def _listed(http: HttpTransport, path: str, cursor: str) -> AsyncIterator[dict[str, Any]]:

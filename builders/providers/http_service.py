@@ -51,6 +51,11 @@ class HttpService(ABC):
             raise ValueError("model is empty; expected the name of a model of the service")
         if max_n < 1:
             raise ValueError(f"max_n is {max_n}; expected at least 1")
+        if mode == "batch" and batching.patience_s <= 0:
+            raise ValueError(
+                f"batching.patience_s is {batching.patience_s} with mode=batch; expected more than 0, or every request "
+                "would be paid for twice: in its batch and online"
+            )
         self.model = model
         self.base_url = (base_url or os.environ.get(self.url_variable) or self.public_url).rstrip("/")
         self.limits = limits

@@ -29,7 +29,8 @@ class Service(Protocol):
     """A provider that lets its replies be kept unread: ``sample`` is ``read(await ask(…))``.
 
     ``max_n`` is the most answers that one request may bring; ``limits`` what the user allows. Prompts of at least
-    ``first_alone`` characters (0: none) are asked once before they are asked again, for the service's prompt cache.
+    ``first_alone`` characters (0: none) are asked once before they are asked again, for the service's prompt cache;
+    in batches all at once.
     """
 
     name: str

@@ -9,19 +9,22 @@ of them goes away.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from builders.cost import CHARACTERS_PER_TOKEN, Ledger, added
+from builders.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger, added
 from builders.errors import AuthenticationError, ProviderError, ServiceError
 from builders.journal import Entry, Journal, Kept, request_body, request_key
 from builders.limits import Limiter, Size, limiter_for
-from builders.providers.batcher import Batcher
+from builders.providers.batch_rows import name_of, named, open_batches, request_of
+from builders.providers.batcher import Batcher, Part
 from builders.providers.reply import Reply, Service, service_of
 from builders.records import Completion, Request, Sampling, Usage
 
 GRACE_S = 2.5  # what is under way when a run stops is waited for this long, by all samplers together: it is paid for
+DOUBT = 4  # answers of the greatest length that the mean of those drawn begins with
 SEED_STEP = 1_000_003  # a further attempt draws with other seeds, or it would draw the same
 SEEDS = 2**31 - 1
 
@@ -53,27 +56,33 @@ class JournaledSampler:
         self._limiter = limiter
         self._price = ledger.price_of(service.model, free=service.free)
         self._batcher: Batcher | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._flying: set[_Flight] = set()
+        self._drawn = (0, 0)  # completion tokens and answers that batches have brought
         ledger.watch(limiter)
 
     async def __aenter__(self) -> JournaledSampler:
         self._ledger.carry(self._journal.spent_usd())
-        if self.batch:
+        if self.batch or open_batches(self._journal, self.identity):  # also online: they are paid for
             service: Any = self._service
             terms = service.batching
             self._batcher = Batcher(service.batches(), self.identity, self._journal, self._ledger, terms)
-            await self._batcher.take_up()
+            for name in await self._batcher.take_up():
+                self._take_up(name)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         """Wait a little for what is under way, so that its answers are kept; then let go."""
         if self._batcher is not None:
             await self._batcher.close()
-        elif self._tasks:
-            await asyncio.wait(self._tasks, timeout=self._ledger.time_left(GRACE_S))
-        for task in self._tasks:
+        for flight in self._flying:
+            if not (flight.sent and flight.wanted.is_set()):
+                flight.task.cancel()
+        tasks = {flight.task for flight in self._flying}
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._ledger.time_left(GRACE_S))
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def cost_of(self, usage: Usage, answers: int = 1, batch: bool | None = None) -> float | None:
         """Dollars for ``usage`` of ``answers``; None when no price is known. ``batch`` None: as this sampler asks."""
@@ -118,23 +127,37 @@ class JournaledSampler:
             if flight is None:
                 new.append(index)
             else:
+                flight.want(request, body)
                 under_way[id(flight)] = flight
         flights = list(under_way.values())
-        alone = self._service.first_alone
+        alone = 0 if self.batch else self._service.first_alone  # no cache outlives a batch
         primer: _Flight | None = None
         for indices in chunks(sorted(set(new)), self.max_n):
             flight = _Flight(key, attempt, request, body, indices, after=primer)
             if alone and len(body) >= alone and primer is None:
                 primer = flight  # it leaves the prompt in the service's cache, at a tenth of the price for the others
-            flight.task = asyncio.ensure_future(self._fly(flight))
-            flight.task.add_done_callback(_seen)
-            self._tasks.add(flight.task)
-            for index in indices:
-                self._journal.flights[key, attempt, index] = flight
+            self._launch(flight)
             flights.append(flight)
         for flight in flights:
             flight.waiters += 1
         return flights
+
+    def _take_up(self, name: str) -> None:
+        """Wait for what an earlier run has asked for in a batch: it is kept whether anybody wants it or not."""
+        key, attempt, indices = named(name)
+        flight = _Flight(key, attempt, None, b"", indices, name=name, sent=True)
+        if self._ledger.budget_usd is not None:
+            assert self._batcher is not None
+            usd = self._expected_usd(request_of(self._journal, key), len(indices))
+            self._batcher.set_aside(name, usd)
+        self._launch(flight)
+
+    def _launch(self, flight: _Flight) -> None:
+        flight.task = asyncio.ensure_future(self._fly(flight))
+        flight.task.add_done_callback(_seen)
+        self._flying.add(flight)
+        for index in flight.indices:
+            self._journal.flights.setdefault((flight.key, flight.attempt, index), flight)
 
     async def _fly(self, flight: _Flight) -> dict[int, Answer]:
         try:
@@ -143,8 +166,10 @@ class JournaledSampler:
             return await self._ask_until_all(flight, flight.indices)
         finally:
             for index in flight.indices:
-                self._journal.flights.pop((flight.key, flight.attempt, index), None)
-            self._tasks.discard(flight.task)
+                place = (flight.key, flight.attempt, index)
+                if self._journal.flights.get(place) is flight:
+                    del self._journal.flights[place]
+            self._flying.discard(flight)
 
     async def _ask_until_all(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Answer]:
         """Ask for ``indices``, and again for those that a short reply left out."""
@@ -158,24 +183,71 @@ class JournaledSampler:
         answers: dict[int, Answer] = {index: came[index] for index in indices if index in came}
         rest = [index for index in indices if index not in answers]
         if rest:
-            self.max_n = min(self.max_n, len(answers))  # this service gives no more at once, whatever it is asked
+            await flight.wanted.wait()
+            most = max(1, len(answers))  # this service gives no more at once, whatever it is asked
+            self.max_n = min(self.max_n, most)
             parts = [self._ask_until_all(flight, part) for part in chunks(rest, self.max_n)]
-            for part in await asyncio.gather(*parts):
+            for part in await asyncio.gather(*parts, return_exceptions=True):  # all of them: they are paid for
+                if isinstance(part, BaseException):
+                    raise part
                 answers.update(part)
         return answers
 
     async def _ask_once(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Completion]:
         """One request, its answers kept in the journal."""
-        request = seeded(flight.request, indices[0], flight.attempt)
-        if self._batcher is not None:
-            name = f"{flight.key.hex()}_{flight.attempt}_{indices[0]}_{len(indices)}"
-            came = await self._from_batch(flight, name, request, len(indices))
-            kept = await (
-                self._keep(flight, indices, *came, "batch") if came else self._online(flight, request, indices)
-            )
-            await self._batcher.settled(name)
-            return kept
-        return await self._online(flight, request, indices)
+        if flight.name or self.batch:
+            return await self._batched(flight, indices)
+        return await self._online(flight, flight.seeded(indices[0]), indices)
+
+    async def _batched(self, flight: _Flight, indices: Sequence[int]) -> dict[int, Completion]:
+        """The same through a batch. What it did not bring is asked online, once somebody wants it."""
+        assert self._batcher is not None
+        name = flight.name or name_of(flight.key, flight.attempt, indices)
+        try:
+            reply = await self._from_batch(flight, name, indices)
+        except Exception:
+            await flight.wanted.wait()
+            raise
+        try:
+            kept = await self._kept(flight, indices, name, reply)
+        except BaseException:
+            self._batcher.leave(name)
+            raise
+        await self._batcher.settled(name)
+        return kept
+
+    async def _kept(
+        self, flight: _Flight, indices: Sequence[int], name: str, reply: Reply | None
+    ) -> dict[int, Completion]:
+        """The answers of a batch's ``reply``, in the journal."""
+        assert self._batcher is not None
+        flight.body = flight.body or request_of(self._journal, flight.key)
+        read = self._readable(reply)
+        if not flight.wanted.is_set() and not (read and flight.body):
+            self._batcher.leave(name)
+            await flight.wanted.wait()
+        there = self._journal.find(flight.key, flight.attempt, indices)
+        if len(there) == len(indices) if reply is None else any(_same(reply, kept) for kept in there.values()):
+            replayed: dict[int, Any] = self._replay(there)  # another run has kept it meanwhile
+            return replayed
+        if reply is None or not read:
+            flight.sent = False  # nothing is under way until it goes out
+            return await self._online(flight, flight.seeded(indices[0]), indices)
+        tokens, answers = self._drawn
+        self._drawn = tokens + total(read).completion, answers + len(read)
+        return await self._keep(flight, indices, reply, read, "batch")
+
+    def _expected_usd(self, body: bytes, answers: int) -> float:
+        """Dollars that a request may take in a batch: its answers as long as they may be at first, and then as long as
+        those that have come."""
+        if self._price is None or self._ledger.budget_usd is None:
+            return 0.0
+        sampling = json.loads(body)["sampling"] if body else {}
+        longest = (sampling.get("max_tokens") or 4 * EXPECTED_TOKENS) + (sampling.get("thinking_tokens") or 0)
+        tokens, drawn = self._drawn
+        each = (tokens + DOUBT * longest) / (drawn + DOUBT)
+        usage = Usage(round(len(body) / CHARACTERS_PER_TOKEN), round(answers * each))
+        return self._price.of(usage, answers=answers, batch=True)
 
     async def _online(self, flight: _Flight, request: Request, indices: Sequence[int]) -> dict[int, Completion]:
         """A reply that can be read, through the limits. It counts as under way until it is on disk: so what a kill
@@ -227,20 +299,25 @@ class JournaledSampler:
         answers = dict(zip(numbered, read, strict=True))
         return answers if new else self._first_kept(flight, answers)
 
-    async def _from_batch(
-        self, flight: _Flight, name: str, request: Request, n: int
-    ) -> tuple[Reply, list[Completion]] | None:
-        """A reply from a batch; None when the batch brought none that can be read."""
+    async def _from_batch(self, flight: _Flight, name: str, indices: Sequence[int]) -> Reply | None:
+        """The reply from a batch; None when it brought none."""
         assert self._batcher is not None
+        if flight.name:  # it is in a batch that was taken up; what that leaves out is not
+            flight.name = ""
+            return await self._batcher.awaited(name)
         service: Any = self._service
         flight.leaves()
-        reply = await self._batcher.ask(name, service.body(request, n))
-        if reply is None:
-            return None
+        body = service.body(flight.seeded(indices[0]), len(indices))
+        return await self._batcher.ask(
+            name, Part(body, flight.body, lambda: self._expected_usd(flight.body, len(indices)))
+        )
+
+    def _readable(self, reply: Reply | None) -> list[Completion]:
+        """The answers in ``reply``; none when it cannot be read, so that they are asked again, online."""
         try:
-            return reply, self._service.read(reply)
+            return [] if reply is None else self._service.read(reply)
         except ServiceError:
-            return None  # asked again, online
+            return []
 
     def _first_kept(self, flight: _Flight, came: dict[int, Completion]) -> dict[int, Completion]:
         """Another process answered meanwhile: what it kept first is the answer, for both."""
@@ -254,13 +331,29 @@ class _Flight:
 
     key: bytes
     attempt: int
-    request: Request
+    request: Request | None  # None and b"": an earlier run has asked, and nobody has in this one
     body: bytes
     indices: Sequence[int]
     after: _Flight | None = None
+    name: str = ""  # in the batch that was taken up
     task: asyncio.Task[dict[int, Answer]] = field(init=False)
+    wanted: asyncio.Event = field(default_factory=asyncio.Event)
     waiters: int = 0
     sent: bool = False
+
+    def __post_init__(self) -> None:
+        if self.request is not None:
+            self.wanted.set()
+
+    def want(self, request: Request, body: bytes) -> None:
+        """Somebody asks for it: what it is, in case that it has to be asked for again."""
+        self.request, self.body = request, body
+        self.wanted.set()
+
+    def seeded(self, index: int) -> Request:
+        """The request with the seed of sample ``index``."""
+        assert self.request is not None
+        return seeded(self.request, index, self.attempt)
 
     def leaves(self) -> None:
         self.sent = True
@@ -270,6 +363,10 @@ class _Flight:
         self.waiters -= 1
         if self.waiters <= 0 and not self.sent:
             self.task.cancel()
+
+
+def _same(reply: Reply, kept: Kept) -> bool:
+    return (reply.body, reply.request_id) == (kept.reply, kept.request_id)
 
 
 def _seen(task: asyncio.Task[Any]) -> None:

@@ -85,6 +85,19 @@ def test_the_budget_counts_what_was_paid_before() -> None:
         ledger.check()
 
 
+def test_the_budget_counts_what_is_set_aside() -> None:
+    ledger = Ledger(budget_usd=10.0)
+    ledger.paid(Usage(10, 10), 4.0, 1)
+    ledger.set_aside(5.0)
+    assert ledger.fits(1.0)
+    assert not ledger.fits(1.5)
+    with pytest.raises(BudgetError, match=r"\$5\.0000 more set aside for batches under way; .* take \$1\.5000"):
+        ledger.check(1.5)
+    ledger.set_aside(-5.0)
+    ledger.check(1.5)
+    assert Ledger().fits(1e9)
+
+
 @pytest.mark.parametrize("budget", [0, -1, float("nan")])
 def test_a_budget_that_makes_no_sense_is_refused(budget) -> None:
     with pytest.raises(ConfigError, match="budget_usd"):

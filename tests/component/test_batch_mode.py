@@ -1,8 +1,10 @@
 """``mode=batch`` against loopback doubles of both batch APIs, made with the SDKs' own types."""
 
 import asyncio
+import contextlib
 import json
 import re
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,7 +19,7 @@ from openai.types import Batch, FileObject
 from pydantic import TypeAdapter
 
 from builders.cost import Ledger
-from builders.errors import BudgetError, ConfigError, RequestError, ServiceError
+from builders.errors import AuthenticationError, BudgetError, ConfigError, RequestError, ServiceError
 from builders.journal import Journal
 from builders.limits import RateLimits
 from builders.providers.anthropic_messages import AnthropicMessages
@@ -190,8 +192,7 @@ def draw(tmp_path, provider, count: int = 6, n: int = 2, ledger: Ledger | None =
 
 
 def chat(server: WireServer, **settings: Any) -> OpenAIChat:
-    url = f"{server.url}/v1"
-    return OpenAIChat(model="m", base_url=url, mode="batch", batching=settings.pop("batching", TERMS), **settings)
+    return OpenAIChat(base_url=f"{server.url}/v1", **{"model": "m", "mode": "batch", "batching": TERMS} | settings)
 
 
 def states(tmp_path) -> list[str]:
@@ -235,6 +236,23 @@ def test_anthropic_answers_come_through_its_batches(tmp_path) -> None:
     assert totals["usd"] == pytest.approx(3.0)
 
 
+def test_a_long_prompt_is_one_batch(tmp_path) -> None:
+    """The service's prompt cache would be gone before the second."""
+    double = AnthropicDouble()
+    long = Request(messages=({"role": "user", "content": "Q" * 5000},))
+
+    async def run(provider: AnthropicMessages) -> list[Any]:
+        journal = Journal(tmp_path / "j.sqlite")
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            return await draws.draw(long, range(4))
+
+    with WireServer(double) as server:
+        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS)
+        assert len(asyncio.run(run(provider))) == 4
+    assert [len(batch) for batch in double.batches.values()] == [4]
+
+
 def test_stragglers_go_online_and_refusals_do_not(tmp_path) -> None:
     double = OpenAIDouble(unanswered=("Q1", "Q3"), refused=("Q2",))
     double.ends = "expired"
@@ -262,16 +280,100 @@ def test_patience_ends(tmp_path) -> None:
         drawn, _ = draw(tmp_path, chat(server, batching=Batching(gather_s=0.02, poll_s=0.02, patience_s=0.2)))
     assert double.online == 6
     assert len(drawn) == 6
+    assert states(tmp_path) == ["open"]  # the service goes on with it
 
 
-def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object]) -> None:
-    """A run that is cancelled as soon as ``arrived`` says something."""
+def sent_off_earlier(tmp_path, hours: float) -> None:
+    """As if the batches in the journal had been sent off ``hours`` earlier."""
+    with contextlib.closing(sqlite3.connect(tmp_path / "j.sqlite")) as file, file:
+        file.execute("UPDATE batches SET at = at - ?", (hours * 3600,))
 
-    async def leave() -> None:
+
+@pytest.mark.parametrize("polls", [0, 3], ids=["done", "not quite done"])
+def test_a_batch_is_looked_at_however_long_ago_it_was_sent_off(tmp_path, polls: int) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        sent_off_earlier(tmp_path, hours=26)
+        double.polls = double.looked["batch-0"] + polls
+        drawn, totals = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.inputs), double.online, totals["usd"]) == (1, 0, pytest.approx(6.0))
+    assert states(tmp_path) == ["closed"]
+
+
+def looked_at(double: Any, *answers: Answer) -> Callable[[Sent], Answer]:
+    """``double``, but for the first looks at a batch, which are answered by ``answers``."""
+    told = list(answers)
+
+    def answer(sent: Sent) -> Answer:
+        return told.pop(0) if told and re.search(r"/batches/[^/]+$", sent.path) else double(sent)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "page", [b"<html>maintenance</html>", b"[]", b"{}", b'{"status": 3}'], ids=["html", "list", "empty", "other"]
+)
+def test_a_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> None:
+    double = OpenAIDouble()
+    with WireServer(looked_at(double, Answer(page))) as server:
+        drawn, _ = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.inputs), double.online) == (1, 0)
+
+
+@pytest.mark.parametrize("page", [b"<html>maintenance</html>", b'{"processing_status": null}', b"{}"])
+def test_anthropics_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> None:
+    double = AnthropicDouble()
+    with WireServer(looked_at(double, Answer(page))) as server:
+        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS, cache=None)
+        drawn, _ = draw(tmp_path, provider, count=2)
+    assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(2)]
+    assert len(double.batches) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(401, AuthenticationError), (402, BudgetError)], ids=["key refused", "account used up"]
+)
+def test_what_stops_the_run_while_a_batch_is_waited_for_is_raised(tmp_path, status: int, error: type) -> None:
+    double = OpenAIDouble()
+    with WireServer(looked_at(double, Answer(status=status))) as server, pytest.raises(error):
+        draw(tmp_path, chat(server))
+    assert states(tmp_path) == ["open"]
+
+
+def test_who_asks_after_the_batch_has_failed_is_told_too(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    refuse = False
+
+    def answer(sent: Sent) -> Answer:
+        return Answer(status=401) if refuse and re.search(r"/batches/[^/]+$", sent.path) else double(sent)
+
+    async def late(server: WireServer) -> None:
         journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
         draws = sampler(provider, journal, Ledger(prices=PRICES))
         async with journal, provider, draws:
-            waiting = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(6)]
+            await asyncio.sleep(0.2)
+            for _ in range(2):
+                with pytest.raises(AuthenticationError):
+                    await asyncio.wait_for(draws.draw(ask(0), range(2)), 5)
+
+    with WireServer(answer) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        refuse = True
+        asyncio.run(late(server))
+    assert (len(double.inputs), double.online, states(tmp_path)) == (1, 0, ["open"])
+
+
+def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object], n: int = 2, **settings: Any) -> None:
+    """A run that is cancelled as soon as ``arrived`` says something."""
+
+    async def leave() -> None:
+        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server, **settings)
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            waiting = [asyncio.create_task(draws.draw(ask(number), range(n))) for number in range(6)]
             while not arrived():  # noqa: ASYNC110  # the double lives in another thread
                 await asyncio.sleep(0.01)
             for task in waiting:
@@ -279,6 +381,36 @@ def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object]) -> N
             await asyncio.gather(*waiting, return_exceptions=True)
 
     asyncio.run(leave())
+
+
+def test_a_stop_waits_for_what_is_asked_online_and_for_no_batch(tmp_path) -> None:
+    double = OpenAIDouble(polls=0, unanswered=tuple(f"Q{i}" for i in range(6)))
+
+    def answer(sent: Sent) -> Answer:
+        told = double(sent)
+        return replace(told, after_s=0.5) if sent.path.endswith("/completions") else told
+
+    with WireServer(answer) as server:
+        leave_once(tmp_path, server, lambda: double.online == 6)
+        assert calls(tmp_path) == [("online", 6, 12.0)]
+        double.polls = 10**6
+        began = time.monotonic()
+        leave_once(tmp_path, server, lambda: double.looked.get("batch-1"), n=4)
+        assert time.monotonic() - began < 2.0
+        assert (double.online, states(tmp_path)) == (6, ["closed", "open"])
+
+
+def test_a_stop_sends_nothing_more_online(tmp_path) -> None:
+    double = OpenAIDouble(polls=0, unanswered=tuple(f"Q{i}" for i in range(6)))
+
+    def answer(sent: Sent) -> Answer:
+        told = double(sent)
+        return replace(told, after_s=0.3) if sent.path.endswith("/completions") else told
+
+    with WireServer(answer) as server:
+        leave_once(tmp_path, server, lambda: double.online, limits=RateLimits(concurrency=1), model="m-1")
+        assert double.online == 1
+        assert [row[:2] for row in calls(tmp_path)] == [("online", 1)]
 
 
 def leave_before_the_id(double: OpenAIDouble, tmp_path, server: WireServer) -> None:
@@ -299,6 +431,170 @@ def test_a_run_that_ends_takes_its_batch_up_again(tmp_path) -> None:
         assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(8)]
         assert [len(double.files[file].splitlines()) for file in double.inputs.values()] == [6, 2]
         assert states(tmp_path) == ["closed", "closed"]
+
+
+def calls(tmp_path) -> list[tuple[int, float]]:
+    """Number and dollars of the calls that the journal holds, by mode."""
+    journal = Journal(tmp_path / "j.sqlite").open()
+    rows = journal.rows("SELECT mode, count(*), sum(usd) FROM calls GROUP BY mode ORDER BY mode")
+    journal.close()
+    return rows
+
+
+def test_more_answers_are_asked_beside_a_batch_under_way(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = 0
+        drawn, totals = draw(tmp_path, chat(server), n=4)
+    assert [[one.text for one in four] for four in drawn] == [
+        [f"Q{i} {text}" for text in ("0.0", "0.1", "2.0", "2.1")] for i in range(6)
+    ]
+    assert [(line["body"]["n"], line["body"]["seed"]) for line in double.lines] == [(2, 0)] * 6 + [(2, 2)] * 6
+    assert (double.online, totals["usd"]) == (0, pytest.approx(12.0))
+    assert states(tmp_path) == ["closed"] * 2
+
+
+@pytest.mark.parametrize("settings", [{"max_n": 1}, {"mode": "online"}], ids=["one a request", "online"])
+def test_a_batch_under_way_answers_other_settings(tmp_path, settings: dict[str, Any], caplog) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = double.looked["batch-0"] + 2
+        drawn, totals = draw(tmp_path, chat(server, **settings), count=7)
+    assert [[one.text for one in pair] for pair in drawn[:6]] == [[f"Q{i} 0.0", f"Q{i} 0.1"] for i in range(6)]
+    online = int("mode" in settings)
+    assert (len(double.lines), double.online) == (8 - 2 * online, online)  # Q6 alone was not in it
+    assert totals["usd"] == pytest.approx(6.0 + (2.0 if online else 1.0))
+    assert set(states(tmp_path)) == {"closed"}
+    assert "batch batch-0 of 6 requests is still under way" in caplog.text
+
+
+def test_who_will_not_wait_says_so_and_pays_twice(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        now = chat(server, mode="online", batching=replace(TERMS, patience_s=0))
+        draw(tmp_path, now)
+        assert (double.online, states(tmp_path)) == (6, ["open"])
+        double.polls = 0
+        drawn, totals = draw(tmp_path, chat(server), count=7)
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(7)]
+    assert (len(double.lines), double.online, totals["usd_before"]) == (7, 6, pytest.approx(12.0))
+    assert calls(tmp_path) == [("batch", 7, 7.0), ("online", 6, 12.0)]  # what was paid for is on the books
+    assert set(states(tmp_path)) == {"closed"}
+    with pytest.raises(ValueError, match="paid for twice"):
+        chat(server, batching=replace(TERMS, patience_s=0))
+
+
+def others_asked(tmp_path, provider, first: int = 6) -> None:
+    """A run that wants nothing of what the run before has asked."""
+
+    async def run() -> None:
+        journal = Journal(tmp_path / "j.sqlite")
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            await draws.draw(ask(first), range(2))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("unanswered", [(), ("Q1", "Q2")], ids=["all", "some"])
+def test_what_was_paid_for_is_kept_though_nobody_asks(tmp_path, unanswered: tuple[str, ...]) -> None:
+    double = OpenAIDouble(polls=10**6, unanswered=unanswered)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = 0
+        others_asked(tmp_path, chat(server))
+        assert states(tmp_path) == ["closed"] * 2
+        assert (len(double.lines), double.online) == (7, 0)
+        assert calls(tmp_path) == [("batch", 7 - len(unanswered), 7.0 - len(unanswered))]
+        double.unanswered = ()
+        drawn, _ = draw(tmp_path, chat(server), count=7)
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(7)]
+    assert (len(double.lines), double.online) == (7 + len(unanswered), 0)
+
+
+def test_what_a_batch_left_out_is_asked_once_somebody_wants_it(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6, unanswered=("Q1",), refused=("Q2",))
+
+    async def late(server: WireServer) -> list[Any]:
+        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
+        draws = sampler(provider, journal, Ledger(prices=PRICES))
+        async with journal, provider, draws:
+            await asyncio.sleep(0.3)
+            assert double.online == 0
+            return [(await draws.draw(ask(number), range(2)))[0] for number in range(4)]
+
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = 0
+        drawn = asyncio.run(late(server))
+    assert [getattr(one, "text", None) for one in drawn] == ["Q0 0.0", "Q1 0.0", None, "Q3 0.0"]
+    assert (len(double.lines), double.online, states(tmp_path)) == (6, 1, ["closed"])
+    assert isinstance(drawn[2], RequestError)
+
+
+def test_a_reply_that_is_there_already_is_not_counted_again(tmp_path) -> None:
+    double = OpenAIDouble(polls=0)
+    with WireServer(double) as server:
+        draw(tmp_path, chat(server))
+        with contextlib.closing(sqlite3.connect(tmp_path / "j.sqlite")) as file, file:
+            file.execute("UPDATE batches SET state = 'open'")  # as after a kill between the last answer and the closing
+        others_asked(tmp_path, chat(server))
+    assert calls(tmp_path) == [("batch", 7, 7.0)]
+    assert states(tmp_path) == ["closed"] * 2
+
+
+def test_a_journal_of_before_that_does_not_hold_the_requests_waits_until_they_are_asked(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        with contextlib.closing(sqlite3.connect(tmp_path / "j.sqlite")) as file, file:
+            file.execute("DELETE FROM requests")
+        double.polls = 0
+        others_asked(tmp_path, chat(server))
+        assert sorted(states(tmp_path)) == ["closed", "open"]
+        drawn, _ = draw(tmp_path, chat(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.lines), double.online, states(tmp_path)) == (7, 0, ["closed"] * 2)
+
+
+def test_pruning_forgets_nothing_that_a_batch_under_way_needs(tmp_path, capsys) -> None:
+    double = OpenAIDouble(polls=0)
+    with WireServer(double) as server:
+        others_asked(tmp_path, chat(server))
+        double.polls = 10**6
+        leave_once(tmp_path, server, lambda: double.looked.get("batch-1"))
+        journal_command([str(tmp_path / "j.sqlite"), "prune=true", "provider=openai"])
+        double.polls = 0
+        others_asked(tmp_path, chat(server), first=7)
+        assert set(states(tmp_path)) == {"closed"}
+        capsys.readouterr()
+        journal_command([str(tmp_path / "j.sqlite"), "export=-"])
+    exported = [json.loads(line)["request"] for line in capsys.readouterr().out.splitlines()]
+    assert sorted({request["messages"][0]["content"] for request in exported}) == [*(f"Q{i}" for i in range(6)), "Q7"]
+
+
+def test_two_samplers_of_one_provider_take_a_batch_up_once(tmp_path) -> None:
+    """As of a generator in batches and a judge online."""
+    double = OpenAIDouble(polls=10**6)
+
+    async def both(server: WireServer) -> tuple[list[Any], float]:
+        journal, book = Journal(tmp_path / "j.sqlite"), Ledger(prices=PRICES)
+        providers = chat(server, mode="online"), chat(server)
+        judge, draws = (sampler(provider, journal, book) for provider in providers)
+        async with journal, providers[0], providers[1], judge, draws:
+            drawn = await asyncio.gather(*(one.draw(ask(i), range(2)) for one in (judge, draws) for i in range(6)))
+        return drawn, book.totals()["usd"]
+
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = double.looked["batch-0"] + 2
+        drawn, usd = asyncio.run(both(server))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)] * 2
+    assert (len(double.lines), double.online, usd) == (6, 0, pytest.approx(6.0))
+    assert calls(tmp_path) == [("batch", 6, 6.0)]
 
 
 def test_a_batch_whose_id_never_came_back_is_found_by_its_mark(tmp_path) -> None:
@@ -481,6 +777,59 @@ def test_the_budget_stands_before_a_batch(tmp_path) -> None:
     with WireServer(double) as server, pytest.raises(BudgetError):
         draw(tmp_path, chat(server), ledger=spent)
     assert double.inputs == {}
+
+
+def test_only_what_fits_into_the_budget_is_submitted(tmp_path) -> None:
+    double = OpenAIDouble()
+    with WireServer(double) as server:
+        book = Ledger(budget_usd=2.5, prices=PRICES)
+        with pytest.raises(BudgetError, match="larger budget_usd"):
+            draw(tmp_path, chat(server, batching=replace(TERMS, most=3)), ledger=book)
+        assert (len(double.lines), book.usd, book.usd_aside) == (2, pytest.approx(2.0), pytest.approx(0.0))
+        assert states(tmp_path) == ["closed"]
+        drawn, totals = draw(tmp_path, chat(server), ledger=Ledger(budget_usd=6.0, prices=PRICES))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (len(double.lines), double.online) == (6, 0)
+    assert (totals["usd_before"], totals["usd"]) == (pytest.approx(2.0), pytest.approx(4.0))
+
+
+def test_a_budget_that_long_answers_would_break_is_used_up_by_short_ones(tmp_path) -> None:
+    """What has not fitted goes off when the first batch has shown how long the answers are."""
+    double = OpenAIDouble()
+    book = Ledger(budget_usd=0.01, prices={"m": {"output": 5.0}})
+    with WireServer(double) as server:  # up to 1,600 tokens an answer: 0.004 at half the price; they have 2
+        drawn, totals = draw(tmp_path, chat(server, batching=replace(TERMS, most=4)), count=20, n=1, ledger=book)
+    assert [one.text for (one,) in drawn] == [f"Q{i} 0.0" for i in range(20)]
+    sizes = [len(double.files[file].splitlines()) for file in double.inputs.values()]
+    assert (sizes[0], sum(sizes), max(sizes), double.online) == (2, 20, 4, 0)
+    assert totals["usd"] == pytest.approx(20 * 4 * 5e-6 / 2)
+    assert book.usd_aside == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("mode", ["batch", "online"])
+def test_the_budget_counts_what_is_under_way(tmp_path, mode: str) -> None:
+    double = OpenAIDouble(polls=10**6)
+    with WireServer(double) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = double.looked["batch-0"] + 10
+        book = Ledger(budget_usd=6.0, prices=PRICES)
+        with pytest.raises(BudgetError, match="is spent"):
+            draw(tmp_path, chat(server, mode=mode), count=8, ledger=book)
+        assert (len(double.lines), double.online, book.usd_aside) == (6, 0, pytest.approx(0.0))
+        double.polls = 0
+        drawn, totals = draw(tmp_path, chat(server), count=8, ledger=Ledger(budget_usd=8.0, prices=PRICES))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(8)]
+    assert (len(double.lines), double.online) == (8, 0)
+    assert totals["usd"] + totals["usd_before"] == pytest.approx(8.0)
+
+
+def test_what_does_not_fit_is_told_though_a_batch_never_ends(tmp_path) -> None:
+    """A batch that is given up stays on the books, and its requests cannot go online beside it."""
+    double = OpenAIDouble(polls=10**6)
+    book = Ledger(budget_usd=3.0, prices=PRICES)
+    with WireServer(double) as server, pytest.raises(BudgetError):
+        draw(tmp_path, chat(server, batching=replace(TERMS, patience_s=0.2)), ledger=book)
+    assert (len(double.lines), double.online, states(tmp_path)) == (3, 0, ["open"])
 
 
 def test_responses_name_their_endpoint_and_others_have_no_batches(tmp_path) -> None:
