@@ -319,7 +319,7 @@ def _write_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes, now
         "completion_tokens, mode, at, reply) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(entry.request, entry.attempt, request_id, entry.seconds, model, len(entry.indices)),
-            *(entry.usd, usage.prompt, usage.completion, entry.mode, now, reply),
+            *(entry.usd, _whole(usage.prompt), _whole(usage.completion), entry.mode, now, reply),
         ),
     ).lastrowid
     added = connection.executemany(
@@ -332,6 +332,11 @@ def _write_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes, now
 def _clean(text: str) -> str:
     """``text`` as SQLite takes it: a service may put bytes into a header that are no UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _whole(tokens: float) -> int:
+    """``tokens`` as SQLite takes it: a service may tell any number."""
+    return int(min(max(tokens, 0), 1 << 60)) if tokens == tokens else 0
 
 
 @contextlib.contextmanager

@@ -22,7 +22,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-from builders.errors import ConnectionFailed, OutageError, ProviderError, RateLimitError, RequestError, ServiceError
+from builders.errors import (
+    ConnectionFailed,
+    OutageError,
+    ProviderError,
+    RateLimitError,
+    RequestError,
+    ServiceError,
+    UnreadableReply,
+)
 from builders.rate_headers import Allowance, allowances
 
 T = TypeVar("T")
@@ -108,9 +116,10 @@ class Limiter:
         """The result of ``send``. ``started`` is called when the request may go out.
 
         Raises ``RequestError`` and ``AuthenticationError`` at once, any other ``ProviderError`` when ``retries`` are
-        used up, and ``OutageError`` when the service has been away for longer than ``patience_s``.
+        used up, and ``OutageError`` when the service has been away for longer than ``patience_s``. A reply that cannot
+        be understood is paid for, so it is asked again once, whatever ``retries`` allow.
         """
-        failed = 0
+        failed = unread = 0
         while True:
             await self._turn(size, first=failed > 0)
             sent_at, probe = time.monotonic(), self._broken
@@ -120,7 +129,8 @@ class Limiter:
             except RETRIED as error:
                 self._note_failure(error, sent_at)
                 failed += not probe  # asking whether a broken service is back costs no retry
-                if failed > self.limits.retries:
+                unread += isinstance(error, UnreadableReply)
+                if failed > self.limits.retries or unread > 1:
                     raise
                 told = error.retry_after_s is not None
             except RequestError as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,11 +17,12 @@ from builders.providers.batcher import Batching
 from builders.providers.batches import Batches
 from builders.providers.http_transport import HttpTransport, parsed
 from builders.providers.reply import Reply
-from builders.records import Completion, Request
+from builders.records import Completion, Request, Usage
 
 
 class HttpService(ABC):
-    """One endpoint of one service. A subclass says how a request looks (``body``) and what a reply means (``answers``).
+    """One endpoint of one service. A subclass says how a request looks (``body``) and what a reply means (``answers``,
+    ``usage``).
 
     ``free``: costs nothing as far as a budget is concerned; None: so if the service runs on this machine.
     ``raw_log``: a file for all that goes over the wire, keys left out. ``api_key`` None: from the environment.
@@ -97,6 +101,19 @@ class HttpService(ABC):
                 f"{reply.body[:200]!r}"
             ) from error
 
+    def usage_of(self, reply: Reply) -> Usage | None:
+        """What a reply took that ``read`` refuses; None when nothing was paid: it is cut off, or tells an error."""
+        try:
+            value = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        usage = Usage()
+        with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError, OverflowError):
+            usage = Usage(*(max(int(count), 0) for count in dataclasses.astuple(self.usage(value))))
+        return None if value.get("error") and usage == Usage() else usage
+
     def batches(self) -> Batches:
         """The service's batch API, for ``mode=batch``."""
         raise ConfigError(f"{self.name} has no batch API. Leave out provider.mode=batch.")
@@ -112,6 +129,10 @@ class HttpService(ABC):
     @abstractmethod
     def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
         """The completions in ``value``, the JSON of ``reply``; at least one, or ``ServiceError``."""
+
+    @abstractmethod
+    def usage(self, value: Mapping[str, Any]) -> Usage:
+        """The tokens that the reply ``value`` tells."""
 
 
 def is_local(url: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from builders.cost import CHARACTERS_PER_TOKEN, Ledger, added
-from builders.errors import AuthenticationError, ProviderError, ServiceError
+from builders.errors import AuthenticationError, ProviderError, ServiceError, UnreadableReply
 from builders.journal import Entry, Journal, Kept, request_body, request_key
 from builders.limits import Limiter, Size, limiter_for
 from builders.providers.batcher import Batcher
@@ -187,14 +187,32 @@ class JournaledSampler:
             self._ledger.check()
             reply = await self._service.ask(request, len(indices))
             self._limiter.learn(reply.headers)
-            read = self._service.read(reply)  # a reply that cannot be read counts as a failure of the service
-            if not read:
-                raise ServiceError(f"{self.name} gave a reply without an answer")
+            read = await self._understood(flight, reply, len(indices), "online")
             usage = total(read)
             self._limiter.used(size, usage.prompt, usage.completion)
             return await self._keep(flight, indices, reply, read, "online")
 
         return await self._limiter.run(send, size, flight.leaves)
+
+    async def _understood(self, flight: _Flight, reply: Reply, n: int, mode: str) -> list[Completion]:
+        """The answers in ``reply``. What cannot be understood is a failure of the service; if it is paid for it is kept
+        whole and counted, without an answer."""
+        try:
+            read = list(self._service.read(reply))
+            total(read)
+        except Exception as error:  # whatever a reply does to its parser
+            told = error if isinstance(error, ServiceError) else f"{type(error).__name__}: {error}"
+            problem = f"{self.name} gave a reply that cannot be understood: {told}"
+        else:
+            if read:
+                return read
+            problem = f"{self.name} gave a reply without an answer"
+        usage_of = getattr(self._service, "usage_of", None)
+        usage: Usage | None = usage_of(reply) if usage_of else None
+        if usage is None:
+            raise ServiceError(problem)
+        await self._put(flight, (), reply, usage, n, mode)
+        raise UnreadableReply(f"{problem} (it is kept in the journal)")
 
     async def _keep(
         self, flight: _Flight, indices: Sequence[int], reply: Reply, read: Sequence[Completion], mode: str
@@ -203,18 +221,25 @@ class JournaledSampler:
 
         More choices than were asked for are kept too, as the answers to the indices that follow.
         """
-        usage = total(read)
-        usd = self.cost_of(usage, len(read), batch=mode == "batch")
-        self._ledger.paid(usage, usd, len(read))
         further = tuple(range(max(indices) + 1, max(indices) + 1 + len(read) - len(indices)))
         numbered = (*indices[: len(read)], *further)
-        new = await self._journal.add(
+        new = await self._put(flight, numbered, reply, total(read), len(read), mode)
+        answers = dict(zip(numbered, read, strict=True))
+        return answers if new else self._first_kept(flight, answers)
+
+    async def _put(
+        self, flight: _Flight, indices: tuple[int, ...], reply: Reply, usage: Usage, charged: int, mode: str
+    ) -> bool:
+        """Count what was paid for ``charged`` answers, and keep it as the answers to ``indices``."""
+        usd = self.cost_of(usage, charged, batch=mode == "batch")
+        self._ledger.paid(usage, usd, len(indices))
+        return await self._journal.add(
             Entry(
                 request=flight.key,
                 provider=self.identity,
                 body=flight.body,
                 attempt=flight.attempt,
-                indices=numbered,
+                indices=indices,
                 reply=reply.body,
                 request_id=reply.request_id,
                 seconds=reply.seconds,
@@ -224,8 +249,6 @@ class JournaledSampler:
                 mode=mode,
             )
         )
-        answers = dict(zip(numbered, read, strict=True))
-        return answers if new else self._first_kept(flight, answers)
 
     async def _from_batch(
         self, flight: _Flight, name: str, request: Request, n: int
@@ -238,7 +261,7 @@ class JournaledSampler:
         if reply is None:
             return None
         try:
-            return reply, self._service.read(reply)
+            return reply, await self._understood(flight, reply, n, "batch")
         except ServiceError:
             return None  # asked again, online
 

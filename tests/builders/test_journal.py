@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import pytest
 
@@ -192,12 +193,12 @@ def test_what_was_returned_survives_kill_9(tmp_path) -> None:
     assert len(told) >= 300
 
 
-def test_bytes_of_a_header_that_are_no_text_stop_nothing(tmp_path) -> None:
+def test_bytes_of_a_header_that_are_no_text_and_counts_that_are_nonsense_stop_nothing(tmp_path) -> None:
     async def use() -> None:
         async with Journal(tmp_path / "j.sqlite") as journal:
             async with asyncio.timeout(10):
                 await journal.add(entry(b"k", request_id=b"req-\xe9".decode("utf-8", "surrogateescape")))
-                await journal.add(entry(b"l"))
+                await journal.add(entry(b"l", usage=Usage(10**30, -1)))
             assert journal.find(b"k", 0, [0])[0].request_id == r"req-\udce9"
             assert journal.find(b"l", 0, [0])
 
@@ -207,8 +208,9 @@ def test_bytes_of_a_header_that_are_no_text_stop_nothing(tmp_path) -> None:
 def test_one_that_cannot_be_kept_takes_no_other_with_it_and_stops_the_run(tmp_path) -> None:
     async def use() -> None:
         async with Journal(tmp_path / "j.sqlite") as journal, asyncio.timeout(10):
-            adds = [journal.add(entry(b"%d" % number, usage=Usage(10**30 * (number == 3)))) for number in range(8)]
-            outcomes = await asyncio.gather(*adds, return_exceptions=True)
+            entries = [entry(b"%d" % number) for number in range(8)]
+            entries[3] = replace(entries[3], attempt=10**30)
+            outcomes = await asyncio.gather(*map(journal.add, entries), return_exceptions=True)
             assert [number for number in range(8) if journal.find(b"%d" % number, 0, [0])] == [0, 1, 2, 4, 5, 6, 7]
             assert [type(outcome) for outcome in outcomes].count(bool) == 7
             assert isinstance(outcomes[3], JournalError)

@@ -1,5 +1,6 @@
 import asyncio
 import gc
+import json
 
 import pytest
 
@@ -12,9 +13,13 @@ from builders.errors import (
     OutageError,
     RequestError,
     ServiceError,
+    UnreadableReply,
 )
 from builders.journal import Journal
+from builders.journal_contents import entries
 from builders.limits import RateLimits
+from builders.providers.openai_chat import OpenAIChat
+from builders.providers.reply import Reply
 from builders.providers.sampling import chunks, sampler
 from builders.providers.scripted import Scripted
 from builders.records import Completion, Request, Sampling, Usage
@@ -325,6 +330,110 @@ def test_a_long_prompt_is_in_the_cache_before_the_others_ask(tmp_path) -> None:
     drawn = use(tmp_path, provider, lambda draws, book: draws.draw(long, range(4)))
     assert len(drawn) == 4
     assert order[:5] == ["sent", "came", "sent", "sent", "sent"]
+
+
+class Replying(OpenAIChat):
+    """Gives ``bodies`` in turn, the last one again and again."""
+
+    def __init__(self, model: str, *bodies: object, retries: int = 6) -> None:
+        super().__init__(model=model, base_url="http://service.test/v1", limits=RateLimits(retries=retries), free=False)
+        self.bodies = [body if isinstance(body, bytes) else json.dumps(body).encode() for body in bodies]
+        self.asked = 0
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+    async def ask(self, request: Request, n: int) -> Reply:
+        self.asked += 1
+        return Reply(self.bodies[min(self.asked, len(self.bodies)) - 1], request_id=f"req-{self.asked}")
+
+
+def answered(message: object, **more: object) -> dict[str, object]:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 5000}
+    return {"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": usage, **more}
+
+
+RIGHT = answered({"role": "assistant", "content": "2"})
+CUSTOM = answered(
+    {"content": None, "tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "f", "input": ""}}]}
+)
+PRICES = {"prices": {"m": {"input": 1.0, "output": 10.0}, "n": {"call": 1.0}}}
+
+
+@pytest.fixture
+def _short_backoff(monkeypatch) -> None:
+    monkeypatch.setattr("builders.limits.FIRST_BACKOFF_S", 0.01)
+
+
+@pytest.mark.usefixtures("_short_backoff")
+@pytest.mark.parametrize(
+    ("odd", "tokens"),
+    [
+        (CUSTOM, 6000),
+        (answered({"role": "assistant", "content": "2"}, choices=[]), 6000),
+        (answered({"role": "assistant", "content": "2"}, usage={"prompt_tokens": "many"}), 0),
+        (answered({"role": "assistant", "content": "2"}, error={"message": "half way"}), 6000),
+        ({"choices": []}, 0),
+    ],
+)
+def test_a_paid_reply_that_cannot_be_understood_is_kept_counted_and_asked_again_once(tmp_path, odd, tokens) -> None:
+    provider = Replying("m", odd)
+
+    async def draw(draws, book):
+        (answer,) = await draws.draw(ASK)
+        return answer, book.totals(), list(entries(draws._journal)), draws._journal.spent_usd()
+
+    answer, totals, kept, spent = use(tmp_path, provider, draw, **PRICES)
+    assert isinstance(answer, UnreadableReply)
+    assert "kept in the journal" in str(answer)
+    assert provider.asked == 2
+    assert [(one["index"], one["reply"], one["request_id"]) for one in kept] == [
+        (None, odd, "req-1"),
+        (None, odd, "req-2"),
+    ]
+    assert (totals["tokens"], totals["completions"], totals["requests"]) == (2 * tokens, 0, 2)
+    assert totals["usd"] == spent == pytest.approx(2 * 0.051 * (tokens > 0))
+
+
+@pytest.mark.usefixtures("_short_backoff")
+def test_the_second_reply_may_be_the_answer(tmp_path) -> None:
+    provider = Replying("m", CUSTOM, RIGHT)
+
+    async def draw(draws, book):
+        return await draws.draw(ASK), book.totals()
+
+    answers, totals = use(tmp_path, provider, draw, **PRICES)
+    assert (texts(answers), totals["completions"], totals["usd"]) == (["2"], 1, pytest.approx(2 * 0.051))
+    assert texts(use(tmp_path, provider, lambda draws, book: draws.draw(ASK), **PRICES)) == ["2"]
+    assert provider.asked == 2
+
+
+@pytest.mark.usefixtures("_short_backoff")
+@pytest.mark.parametrize("odd", [b'{"choices": [{"message": {"role": "assist', b"", {"error": {"message": "busy"}}, []])
+def test_a_reply_that_is_cut_off_or_tells_an_error_is_asked_again_as_often_as_allowed(tmp_path, odd) -> None:
+    provider = Replying(f"m {odd}", odd, odd, odd, RIGHT)
+
+    async def draw(draws, book):
+        return await draws.draw(ASK), book.totals(), list(entries(draws._journal))
+
+    answers, totals, kept = use(tmp_path, provider, draw)
+    assert (texts(answers), totals["requests"], len(kept), provider.asked) == (["2"], 1, 1, 4)
+
+
+@pytest.mark.usefixtures("_short_backoff")
+def test_the_budget_sees_replies_that_cannot_be_understood(tmp_path) -> None:
+    provider = Replying("n", CUSTOM)
+    asks = [Request(messages=({"role": "user", "content": str(number)},)) for number in range(20)]
+
+    async def spend(draws, book):
+        for ask in asks:
+            await draws.draw(ask)
+
+    with pytest.raises(BudgetError):
+        use(tmp_path, provider, spend, budget_usd=5.0, **PRICES)
+    assert provider.asked == 5
 
 
 def test_usage_and_cost_are_counted_once(tmp_path) -> None:
