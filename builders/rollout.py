@@ -307,7 +307,7 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
 
 
 def _total(completions: Sequence[Completion]) -> Usage:
-    names = ("prompt", "completion", "cached", "cache_write", "reasoning")
+    names = [field.name for field in dataclasses.fields(Usage)]
     return Usage(**{name: sum(getattr(completion.usage, name) for completion in completions) for name in names})
 
 

@@ -155,12 +155,14 @@ class AnthropicMessages(HttpService):
         """``input_tokens`` leaves out what was cached; ours counts all that was read."""
         usage = value.get("usage") or {}
         cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
+        by_time = usage.get("cache_creation") or {}
         return Usage(
             prompt=(usage.get("input_tokens") or 0) + cached + written,
             completion=usage.get("output_tokens") or 0,
             cached=cached,
             cache_write=written,
             reasoning=(usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
+            cache_hour=min(written, by_time.get("ephemeral_1h_input_tokens") or 0),
         )
 
 

@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -16,6 +16,8 @@ def test_what_is_cached_and_written_has_its_own_price() -> None:
     price = Price(input=2.0, output=10.0, cached=0.2, cache_write=2.5)
     usage = Usage(prompt=1_000_000, completion=100_000, cached=500_000, cache_write=100_000)
     assert price.of(usage) == pytest.approx(0.4 * 2.0 + 0.5 * 0.2 + 0.1 * 2.5 + 0.1 * 10.0)
+    hour = replace(usage, cache_hour=60_000)
+    assert price.of(hour) == pytest.approx(0.4 * 2.0 + 0.5 * 0.2 + 0.04 * 2.5 + 0.06 * 4.0 + 0.1 * 10.0)
     assert price.of(usage, batch=True) == pytest.approx(price.of(usage) / 2)
 
 
