@@ -87,7 +87,8 @@ class Kept:
     request_id: str
     seconds: float
     answers: int
-    usd: float | None
+    usd: float | None  # for all answers of the reply
+    mode: str
 
 
 class Journal:
@@ -132,7 +133,7 @@ class Journal:
         """Index -> where its answer lies, for those of ``indices`` that are there."""
         with self._told():
             rows = self._reader.execute(
-                "SELECT number, call, choice, reply, request_id, seconds, answers, usd FROM answers "
+                "SELECT number, call, choice, reply, request_id, seconds, answers, usd, mode FROM answers "
                 "JOIN calls ON calls.id = answers.call WHERE answers.request = ? AND answers.attempt = ?",
                 (request, attempt),
             ).fetchall()

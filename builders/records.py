@@ -148,6 +148,7 @@ class Completion:
     logprob: float | None = None  # sum of token log-probabilities, where known
     request_id: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)  # signatures, raw blocks: what a follow-up turn needs
+    cost_usd: float | None = None  # what was paid for it, told by the sampler; None: no price is known
 
     @property
     def text(self) -> str:

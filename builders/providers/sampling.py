@@ -104,7 +104,11 @@ class JournaledSampler:
         for index, place in kept.items():
             if place.call not in read:
                 read[place.call] = self._service.read(Reply(place.reply, place.seconds, place.request_id))
-            answers[index] = read[place.call][place.choice]
+            completion = read[place.call][place.choice]
+            usd = place.usd
+            if usd is None:  # no price was known when it was paid for
+                usd = self.cost_of(total(read[place.call]), place.answers, batch=place.mode == "batch")
+            answers[index] = replace(completion, cost_usd=share(usd, place.answers))
         return answers
 
     def _flights(
@@ -211,7 +215,8 @@ class JournaledSampler:
         usage: Usage | None = usage_of(reply) if usage_of else None
         if usage is None:
             raise ServiceError(problem)
-        await self._put(flight, (), reply, usage, n, mode)
+        usd = self.cost_of(usage, n, batch=mode == "batch")
+        await self._put(flight, (), reply, usage, usd, mode)
         raise UnreadableReply(f"{problem} (it is kept in the journal)")
 
     async def _keep(
@@ -223,15 +228,16 @@ class JournaledSampler:
         """
         further = tuple(range(max(indices) + 1, max(indices) + 1 + len(read) - len(indices)))
         numbered = (*indices[: len(read)], *further)
-        new = await self._put(flight, numbered, reply, total(read), len(read), mode)
-        answers = dict(zip(numbered, read, strict=True))
+        usd = self.cost_of(total(read), len(read), batch=mode == "batch")
+        new = await self._put(flight, numbered, reply, total(read), usd, mode)
+        paid = [replace(completion, cost_usd=share(usd, len(read))) for completion in read]
+        answers = dict(zip(numbered, paid, strict=True))
         return answers if new else self._first_kept(flight, answers)
 
     async def _put(
-        self, flight: _Flight, indices: tuple[int, ...], reply: Reply, usage: Usage, charged: int, mode: str
+        self, flight: _Flight, indices: tuple[int, ...], reply: Reply, usage: Usage, usd: float | None, mode: str
     ) -> bool:
-        """Count what was paid for ``charged`` answers, and keep it as the answers to ``indices``."""
-        usd = self.cost_of(usage, charged, batch=mode == "batch")
+        """Count what was paid for ``reply``, and keep it as the answers to ``indices``."""
         self._ledger.paid(usage, usd, len(indices))
         return await self._journal.add(
             Entry(
@@ -299,6 +305,11 @@ def _seen(task: asyncio.Task[Any]) -> None:
     """Who waits is told of a failure; when nobody does any more, the run is stopping and has said why."""
     if not task.cancelled():
         task.exception()
+
+
+def share(usd: float | None, answers: int) -> float | None:
+    """What one of the ``answers`` of a reply cost: the same today and from the journal."""
+    return None if usd is None else usd / max(answers, 1)
 
 
 def total(completions: Sequence[Completion]) -> Usage:

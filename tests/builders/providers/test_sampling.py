@@ -451,6 +451,22 @@ def test_usage_and_cost_are_counted_once(tmp_path) -> None:
     assert (totals["prompt_tokens"], totals["completion_tokens"], totals["replayed"]) == (2000, 1000, 2)
 
 
+@pytest.mark.parametrize(("then", "today"), [((3.0,), 1.5), ((), 6.0)])
+def test_an_answer_tells_what_was_paid_for_it_whatever_the_price_is_today(tmp_path, then, today) -> None:
+    def prices(*call: float) -> dict[str, dict[str, float]]:
+        return {"m": {"input": 0.0, "call": call[0] / 2}} if call else {}
+
+    async def draw(draws, book):
+        return [one.cost_usd for one in await draws.draw(ASK, range(3))]
+
+    provider = Scripted(told_by_seed, model="m")
+    provider.free = False
+    first = use(tmp_path, provider, draw, prices=prices(*then))
+    assert first == ([1.5] * 3 if then else [None] * 3)
+    assert use(tmp_path, provider, draw, prices=prices(12.0)) == [today] * 3, "unknown then: the price of today"
+    assert len(provider.requests) == 1
+
+
 def test_chunks() -> None:
     assert chunks([0, 1, 2, 3, 6, 7], 3) == [[0, 1, 2], [3], [6, 7]]
     assert chunks(range(10), 4) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
