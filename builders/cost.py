@@ -18,7 +18,7 @@ from typing import Any
 from builders.errors import BudgetError, ConfigError
 from builders.records import Usage
 
-DATED = re.compile(r"[-@:](\d[\d.-]*|latest|preview)")
+DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")  # -5-7 is another model
 HOUR = 2.0  # times ``input``: what is written into the cache for an hour costs
 CHARACTERS_PER_TOKEN = 4.0  # English text under the usual vocabularies; an estimate, never a bill
 
@@ -262,5 +262,5 @@ def _read(file: Mapping[str, Any], where: str) -> dict[str, Price]:
 
 
 def _is_dated(model: str, name: str) -> bool:
-    """Whether ``model`` is ``name`` with a date or a state behind it."""
+    """Whether ``model`` is ``name`` with a date or ``latest`` behind it."""
     return model.startswith(name) and DATED.fullmatch(model[len(name) :]) is not None

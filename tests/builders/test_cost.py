@@ -29,6 +29,7 @@ def test_what_is_cached_and_written_has_its_own_price() -> None:
         ("openai/gpt-5.4", "gpt-5.4"),
         ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
         ("claude-haiku-4-5@20251001", "claude-haiku-4-5"),
+        ("claude-opus-5-latest", "claude-opus-5"),
     ],
 )
 def test_a_dated_name_has_the_price_of_the_name(model, known) -> None:
@@ -38,7 +39,20 @@ def test_a_dated_name_has_the_price_of_the_name(model, known) -> None:
     assert prices[known].source.startswith("https://")
 
 
-@pytest.mark.parametrize("model", ["gpt-5-mini-2025-08-07", "gpt-5.4-huge", "mock-model", ""])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-5-mini-2025-08-07",
+        "gpt-5.4-huge",
+        "mock-model",
+        "",
+        "claude-opus-5-7",
+        "claude-sonnet-5-1",
+        "claude-opus-5-20261399",
+        "gpt-4o-2024-08",
+        "gpt-4o-preview",
+    ],
+)
 def test_another_model_has_no_price(model) -> None:
     assert load_prices()[model] is None
 
