@@ -165,6 +165,19 @@ class Journal:
         self._waiting.put(write)
         await write.done
 
+    async def rename(self, old: bytes, new: bytes, provider: str, body: bytes) -> bool:
+        """Let what is kept under the key ``old`` answer the request ``new`` alone; whether there is anything."""
+        if not self.rows("SELECT 1 FROM answers WHERE request = ? LIMIT 1", (old,)):
+            return False
+        await self.note(
+            [
+                ("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (new, provider, zlib.compress(body, 1))),
+                ("UPDATE calls SET request = ? WHERE id IN (SELECT call FROM answers WHERE request = ?)", (new, old)),
+                ("UPDATE OR IGNORE answers SET request = ? WHERE request = ?", (new, old)),
+            ]
+        )
+        return True
+
     def spent_usd(self) -> float:
         """Dollars paid for everything that the journal holds."""
         with self._told():
@@ -260,8 +273,12 @@ class _Write:
     done: asyncio.Future[bool]
 
 
-def request_body(request: Request) -> bytes:
-    """``request`` as canonical JSON; what has its default value is left out, so that new fields change no key."""
+def request_body(request: Request, *, ordered: bool = True) -> bytes:
+    """``request`` as canonical JSON; what has its default value is left out, so that new fields change no key.
+
+    A structured answer is written in the order of the schema's properties, so that order is told where it is not the
+    alphabet's; ``ordered`` False leaves it out, as journals did before.
+    """
     sampling = {
         field.name: value
         for field in fields(Sampling)
@@ -272,9 +289,24 @@ def request_body(request: Request) -> bytes:
         body["tools"] = request.tools
     if request.schema is not None:
         body["schema"] = request.schema
+        orders = list(_property_orders(request.schema))
+        if ordered and any(names != sorted(names) for names in orders):
+            body["property_order"] = orders
     if request.tool_choice != "auto":
         body["tool_choice"] = request.tool_choice
     return json.dumps(body, sort_keys=True, separators=(",", ":"), default=_plain).encode()
+
+
+def _property_orders(schema: Any) -> Iterator[list[str]]:
+    """The names of each ``properties`` within ``schema``, in their order; where they stand does not tell."""
+    if isinstance(schema, Mapping):
+        for key in sorted(schema):
+            if key == "properties" and isinstance(schema[key], Mapping):
+                yield list(schema[key])
+            yield from _property_orders(schema[key])
+    elif isinstance(schema, Sequence) and not isinstance(schema, str):
+        for part in schema:
+            yield from _property_orders(part)
 
 
 def request_key(identity: str, body: bytes) -> bytes:

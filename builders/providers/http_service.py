@@ -6,8 +6,10 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -19,6 +21,11 @@ from builders.providers.http_transport import HttpTransport, parsed
 from builders.providers.reply import Reply
 from builders.records import Completion, Request, Usage
 
+# Headers that say who asks and for what purpose. Any other may choose what answers: an adapter, a beta feature.
+SAYS_WHO_ASKS = re.compile(
+    r"(?i)auth|api-?key|token|secret|cookie|referer|title|user-agent|organization|project|trace|request-id|forwarded"
+)
+
 
 class HttpService(ABC):
     """One endpoint of one service. A subclass says how a request looks (``body``) and what a reply means (``answers``,
@@ -26,6 +33,7 @@ class HttpService(ABC):
 
     ``free``: costs nothing as far as a budget is concerned; None: so if the service runs on this machine.
     ``raw_log``: a file for all that goes over the wire, keys left out. ``api_key`` None: from the environment.
+    ``headers``: sent along; those that may choose what answers are part of the identity.
     ``mode`` batch: through the service's batch API where it has one, at half the price and within a day.
     """
 
@@ -68,7 +76,9 @@ class HttpService(ABC):
 
     @property
     def identity(self) -> str:
-        return f"{self.name} {self.base_url} {self.model}"
+        choosing = sorted((key.lower(), value) for key, value in self._headers.items() if not SAYS_WHO_ASKS.search(key))
+        told = f" headers={blake2b(json.dumps(choosing).encode(), digest_size=6).hexdigest()}" if choosing else ""
+        return f"{self.name} {self.base_url} {self.model}{told}"
 
     async def __aenter__(self) -> Self:
         key = self._api_key or os.environ.get(self.key_variable)

@@ -28,8 +28,9 @@ OURS = ("detail", "reasoning")  # what we lay beside a message; not part of the 
 class OpenAIChat(HttpService):
     """Native ``n``: one request brings up to ``max_n`` answers. A server that brings fewer is asked for the rest.
 
-    ``base_url`` None: ``OPENAI_BASE_URL``, else OpenAI's own. ``max_tokens_field`` None: ``max_completion_tokens`` for
-    OpenAI, ``max_tokens`` for the others. See ``HttpService`` for the rest.
+    ``base_url`` None: ``OPENAI_BASE_URL``, else OpenAI's own. ``max_tokens_field``: how the server spells the limit, one
+    way or the other the same; None: ``max_completion_tokens`` for OpenAI, ``max_tokens`` for the others. See
+    ``HttpService`` for the rest.
     """
 
     name = "openai_chat"
@@ -37,6 +38,7 @@ class OpenAIChat(HttpService):
     public_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"
     key_variable = "OPENAI_API_KEY"
+    operational = (*HttpService.operational, "max_tokens_field")
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import resource
 import sqlite3
@@ -75,6 +76,28 @@ def test_unset_fields_change_no_key() -> None:
     assert b"top_p" not in request_body(request(temperature=0.5))
     assert key_of(request()) == key_of(request(temperature=1.0))
     assert len({key_of(request(seed=seed)) for seed in (None, 0, 1)}) == 3
+
+
+ONE = {"type": "object", "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}}}
+OTHER = {"properties": {"answer": {"type": "string"}, "reasoning": {"type": "string"}}, "type": "object"}
+
+
+def test_the_order_of_a_schemas_properties_is_part_of_the_key_where_it_is_not_the_alphabets() -> None:
+    def body(schema) -> bytes:
+        return request_body(Request(messages=(), schema=schema))
+
+    assert request_body(Request(messages=())) == b'{"messages":[],"sampling":{}}'
+    assert body(OTHER) == request_body(Request(messages=(), schema=ONE), ordered=False), "as journals have it"
+    assert (
+        body(OTHER)
+        == b'{"messages":[],"sampling":{},"schema":%s}'
+        % json.dumps(OTHER, sort_keys=True, separators=(",", ":")).encode()
+    )
+    assert len({body(schema) for schema in (ONE, OTHER, {**dict(reversed(ONE.items()))})}) == 2
+    nested = [{"type": "array", "items": schema} for schema in (ONE, OTHER)]
+    assert body(nested[0]) != body(nested[1])
+    within = [{"properties": {"a": {"anyOf": [schema, {"type": "null"}]}}} for schema in (ONE, OTHER)]
+    assert body(within[0]) != body(within[1])
 
 
 def test_a_foreign_file_is_left_as_it_is(tmp_path) -> None:

@@ -1,9 +1,11 @@
 import asyncio
 import gc
 import json
+from dataclasses import replace
 
 import pytest
 
+from builders.assemble import Assembly, settings_of
 from builders.cost import Ledger
 from builders.errors import (
     AuthenticationError,
@@ -16,8 +18,9 @@ from builders.errors import (
     UnreadableReply,
 )
 from builders.journal import Journal
-from builders.journal_contents import entries
+from builders.journal_contents import entries, holdings
 from builders.limits import RateLimits
+from builders.providers import sampling
 from builders.providers.openai_chat import OpenAIChat
 from builders.providers.reply import Reply
 from builders.providers.sampling import chunks, sampler
@@ -465,6 +468,50 @@ def test_an_answer_tells_what_was_paid_for_it_whatever_the_price_is_today(tmp_pa
     assert first == ([1.5] * 3 if then else [None] * 3)
     assert use(tmp_path, provider, draw, prices=prices(12.0)) == [today] * 3, "unknown then: the price of today"
     assert len(provider.requests) == 1
+
+
+def test_answers_of_before_belong_to_the_first_order_of_properties_that_asks(tmp_path, monkeypatch) -> None:
+    text = {"type": "string"}
+    one, other = (replace(ASK, schema={"properties": dict.fromkeys(names, text)}) for names in ("ba", "ab"))
+    third = replace(ASK, schema={"properties": dict.fromkeys("bac", text)})
+    provider = Scripted(told_by_seed)
+
+    async def draw(draws, book):
+        first = await asyncio.gather(*(draws.draw(one, range(size)) for size in (2, 3)))
+        return [texts(drawn) for drawn in first], list(entries(draws._journal)), holdings(draws._journal)
+
+    with monkeypatch.context() as before:
+        body = sampling.request_body
+        before.setattr(sampling, "request_body", lambda request, **given: body(request, ordered=False))
+        use(tmp_path, provider, lambda draws, book: draws.draw(one, range(2)))
+        use(tmp_path, provider, lambda draws, book: draws.draw(third, range(2)))
+    assert len(provider.requests) == 2
+    drawn, kept, held = use(tmp_path, provider, draw)
+    assert drawn == [["draw 7", "draw 8"], ["draw 7", "draw 8", "draw 9"]]
+    assert len(provider.requests) == 3, "the third answer alone is asked for"
+    mine = [line for line in kept if set(line["request"]["schema"]["properties"]) == {"a", "b"}]
+    assert [line["index"] for line in mine] == [0, 1, 2]
+    assert {str(line["request"]["property_order"]) for line in mine} == {"[['b', 'a']]"}
+    assert held[0].answers == 5
+    use(tmp_path, provider, lambda draws, book: draws.draw(other, range(2)))
+    assert len(provider.requests) == 4, "another order is another request"
+
+
+def test_headers_that_may_choose_what_answers_are_part_of_the_identity() -> None:
+    def identity(**headers: str) -> str:
+        named = {key.replace("_", "-"): value for key, value in headers.items()}
+        return OpenAIChat(model="m", base_url="http://h/v1", headers=named).identity
+
+    plain = "openai_chat http://h/v1 m"
+    assert identity() == identity(api_key="k", X_Title="t", HTTP_Referer="r", OpenAI_Project="p") == plain
+    assert len({plain, identity(x_adapter="a"), identity(x_adapter="b"), identity(anthropic_beta="a")}) == 4
+    assert identity(X_Adapter="a", api_key="1") == identity(x_adapter="a", api_key="2")
+    assert "secret" not in identity(x_adapter="secret")
+
+
+def test_how_the_limit_of_tokens_is_spelt_names_no_result() -> None:
+    node = {"_target_": "builders.providers.openai_chat.OpenAIChat", "model": "m"}
+    assert settings_of({**node, "max_tokens_field": "max_tokens"}, Assembly()) == settings_of(node, Assembly())
 
 
 def test_chunks() -> None:
