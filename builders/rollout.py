@@ -295,7 +295,7 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
     if last is not None and last.detail:
         detail["completion"] = dict(last.detail)
     usage = _total(completions)
-    cost_of = getattr(episode.sampler, "cost_of", None)
+    paid = [completion.cost_usd for completion in completions if completion.cost_usd is not None]
     stop: StopReason = "error" if error or last is None else last.stop_reason
     if stop == "tool_calls" and dialogue.stop in ("max_turns", "max_tokens", "repeated"):
         stop = "length"
@@ -308,7 +308,7 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
         reasoning="\n\n".join(completion.reasoning for completion in completions if completion.reasoning),
         usage=usage,
         seconds=sum(completion.seconds for completion in completions),
-        cost_usd=cost_of(usage, len(completions)) if cost_of and completions else None,
+        cost_usd=sum(paid) if paid else None,
         logprob=_logprob(completions),
         seed=seed_of(request.sampling, dialogue.index, episode.attempt),
         detail=detail,
@@ -317,7 +317,7 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
 
 
 def _total(completions: Sequence[Completion]) -> Usage:
-    names = ("prompt", "completion", "cached", "cache_write", "reasoning")
+    names = [field.name for field in dataclasses.fields(Usage)]
     return Usage(**{name: sum(getattr(completion.usage, name) for completion in completions) for name in names})
 
 

@@ -18,6 +18,7 @@ from builders import exact_json
 from builders.records import Candidate, CodeTests, Query, Reference, Score, Usage, Verdict
 
 SCHEMA_VERSION = "1.0.0"
+USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # ``cache_hour`` tells in the price alone
 
 
 @cache
@@ -43,7 +44,7 @@ def features() -> Mapping[str, Any]:
         "model": text,
         "stop_reason": text,
         "reasoning": text,
-        "usage": {field.name: integer for field in dataclasses.fields(Usage)},
+        "usage": dict.fromkeys(USAGE, integer),
         "seconds": number,
         "cost_usd": number,
         "logprob": number,
@@ -100,7 +101,7 @@ def query_from_row(row: Mapping[str, Any]) -> Query:
 def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
     row = _shallow(candidate)
     row["messages"] = [dict(message) for message in candidate.messages]
-    row["usage"] = _shallow(candidate.usage)
+    row["usage"] = {name: getattr(candidate.usage, name) for name in USAGE}
     row["detail"] = dict(candidate.detail)
     return clean(row)
 

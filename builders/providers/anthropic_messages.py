@@ -144,12 +144,26 @@ class AnthropicMessages(HttpService):
                 model=value.get("model") or self.model,
                 stop_reason=STOP.get(value.get("stop_reason") or "end_turn", "stop"),
                 reasoning="\n\n".join(block["thinking"] for block in blocks if block["type"] == "thinking"),
-                usage=_usage(value.get("usage") or {}),
+                usage=self.usage(value),
                 seconds=reply.seconds,
                 request_id=reply.request_id or str(value.get("id") or ""),
                 detail={"content": blocks} if signed else {},
             )
         ]
+
+    def usage(self, value: Mapping[str, Any]) -> Usage:
+        """``input_tokens`` leaves out what was cached; ours counts all that was read."""
+        usage = value.get("usage") or {}
+        cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
+        by_time = usage.get("cache_creation") or {}
+        return Usage(
+            prompt=(usage.get("input_tokens") or 0) + cached + written,
+            completion=usage.get("output_tokens") or 0,
+            cached=cached,
+            cache_write=written,
+            reasoning=(usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
+            cache_hour=min(written, by_time.get("ephemeral_1h_input_tokens") or 0),
+        )
 
 
 def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
@@ -185,15 +199,3 @@ def _output_config(request: Request) -> dict[str, Any]:
     if request.schema is not None:
         config["format"] = {"type": "json_schema", "schema": dict(request.schema)}
     return config
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    """``input_tokens`` leaves out what was cached; ours counts all that was read."""
-    cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
-    return Usage(
-        prompt=(usage.get("input_tokens") or 0) + cached + written,
-        completion=usage.get("output_tokens") or 0,
-        cached=cached,
-        cache_write=written,
-        reasoning=(usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
-    )

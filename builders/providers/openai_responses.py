@@ -111,12 +111,23 @@ class OpenAIResponses(HttpService):
                 model=value.get("model") or self.model,
                 stop_reason=_stop(value, bool(calls), refusal),
                 reasoning="\n\n".join(summary) or thought,
-                usage=_usage(value.get("usage") or {}),
+                usage=self.usage(value),
                 seconds=reply.seconds,
                 request_id=reply.request_id or str(value.get("id") or ""),
                 detail={"output": value["output"]} if calls else {},
             )
         ]
+
+    def usage(self, value: Mapping[str, Any]) -> Usage:
+        usage = value.get("usage") or {}
+        details = usage.get("input_tokens_details") or {}
+        return Usage(
+            prompt=usage.get("input_tokens") or 0,
+            completion=usage.get("output_tokens") or 0,
+            cached=details.get("cached_tokens") or 0,
+            cache_write=details.get("cache_write_tokens") or 0,
+            reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens") or 0,
+        )
 
 
 def _stop(value: Mapping[str, Any], calls: bool, refusal: str) -> StopReason:
@@ -142,14 +153,3 @@ def _items(message: Message) -> list[dict[str, Any]]:
     if text := content_text(message.get("content")):
         items.append({"type": "message", "role": "assistant", "content": text})
     return items + [call_to_responses(made) for made in message.get("tool_calls") or ()]
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = usage.get("input_tokens_details") or {}
-    return Usage(
-        prompt=usage.get("input_tokens") or 0,
-        completion=usage.get("output_tokens") or 0,
-        cached=details.get("cached_tokens") or 0,
-        cache_write=details.get("cache_write_tokens") or 0,
-        reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens") or 0,
-    )

@@ -17,6 +17,7 @@ from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
+from builders.cost import load_prices
 from builders.errors import AuthenticationError, RequestError, ServiceError
 from builders.providers.anthropic_messages import AnthropicMessages
 from builders.providers.ollama import Ollama
@@ -384,6 +385,16 @@ def test_messages_thinking_is_kept_apart_and_signed() -> None:
     assert (one.text, one.reasoning, one.request_id) == ("3", "one and two", "req_5")
     assert one.usage == Usage(prompt=1110, completion=30, cached=1000, cache_write=100, reasoning=20)
     assert one.detail["content"][0]["signature"] == "SIGNED"
+
+
+def test_messages_cache_that_is_written_for_an_hour_costs_twice_the_input() -> None:
+    written = {"ephemeral_1h_input_tokens": 1_000_000, "ephemeral_5m_input_tokens": 200_000}
+    usage = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 1_200_000, "cache_creation": written}
+    (one,), _ = against(messages, message_reply(TEXT, usage=usage), PLAIN)
+    assert one.usage == Usage(prompt=1_200_000, cache_write=1_200_000, cache_hour=1_000_000)
+    price = load_prices()["claude-opus-5"]
+    assert price
+    assert price.of(one.usage) == pytest.approx(10.0 + 0.2 * 6.25)
 
 
 def test_messages_signed_blocks_go_back_with_the_tools_result() -> None:
