@@ -28,9 +28,8 @@ OURS = ("detail", "reasoning")  # what we lay beside a message; not part of the 
 class OpenAIChat(HttpService):
     """Native ``n``: one request brings up to ``max_n`` answers. A server that brings fewer is asked for the rest.
 
-    ``base_url`` None: ``OPENAI_BASE_URL``, else OpenAI's own. ``max_tokens_field``: how the server spells the limit, one
-    way or the other the same; None: ``max_completion_tokens`` for OpenAI, ``max_tokens`` for the others. See
-    ``HttpService`` for the rest.
+    ``base_url`` None: ``OPENAI_BASE_URL``, else OpenAI's own. ``max_tokens_field``: how the server spells the limit;
+    None: ``max_completion_tokens`` for OpenAI, ``max_tokens`` for the others. See ``HttpService`` for the rest.
     """
 
     name = "openai_chat"
