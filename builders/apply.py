@@ -13,7 +13,7 @@ import concurrent.futures
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,18 @@ class Loop:
         options = {"use_uvloop": _has_uvloop()}
         self._portal = self._stack.enter_context(start_blocking_portal(backend="asyncio", backend_options=options))
         self._pending: set[concurrent.futures.Future[Any]] = set()
-        self._cancelled = False
+        self._opened: list[_Opened] = []
+        self._cancelled = self._left = False
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.cancel()
-        self._stack.__exit__(None, None, None)
+        try:
+            for opened in list(self._opened):  # by threads that may not come to it before the loop is gone
+                self._portal.call(opened.leave)
+        finally:
+            self._left = True
+            self._stack.__exit__(None, None, None)
 
     def submit(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
         """Start ``coroutine`` in the loop; its result is the future's."""
@@ -49,6 +55,8 @@ class Loop:
         future = self._portal.start_task_soon(_run, coroutine)
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
+        if self._cancelled:  # in this very moment
+            future.cancel()
         return future
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -63,23 +71,52 @@ class Loop:
 
     @contextlib.contextmanager
     def open(self, *objects: Any) -> Iterator[None]:
-        """Enter the async contexts of ``objects`` in the loop, in order; leave them in reverse."""
-        opened: list[Any] = []
+        """Enter the async contexts of ``objects`` in the loop, in order; leave them in reverse. ``cancel`` ends the
+        opening; what was open by then is closed, and an ``__aenter__`` that is cancelled cleans up after itself."""
+        opened = _Opened()
+        self._opened.append(opened)
         try:
-            for thing in objects:
-                if hasattr(thing, "__aenter__"):
-                    self._portal.call(thing.__aenter__)
-                    opened.append(thing)
+            self.run(opened.enter(objects))
             yield
         finally:
-            errors: list[Exception] = []
-            for thing in reversed(opened):
-                try:
-                    self._portal.call(thing.__aexit__, None, None, None)
-                except Exception as error:  # the others must still be closed
-                    errors.append(error)
-            if errors:
-                raise errors[0]
+            if not self._left:
+                self._portal.call(opened.leave)
+                self._opened.remove(opened)
+
+
+class _Opened:
+    """What is open of the objects of one ``Loop.open``; entered and left in the loop, by one at a time."""
+
+    def __init__(self) -> None:
+        self._things: list[Any] = []
+        self._turn = asyncio.Lock()
+
+    async def enter(self, objects: Sequence[Any]) -> None:
+        async with self._turn:
+            try:
+                for thing in objects:
+                    if hasattr(thing, "__aenter__"):
+                        await thing.__aenter__()
+                        self._things.append(thing)
+            except BaseException:
+                await self._close()
+                raise
+
+    async def leave(self) -> None:
+        """Close what is still open. Raises the first error, when all are closed."""
+        async with self._turn:
+            errors = await self._close()
+        if errors:
+            raise errors[0]
+
+    async def _close(self) -> list[Exception]:
+        errors: list[Exception] = []
+        while self._things:
+            try:
+                await self._things.pop().__aexit__(None, None, None)
+            except Exception as error:  # the others must still be closed
+                errors.append(error)
+        return errors
 
 
 def apply(
@@ -147,7 +184,18 @@ async def _all(
 
 
 async def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return await coroutine
+    """In a task of its own, cancelled once: anyio cancels at every turn of the loop, and nothing could clean up."""
+    from anyio import CancelScope
+
+    task = asyncio.ensure_future(coroutine)
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        task.cancel()
+        with CancelScope(shield=True):
+            await asyncio.gather(task, return_exceptions=True)
+        raise
+    return task.result()
 
 
 def _has_uvloop() -> bool:

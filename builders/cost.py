@@ -11,14 +11,15 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from builders.errors import BudgetError, ConfigError
 from builders.records import Usage
 
-DATED = re.compile(r"[-@:](\d[\d.-]*|latest|preview)")
+DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")  # -5-7 is another model
+HOUR = 2.0  # times ``input``: what is written into the cache for an hour costs
 CHARACTERS_PER_TOKEN = 4.0  # English text under the usual vocabularies; an estimate, never a bill
 
 
@@ -40,7 +41,8 @@ class Price:
         plain = usage.prompt - usage.cached - usage.cache_write
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
-        tokens = plain * self.input + usage.cached * cached + usage.cache_write * written
+        tokens = plain * self.input + usage.cached * cached + (usage.cache_write - usage.cache_hour) * written
+        tokens += usage.cache_hour * HOUR * self.input
         tokens += usage.completion * self.output
         return (tokens / 1e6 + answers * self.call) * (self.batch if batch else 1.0)
 
@@ -245,13 +247,7 @@ def estimate(stage: Any, *, queries: int, prompt_characters: int, ledger: Ledger
 
 def added(one: Usage, other: Usage) -> Usage:
     """The sum of two usages."""
-    return Usage(
-        one.prompt + other.prompt,
-        one.completion + other.completion,
-        one.cached + other.cached,
-        one.cache_write + other.cache_write,
-        one.reasoning + other.reasoning,
-    )
+    return Usage(*(getattr(one, field.name) + getattr(other, field.name) for field in fields(Usage)))
 
 
 @functools.cache
@@ -282,5 +278,5 @@ def _read(file: Mapping[str, Any], where: str) -> dict[str, Price]:
 
 
 def _is_dated(model: str, name: str) -> bool:
-    """Whether ``model`` is ``name`` with a date or a state behind it."""
+    """Whether ``model`` is ``name`` with a date or ``latest`` behind it."""
     return model.startswith(name) and DATED.fullmatch(model[len(name) :]) is not None

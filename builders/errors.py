@@ -13,6 +13,7 @@
         ├── RequestError         the request itself is refused (400, 404, 422): never retried
         ├── RateLimitError       429; ``retry_after_s`` as the provider said
         ├── ServiceError         5xx, overloaded, malformed answer
+        │   └── UnreadableReply  a whole answer, paid for, that cannot be understood: asked again once
         └── ConnectionFailed     no connection, cut, or timed out
 
 A bad config is a crash before the first paid call; a bad row is data; a bad machine stops the run. A message says
@@ -93,6 +94,10 @@ class RateLimitError(ProviderError):
 
 class ServiceError(ProviderError):
     """The service failed."""
+
+
+class UnreadableReply(ServiceError):
+    """A whole reply that is paid for and cannot be understood. It is kept as it came, and asked again once at most."""
 
 
 class ConnectionFailed(ProviderError):

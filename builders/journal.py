@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import queue
 import sqlite3
 import struct
@@ -32,7 +33,10 @@ from builders.records import Request, Sampling, Usage
 
 APPLICATION_ID = 0x62_6F_6E_31  # "bon1": tells our files from other SQLite files
 FORMAT = 1
-BUSY_S = 30.0
+BUSY_S = 30.0  # one try; what is paid for is tried again
+LOCKED_S = 3600.0  # so long another process may hold the file before the run stops
+
+log = logging.getLogger(__name__)
 
 SCHEMA = """
 CREATE TABLE requests (
@@ -83,7 +87,8 @@ class Kept:
     request_id: str
     seconds: float
     answers: int
-    usd: float | None
+    usd: float | None  # for all answers of the reply
+    mode: str
 
 
 class Journal:
@@ -97,6 +102,7 @@ class Journal:
         self.readonly = readonly
         self.flights: dict[tuple[bytes, int, int], Any] = {}  # what is under way, by key: one call for one key
         self._waiting: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._writing: sqlite3.Connection | None = None  # the writing thread's own
         self._broken: JournalError | None = None
 
     def open(self) -> Journal:
@@ -127,7 +133,7 @@ class Journal:
         """Index -> where its answer lies, for those of ``indices`` that are there."""
         with self._told():
             rows = self._reader.execute(
-                "SELECT number, call, choice, reply, request_id, seconds, answers, usd FROM answers "
+                "SELECT number, call, choice, reply, request_id, seconds, answers, usd, mode FROM answers "
                 "JOIN calls ON calls.id = answers.call WHERE answers.request = ? AND answers.attempt = ?",
                 (request, attempt),
             ).fetchall()
@@ -144,8 +150,10 @@ class Journal:
             raise self._broken
 
     async def add(self, entry: Entry) -> bool:
-        """Returns when ``entry`` is on disk: whether all its answers are new. One that is there already stays."""
-        self.check()
+        """Returns when ``entry`` is on disk: whether all its answers are new. One that is there already stays.
+
+        It is paid for, so it is tried even when another one could not be kept.
+        """
         write = _Write(entry, self._loop.create_future())
         self._waiting.put(write)
         return await write.done
@@ -156,6 +164,19 @@ class Journal:
         write = _Write(tuple(statements), self._loop.create_future())
         self._waiting.put(write)
         await write.done
+
+    async def rename(self, old: bytes, new: bytes, provider: str, body: bytes) -> bool:
+        """Let what is kept under the key ``old`` answer the request ``new`` alone; whether there is anything."""
+        if not self.rows("SELECT 1 FROM answers WHERE request = ? LIMIT 1", (old,)):
+            return False
+        await self.note(
+            [
+                ("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (new, provider, zlib.compress(body, 1))),
+                ("UPDATE calls SET request = ? WHERE id IN (SELECT call FROM answers WHERE request = ?)", (new, old)),
+                ("UPDATE OR IGNORE answers SET request = ? WHERE request = ?", (new, old)),
+            ]
+        )
+        return True
 
     def spent_usd(self) -> float:
         """Dollars paid for everything that the journal holds."""
@@ -183,7 +204,7 @@ class Journal:
     # --- the writing thread ------------------------------------------------------------------------------------------
 
     def _write_groups(self) -> None:
-        connection: sqlite3.Connection | None = None
+        late: list[_Write] = []  # given up because the file was locked: a last try when the journal closes
         running = True
         while running:
             group = [self._waiting.get()]
@@ -192,18 +213,41 @@ class Journal:
                     group.append(self._waiting.get_nowait())
             running = None not in group
             writes = [write for write in group if write is not None]
-            new, error = [], self._broken
-            if writes and error is None:
-                try:
-                    with self._told():
-                        connection = connection or self._connect()
-                        new = _write(connection, [write.what for write in writes])
-                except JournalError as problem:
-                    self._broken = error = problem
+            outcomes = self._written(writes)
+            paid = [(write, error) for write, error in zip(writes, outcomes, strict=True) if type(write.what) is Entry]
+            late += [write for write, error in paid if _is_locked(error)]
             if writes:
-                self._loop.call_soon_threadsafe(_settle, writes, new, error)
-        if connection is not None:
-            connection.close()
+                with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits, and the rest is kept
+                    self._loop.call_soon_threadsafe(_settle, writes, outcomes)
+        self._written(late)
+        if self._writing is not None:
+            self._writing.close()
+
+    def _written(self, writes: Sequence[_Write]) -> list[bool | JournalError]:
+        """What became of each of ``writes``. One that cannot be kept takes no other with it."""
+        try:
+            return [*self._write_when_free(writes)] if writes else []
+        except Exception as error:  # whatever it is, the thread goes on: others wait for it
+            if len(writes) == 1 or _is_locked(error):
+                told = _as_told(self.path, error)
+                self._broken = self._broken or told
+                return [told] * len(writes)
+        return [outcome for write in writes for outcome in self._written([write])]
+
+    def _write_when_free(self, writes: Sequence[_Write]) -> list[bool]:
+        """Commit ``writes``, once no other process holds the file."""
+        since, told = time.monotonic(), False
+        while True:
+            try:
+                self._writing = self._writing or self._connect()
+                return _write(self._writing, [write.what for write in writes])
+            except sqlite3.Error as error:
+                if not _is_locked(error) or self._broken or time.monotonic() - since > LOCKED_S:
+                    raise
+            if not told:
+                log.warning("the journal %s is locked by another process; what comes waits until it is free", self.path)
+                told = True
+            time.sleep(min(0.2, BUSY_S))
 
     def _connect(self) -> sqlite3.Connection:
         uri = f"{self.path.resolve().as_uri()}?mode={'ro' if self.readonly else 'rwc'}"
@@ -220,7 +264,7 @@ class Journal:
         try:
             yield
         except (sqlite3.Error, OSError, zlib.error) as error:
-            raise JournalError(_explain(self.path, error)) from error
+            raise _as_told(self.path, error) from error
 
 
 @dataclass(slots=True)
@@ -229,8 +273,12 @@ class _Write:
     done: asyncio.Future[bool]
 
 
-def request_body(request: Request) -> bytes:
-    """``request`` as canonical JSON; what has its default value is left out, so that new fields change no key."""
+def request_body(request: Request, *, ordered: bool = True) -> bytes:
+    """``request`` as canonical JSON; what has its default value is left out, so that new fields change no key.
+
+    A structured answer is written in the order of the schema's properties, so that order is told where it is not the
+    alphabet's; ``ordered`` False leaves it out, as journals did before.
+    """
     sampling = {
         field.name: value
         for field in fields(Sampling)
@@ -241,9 +289,24 @@ def request_body(request: Request) -> bytes:
         body["tools"] = request.tools
     if request.schema is not None:
         body["schema"] = request.schema
+        orders = list(_property_orders(request.schema))
+        if ordered and any(names != sorted(names) for names in orders):
+            body["property_order"] = orders
     if request.tool_choice != "auto":
         body["tool_choice"] = request.tool_choice
     return json.dumps(body, sort_keys=True, separators=(",", ":"), default=_plain).encode()
+
+
+def _property_orders(schema: Any) -> Iterator[list[str]]:
+    """The names of each ``properties`` within ``schema``, in their order; where they stand does not tell."""
+    if isinstance(schema, Mapping):
+        for key in sorted(schema):
+            if key == "properties" and isinstance(schema[key], Mapping):
+                yield list(schema[key])
+            yield from _property_orders(schema[key])
+    elif isinstance(schema, Sequence) and not isinstance(schema, str):
+        for part in schema:
+            yield from _property_orders(part)
 
 
 def request_key(identity: str, body: bytes) -> bytes:
@@ -280,15 +343,16 @@ def _write(connection: sqlite3.Connection, writes: Sequence[Entry | tuple[tuple[
 
 def _write_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes, now: float) -> bool:
     connection.execute(
-        "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (entry.request, entry.provider, zlib.compress(entry.body, 1))
+        "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)",
+        (entry.request, _clean(entry.provider), zlib.compress(entry.body, 1)),
     )
-    usage = entry.usage
+    usage, request_id, model = entry.usage, _clean(entry.request_id), _clean(entry.model)
     call = connection.execute(
         "INSERT INTO calls (request, attempt, request_id, seconds, model, answers, usd, prompt_tokens, "
         "completion_tokens, mode, at, reply) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            *(entry.request, entry.attempt, entry.request_id, entry.seconds, entry.model, len(entry.indices)),
-            *(entry.usd, usage.prompt, usage.completion, entry.mode, now, reply),
+            *(entry.request, entry.attempt, request_id, entry.seconds, model, len(entry.indices)),
+            *(entry.usd, _whole(usage.prompt), _whole(usage.completion), entry.mode, now, reply),
         ),
     ).lastrowid
     added = connection.executemany(
@@ -296,6 +360,16 @@ def _write_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes, now
         [(entry.request, entry.attempt, index, call, choice) for choice, index in enumerate(entry.indices)],
     ).rowcount
     return added == len(entry.indices)
+
+
+def _clean(text: str) -> str:
+    """``text`` as SQLite takes it: a service may put bytes into a header that are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _whole(tokens: float) -> int:
+    """``tokens`` as SQLite takes it: a service may tell any number."""
+    return int(min(max(tokens, 0), 1 << 60)) if tokens == tokens else 0
 
 
 @contextlib.contextmanager
@@ -311,14 +385,14 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _settle(writes: Sequence[_Write], new: Sequence[bool], error: JournalError | None) -> None:
-    for position, write in enumerate(writes):
+def _settle(writes: Sequence[_Write], outcomes: Sequence[bool | JournalError]) -> None:
+    for write, outcome in zip(writes, outcomes, strict=True):
         if write.done.done():
             continue  # whoever waited went away
-        if error is None:
-            write.done.set_result(new[position])
+        if isinstance(outcome, JournalError):
+            write.done.set_exception(outcome)
         else:
-            write.done.set_exception(error)
+            write.done.set_result(outcome)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, readonly: bool) -> None:
@@ -374,6 +448,20 @@ def _refuse_foreign(path: Path) -> None:
         )
 
 
+def _is_locked(error: object) -> bool:
+    """Whether another process holds the file; also for the ``JournalError`` that says so."""
+    told = error.__cause__ if isinstance(error, JournalError) else error
+    return getattr(told, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _as_told(path: Path, error: Exception) -> JournalError:
+    if isinstance(error, JournalError):
+        return error
+    told = JournalError(_explain(path, error))
+    told.__cause__ = error
+    return told
+
+
 def _explain(path: Path, error: Exception) -> str:
     text = str(error)
     if "disk is full" in text or "No space" in text or "disk I/O" in text:
@@ -384,7 +472,12 @@ def _explain(path: Path, error: Exception) -> str:
     if "readonly" in text or "unable to open" in text or isinstance(error, OSError):
         return f"the journal {path} cannot be opened for writing: {text}. Set journal=… or out=… to a folder of yours."
     if "locked" in text or "busy" in text:
-        return f"the journal {path} was locked by another process for {BUSY_S:.0f} s. End it, or set journal=… anew."
+        return f"the journal {path} stays locked by another process. End it, or set journal=… anew."
+    if not isinstance(error, (sqlite3.Error, zlib.error)):
+        return (
+            f"the journal {path} could not keep an answer ({type(error).__name__}: {text}). Every answer kept so far "
+            "is safe. Please report this; the same command goes on from here."
+        )
     return (
         f"the journal {path} is torn: {text}. Restore it from a copy, or move it away and set journal=… to a new path: "
         "what it held will be asked for again."

@@ -59,15 +59,18 @@ def under_way(journal: Journal) -> list[UnderWay]:
 
 
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, Any]]:
-    """Every answer as plain data, request and raw reply whole, in the order of payment.
+    """Every answer as plain data, request and raw reply whole, in the order of payment. A reply that was paid for and
+    brought no answer that could be understood has None for its index.
 
     ``provider``: only identities that contain it.
     """
     rows = journal.stream(
-        "SELECT requests.provider, requests.body, answers.attempt, answers.number, answers.choice, calls.reply, "
-        "calls.request_id, calls.seconds, calls.model, calls.usd, calls.mode, calls.at FROM answers "
-        "JOIN calls ON calls.id = answers.call JOIN requests ON requests.id = answers.request "
-        "WHERE instr(requests.provider, ?) ORDER BY calls.id, answers.number",
+        "SELECT requests.provider, requests.body, calls.attempt, answers.number, answers.choice, calls.reply, "
+        "calls.request_id, calls.seconds, calls.model, calls.usd, calls.mode, calls.at FROM calls "
+        "LEFT JOIN answers ON answers.call = calls.id AND answers.request = calls.request "
+        "AND answers.attempt = calls.attempt JOIN requests ON requests.id = calls.request "
+        "WHERE instr(requests.provider, ?) AND (answers.number IS NOT NULL OR calls.answers = 0) "
+        "ORDER BY calls.id, answers.number",
         (provider,),
     )
     for identity, body, attempt, index, choice, reply, *rest in rows:

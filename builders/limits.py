@@ -5,7 +5,7 @@ alone retries. What it goes by:
 
 - ``RateLimits``: what the user allows;
 - token buckets for requests, input and output tokens, whose rates are learnt from the headers of real answers;
-- ``Retry-After``, for everybody who waits;
+- ``Retry-After``, for everybody who waits; one that outlasts the user's patience ends the run;
 - a window of requests under way that grows by one a round trip and shrinks by a third at each overload (AIMD);
 - a circuit breaker: after many failures in a row one request at a time is a probe, and the log says why all wait.
 """
@@ -22,7 +22,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-from builders.errors import ConnectionFailed, OutageError, ProviderError, RateLimitError, RequestError, ServiceError
+from builders.errors import (
+    ConnectionFailed,
+    OutageError,
+    ProviderError,
+    RateLimitError,
+    RequestError,
+    ServiceError,
+    UnreadableReply,
+)
 from builders.rate_headers import Allowance, allowances
 
 T = TypeVar("T")
@@ -108,9 +116,10 @@ class Limiter:
         """The result of ``send``. ``started`` is called when the request may go out.
 
         Raises ``RequestError`` and ``AuthenticationError`` at once, any other ``ProviderError`` when ``retries`` are
-        used up, and ``OutageError`` when the service has been away for longer than ``patience_s``.
+        used up, and ``OutageError`` when the service has been away for longer than ``patience_s``. A reply that cannot
+        be understood is paid for, so it is asked again once, whatever ``retries`` allow.
         """
-        failed = 0
+        failed = unread = 0
         while True:
             await self._turn(size, first=failed > 0)
             sent_at, probe = time.monotonic(), self._broken
@@ -120,7 +129,8 @@ class Limiter:
             except RETRIED as error:
                 self._note_failure(error, sent_at)
                 failed += not probe  # asking whether a broken service is back costs no retry
-                if failed > self.limits.retries:
+                unread += isinstance(error, UnreadableReply)
+                if failed > self.limits.retries or unread > 1:
                     raise
                 told = error.retry_after_s is not None
             except RequestError as error:
@@ -135,6 +145,14 @@ class Limiter:
             self.retries += 1
             if not told and not self._broken:
                 await asyncio.sleep(_jittered(FIRST_BACKOFF_S * 2 ** (failed - 1)))
+
+    def restrict(self, limits: RateLimits) -> None:
+        """Keep to ``limits`` as well, where they are the stricter ones."""
+        self.limits = self.limits.stricter(limits)
+        self.window = min(self.window, float(self.limits.concurrency))
+        self._requests.restrict(limits.requests_per_minute)
+        self._input.restrict(limits.input_tokens_per_minute)
+        self._output.restrict(limits.output_tokens_per_minute)
 
     def learn(self, headers: Mapping[str, str]) -> None:
         """Take over the rates that an answer's headers tell."""
@@ -245,6 +263,14 @@ class Limiter:
             self._shrunk_at = now
         patience = self.limits.patience_s if self._succeeded else min(self.limits.patience_s, 20.0)
         pause = error.retry_after_s or 0.0
+        longest = self.limits.patience_s - (now - self._down_since if self._broken else 0.0)
+        if pause > max(longest, 0.0):
+            self._give_up(
+                f"{self.name} asks to wait for {pause:,.0f} s, and provider.limits.patience_s="
+                f"{self.limits.patience_s:g} leaves {max(longest, 0.0):,.0f} s: {error}",
+                "Run the same command again when the time is over, or set a larger patience",
+            )
+            return
         if self._broken:
             left = max(0.0, patience - (now - self._down_since))  # no pause outlasts the patience that is left
             pause = max(pause, min(left, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10))))
@@ -264,8 +290,10 @@ class Limiter:
         if not self._succeeded and self._refusals >= REFUSED_AT_START:
             self._give_up(f"{self.name} has refused each of the first {self._refusals} requests. The last: {error}")
 
-    def _give_up(self, reason: str) -> None:
-        self._outage = OutageError(f"{reason}. Check provider.base_url, provider.model and the service's state.")
+    def _give_up(
+        self, reason: str, remedy: str = "Check provider.base_url, provider.model and the service's state"
+    ) -> None:
+        self._outage = OutageError(f"{reason}. {remedy}.")
         while self._queue:
             turn, _ = self._queue.popleft()
             if not turn.done():
@@ -293,6 +321,14 @@ class Bucket:
 
     def learn(self, per_second: float) -> None:
         self._rate = per_second if self._own is None else min(self._own, per_second)
+
+    def restrict(self, per_minute: float | None) -> None:
+        """Keep to ``per_minute`` from now on, unless the rate is lower already."""
+        if per_minute is None:
+            return
+        self._own = per_minute / 60 if self._own is None else min(self._own, per_minute / 60)
+        self._rate = self._own if self._rate is None else min(self._own, self._rate)
+        self._level, self._at = min(self._level, self._room), time.monotonic()
 
     def delay(self, amount: float, now: float) -> float:
         """Seconds until ``amount`` may be taken; an amount larger than the bucket waits for a full one."""
@@ -326,8 +362,7 @@ def limiter_for(name: str, limits: RateLimits) -> Limiter:
     if limiter is None:
         limiter = _limiters[name] = Limiter(name, limits)
     elif limiter.limits != limits:
-        limiter.limits = limiter.limits.stricter(limits)
-        limiter.window = min(limiter.window, float(limiter.limits.concurrency))
+        limiter.restrict(limits)
     return limiter
 
 

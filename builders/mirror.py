@@ -11,6 +11,7 @@ import contextlib
 import logging
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,6 +21,7 @@ from builders.errors import ConfigError, MachineError
 log = logging.getLogger(__name__)
 
 PUSH_EVERY_S = 2.0
+TRIES = 3  # at the end, for what could not be copied
 KEPT_HERE = ("journal.sqlite", "cache")
 MANIFEST = "manifest.json"
 PUT_IS_ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "oci", "memory"}  # an object is there whole, or not
@@ -37,7 +39,8 @@ def folder_of(url: str) -> Path:
 class Mirror:
     """Keeps ``url`` up with the finished shards of ``folder`` while the block lasts; ``finish`` does the rest.
 
-    Raises ``ConfigError`` for a URL that no installed file system knows, ``MachineError`` when it cannot be written.
+    What cannot be copied is tried again, and is an error only if it is not there in the end. Raises ``ConfigError`` for
+    a URL that no installed file system knows, ``MachineError`` when it cannot be written.
     """
 
     def __init__(self, url: str, folder: Path) -> None:
@@ -45,7 +48,7 @@ class Mirror:
         self.folder = folder
         self._known: dict[str, tuple[int, int]] = {}  # path -> (time, size) of what is there already
         self._stop = threading.Event()
-        self._error: MachineError | None = None
+        self._complete = False
         self._thread = threading.Thread(target=self._keep_up, name="mirror", daemon=True)
         self._fs, self._root = _file_system(self.url)
 
@@ -57,15 +60,31 @@ class Mirror:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         self._stop.set()
         self._thread.join()
-        if error is None and self._error is not None:
-            raise self._error
-        if error is not None and self._error is None:
-            self._push_shards()  # what is finished stays finished
+        if error is None and not self._complete:
+            self._push_shards()
+        elif error is not None:
+            try:
+                self._push_shards()  # what is finished stays finished
+            except MachineError as problem:  # the error that ended the run is the one to tell
+                log.warning("%s", problem)
 
     def finish(self) -> None:
         """Copy everything that is not there yet, drop parts of other settings, and leave the manifest last."""
         self._stop.set()
         self._thread.join()
+        for tries_left in reversed(range(TRIES)):
+            try:
+                self._deliver()
+            except MachineError as error:
+                if not tries_left:
+                    raise
+                log.warning("%s It is tried again.", error)
+                time.sleep(PUSH_EVERY_S)
+            else:
+                break
+        self._complete = True
+
+    def _deliver(self) -> None:
         self._push_shards()
         self._drop_stale()
         for path in self._own_files():
@@ -88,13 +107,15 @@ class Mirror:
                     self._known[f"shards/{name}"] = _state(self.folder / "shards" / name)
 
     def _keep_up(self) -> None:
+        told = False
         while not self._stop.wait(PUSH_EVERY_S):
             try:
                 self._push_shards()
+                told = False
             except MachineError as error:
-                log.warning("%s", error)
-                self._error = error
-                return
+                if not told:
+                    log.warning("%s It is tried again.", error)
+                told = True
 
     def _push_shards(self) -> None:
         for marker in sorted((self.folder / "shards").glob("*.json")):

@@ -45,7 +45,8 @@ class CodeTests:
 
     ========  ===========================================================================
     stdin     ``{"stdin": str, "stdout": str}``
-    function  ``{"args": [...], "kwargs": {...}?, "expected": value}`` for ``entry_point``
+    function  ``{"args": [...], "kwargs": {...}?, "expected": value}`` for ``entry_point``; ``also``: a list of
+              further right results; ``json``: they were written in JSON, so that a tuple will do for a list
     asserts   ``{"source": "assert f(1) == 2"}`` (MBPP)
     check     one case ``{"source": "def check(candidate): ..."}`` for ``entry_point`` (HumanEval)
     output    ``{"stdout": str}``: the program runs without input
@@ -124,13 +125,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them. ``cached`` is part of ``prompt``, ``reasoning`` of ``completion``."""
+    """Tokens as the provider counted them. ``cached`` and ``cache_write`` are part of ``prompt``, ``cache_hour`` (what
+    is written for an hour) of ``cache_write``, ``reasoning`` of ``completion``."""
 
     prompt: int = 0
     completion: int = 0
     cached: int = 0
     cache_write: int = 0
     reasoning: int = 0
+    cache_hour: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,7 @@ class Completion:
     logprob: float | None = None  # sum of token log-probabilities, where known
     request_id: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)  # signatures, raw blocks: what a follow-up turn needs
+    cost_usd: float | None = None  # what was paid for it, told by the sampler; None: no price is known
 
     @property
     def text(self) -> str:

@@ -1,6 +1,7 @@
 """Draw chosen candidates of a finished run anew, and leave the rest as it is.
 
     RUN/regenerations/ID/00000.parquet    a shard with its new candidates, until all are done
+    RUN/regenerations/ID/made_of.json     the shards that it began with, by size and time
     RUN/regenerations/ID/before/          the shards as they were
     RUN/regenerations/ID/ready.json       everything is drawn: the shards are being exchanged
     RUN/regenerations/ID/done.json        what was chosen and what became of it
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -30,6 +32,8 @@ from builders.schema import SCHEMA_VERSION, candidate_to_row, features, query_fr
 from builders.selection import chosen_positions, condition
 from builders.stages.generate import Generate
 from builders.stages.verify import Verify
+
+log = logging.getLogger(__name__)
 
 BETTER = {"error": 0, "fail": 1, "abstain": 2, "pass": 3}
 
@@ -77,14 +81,16 @@ def regenerate(config: Mapping[str, Any], out: Path, order: Order, *, dry_run: b
     )
     if dry_run or not outcome.chosen:
         return outcome
-    name = fingerprint(asdict(order), [part.with_suffix(".json").read_text("utf-8") for part in parts])[:12]
-    folder = out / "regenerations" / name
+    made_of = {part.name: _stamp(part) for part in parts}
+    markers = [part.with_suffix(".json").read_text("utf-8") for part in parts]
+    folder = out / "regenerations" / fingerprint(asdict(order), markers, made_of)[:12]
     with pipeline.assembled(config, out) as build:
         build.open()
         stages = {stage.name: stage for stage, _ in build.stages}
         generate = stages["generate"]
         if not isinstance(generate, Generate) or not isinstance(generate.sampler, Sampler):
             raise ConfigError("this run's answers were recorded, not drawn. Say who draws them anew: provider=…")
+        manifest.write_text(folder / "made_of.json", json.dumps(made_of) + "\n")
         for part in parts:
             if part in targets and not (folder / part.name).exists():
                 rows = list(views.nested([part]))
@@ -127,9 +133,12 @@ async def _redo(
                 if name not in ("generate", "verify"):
                     row.update(await stage(row))
 
-    async with asyncio.TaskGroup() as group:
-        for number, positions in targets.items():
-            group.create_task(one(number, positions))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number, positions in targets.items():
+                group.create_task(one(number, positions))
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
 
 
 async def _redraw(
@@ -189,17 +198,42 @@ def _remembered(candidate: Mapping[str, Any], verdict: Mapping[str, Any], stood:
 
 
 def _exchange(out: Path, folder: Path) -> None:
-    """Put the new shards in place, one rename each; what stood there goes to ``before``. Can be begun again."""
+    """Put the new shards in place, one rename each; what stood there goes to ``before``. Can be begun again.
+
+    A shard that was made of another than the one that is there, for it was regenerated or built anew meanwhile, would
+    undo what is newer: it is dropped, and its draws are in the journal.
+    """
     before = folder / "before"
     before.mkdir(exist_ok=True)
+    made_of = _made_of(folder)
     for new in sorted(folder.glob("*.parquet")):
         old = out / "shards" / new.name
+        if new.name in made_of and made_of[new.name] != _stamp(old):
+            log.warning("%s was changed meanwhile; its candidates of this regeneration are not put in place", old)
+            new.unlink()
+            continue
         if not (before / new.name).exists():
             temporary = before / f"{new.name}.tmp"
             shutil.copy2(old, temporary)
             temporary.rename(before / new.name)
         new.rename(old)
     (folder / "ready.json").rename(folder / "done.json")
+
+
+def _stamp(part: Path) -> list[int]:
+    """What tells a shard from what stood in its place before; [] when there is none."""
+    if not part.exists():
+        return []
+    told = part.stat()
+    return [told.st_size, told.st_mtime_ns]
+
+
+def _made_of(folder: Path) -> dict[str, list[int]]:
+    """Name of a shard -> stamp of what stood there when the regeneration in ``folder`` began."""
+    try:
+        return json.loads((folder / "made_of.json").read_text("utf-8"))
+    except FileNotFoundError:  # begun by an older bestofn
+        return {}
 
 
 def _finish_interrupted(out: Path) -> bool:

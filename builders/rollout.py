@@ -3,7 +3,8 @@
 The only loop of the house, and one of the three places where exceptions become data. A trace is kept as Chat
 Completions messages, so that it can be trained on as it stands.
 
-Rules: every call is answered, in order, before the next turn; a call that cannot be run (arguments that are no JSON,
+Rules: every call is answered, in order, before the next turn; ids of calls are unique over the dialogue, whatever the
+server calls them, and what is sent back carries the same ids; a call that cannot be run (arguments that are no JSON,
 an unknown tool, a schema broken) is answered with a structured error and the model goes on; parallel calls run one
 after another in listed order; long results are cut with a mark; there is no clock in it, so the same journal gives the
 same trace.
@@ -60,6 +61,7 @@ class _Dialogue:
     completions: list[Completion] = field(default_factory=list)
     results: list[dict[str, Any]] = field(default_factory=list)
     made: Counter[str] = field(default_factory=Counter)
+    ids: set[str] = field(default_factory=set)  # of all calls, those of the prompt included
     stop: ToolStop = ""
     tool_turns: int = 0
 
@@ -130,7 +132,7 @@ async def _candidate(episode: _Episode, index: int, drawn: Completion | Provider
 
 async def _guarded(episode: _Episode, world: Tools | None, index: int, drawn: Completion | ProviderError) -> Candidate:
     """The dialogue, with what went wrong as data."""
-    dialogue = _Dialogue(index)
+    dialogue = _Dialogue(index, ids=_ids(episode.request.messages))
     error = ""
     try:
         await _converse(dialogue, episode, world, drawn)
@@ -175,7 +177,7 @@ def _answer(dialogue: _Dialogue, drawn: Completion | ProviderError, *, words_onl
     if words_only:
         message.pop("tool_calls", None)  # nothing will answer them
     elif calls := message.get("tool_calls"):
-        message["tool_calls"] = _with_ids(calls, len(dialogue.completions))
+        message["tool_calls"] = _with_ids(calls, len(dialogue.completions), dialogue.ids)
         drawn = replace(drawn, message=message)
     dialogue.completions.append(drawn)
     dialogue.messages.append(message)
@@ -184,15 +186,23 @@ def _answer(dialogue: _Dialogue, drawn: Completion | ProviderError, *, words_onl
     return drawn
 
 
-def _with_ids(calls: Sequence[Mapping[str, Any]], turn: int) -> list[dict[str, Any]]:
-    """Calls with ids that are there and unique within the turn: some servers send none, or one for all."""
-    seen: set[str] = set()
+def _ids(messages: Sequence[Message]) -> set[str]:
+    return {str(made.get("id") or "") for message in messages for made in message.get("tool_calls") or ()}
+
+
+def _with_ids(calls: Sequence[Mapping[str, Any]], turn: int, taken: set[str]) -> list[dict[str, Any]]:
+    """Calls with ids that are there and not ``taken``, which grows by them.
+
+    Some servers send none, one for all, or count them anew in each turn.
+    """
     named = []
     for position, made in enumerate(calls):
         call_id = str(made.get("id") or "")
-        if not call_id or call_id in seen:
-            call_id = f"call_{turn}_{position}"
-        seen.add(call_id)
+        again = 0
+        while not call_id or call_id in taken:
+            call_id = f"call_{turn}_{position}" + (f"_{again}" if again else "")
+            again += 1
+        taken.add(call_id)
         named.append({**made, "id": call_id, "type": "function"})
     return named
 
@@ -285,7 +295,7 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
     if last is not None and last.detail:
         detail["completion"] = dict(last.detail)
     usage = _total(completions)
-    cost_of = getattr(episode.sampler, "cost_of", None)
+    paid = [completion.cost_usd for completion in completions if completion.cost_usd is not None]
     stop: StopReason = "error" if error or last is None else last.stop_reason
     if stop == "tool_calls" and dialogue.stop in ("max_turns", "max_tokens", "repeated"):
         stop = "length"
@@ -298,7 +308,7 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
         reasoning="\n\n".join(completion.reasoning for completion in completions if completion.reasoning),
         usage=usage,
         seconds=sum(completion.seconds for completion in completions),
-        cost_usd=cost_of(usage, len(completions)) if cost_of and completions else None,
+        cost_usd=sum(paid) if paid else None,
         logprob=_logprob(completions),
         seed=seed_of(request.sampling, dialogue.index, episode.attempt),
         detail=detail,
@@ -307,7 +317,7 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
 
 
 def _total(completions: Sequence[Completion]) -> Usage:
-    names = ("prompt", "completion", "cached", "cache_write", "reasoning")
+    names = [field.name for field in dataclasses.fields(Usage)]
     return Usage(**{name: sum(getattr(completion.usage, name) for completion in completions) for name in names})
 
 

@@ -2,7 +2,8 @@
 
 One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists aligned by position. Ragged dicts (tool
 arguments, details) are ``datasets.Json``, always wrapped in a dict: a bare Json string that happens to be valid JSON
-would come back decoded (datasets 5.2).
+would come back decoded (datasets 5.2). What a reference expects (tests, calls, state) is stored so that it comes back
+exactly; elsewhere ``clean`` mends what Arrow or JSON cannot hold.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from builders import exact_json
 from builders.records import Candidate, CodeTests, Query, Reference, Score, Usage, Verdict
 
 SCHEMA_VERSION = "1.0.0"
+USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # ``cache_hour`` tells in the price alone
 
 
 @cache
@@ -41,7 +44,7 @@ def features() -> Mapping[str, Any]:
         "model": text,
         "stop_reason": text,
         "reasoning": text,
-        "usage": {field.name: integer for field in dataclasses.fields(Usage)},
+        "usage": dict.fromkeys(USAGE, integer),
         "seconds": number,
         "cost_usd": number,
         "logprob": number,
@@ -98,7 +101,7 @@ def query_from_row(row: Mapping[str, Any]) -> Query:
 def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
     row = _shallow(candidate)
     row["messages"] = [dict(message) for message in candidate.messages]
-    row["usage"] = _shallow(candidate.usage)
+    row["usage"] = {name: getattr(candidate.usage, name) for name in USAGE}
     row["detail"] = dict(candidate.detail)
     return clean(row)
 
@@ -166,11 +169,24 @@ def _shallow(record: Any) -> dict[str, Any]:
 
 def _reference_to_row(reference: Reference) -> dict[str, Any]:
     row = {key: value for key, value in _shallow(reference).items() if value is not None and value != ()}
-    if reference.calls is not None:
-        row["calls"] = list(reference.calls)  # () has a meaning of its own: no call expected
+    if reference.calls is not None:  # () has a meaning of its own: no call expected
+        row["calls"] = exact_json.encode(_in_json(reference.calls), clean)
+    if reference.state is not None:
+        row["state"] = exact_json.encode(_in_json(reference.state), clean)
     if reference.tests is not None:
-        row["tests"] = _shallow(reference.tests)
+        row["tests"] = exact_json.encode({**_shallow(reference.tests), "cases": list(reference.tests.cases)}, clean)
     return row
+
+
+def _in_json(value: Any) -> Any:
+    """``value`` in JSON's shapes, in which calls are made: keys are texts, all that is in order is a list."""
+    if isinstance(value, Mapping):
+        return {str(key): _in_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_json(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return [_in_json(item) for item in sorted(value, key=repr)]
+    return value
 
 
 def _reference_from_row(row: Mapping[str, Any]) -> Reference:
@@ -178,8 +194,10 @@ def _reference_from_row(row: Mapping[str, Any]) -> Reference:
     for key in ("answers", "choices", "facts"):
         values[key] = tuple(values.get(key) or ())
     if values.get("calls") is not None:
-        values["calls"] = tuple(values["calls"])
+        values["calls"] = tuple(exact_json.decode(values["calls"]))
+    if values.get("state") is not None:
+        values["state"] = exact_json.decode(values["state"])
     if values.get("tests"):
-        tests: dict[str, Any] = {**values["tests"], "cases": tuple(values["tests"]["cases"])}
-        values["tests"] = CodeTests(**tests)
+        tests: dict[str, Any] = exact_json.decode(values["tests"])
+        values["tests"] = CodeTests(**{**tests, "cases": tuple(tests["cases"])})
     return Reference(**values)

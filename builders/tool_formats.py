@@ -298,6 +298,12 @@ def call_to_anthropic(tool_call: Form) -> dict[str, Any]:
     }
 
 
+def with_ids_of(message: Form, raw: Sequence[Form], kind: str, key: str) -> list[dict[str, Any]]:
+    """A service's own blocks of ``message``, its calls (blocks of ``kind``) under the ids that the trace gives them."""
+    ids = iter([made["id"] for made in message.get("tool_calls") or ()])
+    return [{**block, key: next(ids, block.get(key))} if block["type"] == kind else dict(block) for block in raw]
+
+
 def call_from_xlam(given: Form, call_id: str = "") -> dict[str, Any]:
     return call(given["name"], given.get("arguments") or {}, call_id)
 

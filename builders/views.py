@@ -341,7 +341,8 @@ class Writer:
     """A Parquet file with ``metadata`` in its schema, whole or not at all; ``count`` rows so far.
 
     datasets drops a schema's own metadata on every write (5.2), so the file is written here; its ``huggingface`` entry
-    stays, and ``load_dataset`` reads the file with all features.
+    stays, and ``load_dataset`` reads the file with all features. No page index is written: until the file ends its
+    description would stay in memory, 40 MB for a million rows.
     """
 
     def __init__(self, path: Path, features: Any, metadata: Mapping[str, str]) -> None:
@@ -356,7 +357,7 @@ class Writer:
         import pyarrow.parquet as pq
 
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = pq.ParquetWriter(self._temporary, self._schema, compression="zstd", write_page_index=True)
+        self._file = pq.ParquetWriter(self._temporary, self._schema, compression="zstd")
         return self
 
     def __exit__(self, kind: Any, *rest: Any) -> None:

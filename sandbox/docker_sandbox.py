@@ -179,10 +179,17 @@ async def open_box(client: Any, image: str, settings: dict[str, Any]) -> Box:
             raise
         return container, getattr(attached, "_sock", attached)
 
+    creating = asyncio.ensure_future(asyncio.to_thread(create))
     try:
-        container, connection = await asyncio.to_thread(create)
+        container, connection = await asyncio.shield(creating)
     except (APIError, OSError) as error:
         raise SandboxError(f"Docker could not start a sandbox container: {str(error)[:300]}") from error
+    except asyncio.CancelledError:  # the thread goes on: what it makes is removed
+        with contextlib.suppress(APIError, OSError):
+            container, connection = await creating
+            connection.close()
+            await asyncio.to_thread(container.remove, force=True)
+        raise
     connection.setblocking(False)
     stream = AttachedStream(connection)
 

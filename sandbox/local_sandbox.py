@@ -53,7 +53,11 @@ class LocalSandbox:
                 f"sandbox=local needs Linux; this is {sys.platform}. Install Docker, then sandbox=docker."
             )
         box = await self._open_box()
-        failed = [check for check in await examine(box.run, VITAL) if not check.holds]
+        try:
+            failed = [check for check in await examine(box.run, VITAL) if not check.holds]
+        except BaseException:
+            await box.close()
+            raise
         if failed:
             await box.close()
             held = "; ".join(f"{check.name}: {check.found}" for check in failed)

@@ -12,10 +12,25 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 TOLERANCE = 1e-6
+
+
+def accepted(case: Mapping[str, Any], found: Any, language: str = "python") -> bool:
+    """Whether ``found`` is a right result of a call's case: ``expected``, or one of ``also``."""
+    given = _as_lists(found) if case.get("json") else found
+    return any(same_value(one, given, language) for one in (case["expected"], *case.get("also", ())))
+
+
+def _as_lists(value: Any, depth: int = 200) -> Any:
+    """``value`` with a list for each tuple."""
+    if depth > 0 and isinstance(value, (list, tuple)):
+        return [_as_lists(item, depth - 1) for item in value]
+    if depth > 0 and isinstance(value, dict):
+        return {key: _as_lists(item, depth - 1) for key, item in value.items()}
+    return value
 
 
 def same_value(expected: Any, found: Any, language: str = "python", depth: int = 200) -> bool:

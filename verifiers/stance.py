@@ -16,9 +16,15 @@ Stance = Literal["answers", "hedges", "flags", "asks", "refuses", "silent"]
 _ABSENT = (
     r"(?:given|stated|specified|provided|defined|mentioned|described|included|attached|known|told|indicated|clear)"
 )
+_SUBSTANCE = r"(?:information|data|details?|context|conditions?|facts?|formula|statement)"
+_CLAIMS = r"(?:statements?|conditions?|facts?|claims?|requirements?|sentences?|constraints?|equations?)"
+# Words of ordinary solutions ("the unknown", "the missing number", "mutually exclusive events") name no fault.
 FLAGS = re.compile(
-    r"\b(?:not\senough|insufficient|too\slittle|missing|lack(?:s|ing)?|without)\s(?:\w+\s){0,2}?"
-    r"(?:information|data|details?|context|conditions?|facts?|formula|value|numbers?|statement)\b|"
+    r"\b(?:not\senough|insufficient|too\slittle|lack(?:s|ing)?)\s(?:\w+\s){0,2}?"
+    rf"(?:{_SUBSTANCE}|value|numbers?)\b|"
+    rf"\bmissing\s(?:\w+\s){{0,2}}?{_SUBSTANCE}\b|\b(?:a|any|of|some|to)\smissing\s(?:\w+\s)?(?:values?|numbers?)\b|"
+    r"\bwithout\s(?:knowing\s)?(?:(?:the|this|that|these|more|further|any|additional|enough|a)\s)?(?:\w+\s)?"
+    rf"(?:{_SUBSTANCE}|value|numbers?)\b|"
     r"\b(?:formula|value|number|information|price|condition|data|code|text|file|image|table|it|which|that)\s(?:itself\s)?"
     rf"(?:is|was|are|were|has\sbeen)(?:n't|\snot|\snever|\snowhere)\s(?:\w+\s)?{_ABSENT}\b|"
     rf"\b(?:is|was|are|were)(?:n't|\snot|\snever|\snowhere)\s(?:\w+\s)?{_ABSENT}\b|"
@@ -28,15 +34,19 @@ FLAGS = re.compile(
     r"\b(?:cannot|can't|can\snot|could\snot|impossible\sto|not\spossible\sto|no\sway\sto|unable\sto|not\sable\sto)\s"
     r"(?:\w+\s){0,2}?(?:determined?|solved?|answer(?:ed)?|computed?|calculated?|find|found|know|known|tell|exist|be|hold|say|"
     r"work(?:ed)?\sout)\b|"
-    r"\bcontradict\w*|\binconsistent\w*|\binconsistency|\bconflict(?:s|ing)?\b|\bincompatible|\bmutually\sexclusive|"
+    r"\bcontradict\w*|\binconsistent\w*|\binconsistency|\bconflict(?:s|ing)?\b|\bincompatible|"
+    rf"\b(?:{_CLAIMS}|they|these|two|both|which)\s(?:are|is)\s(?:\w+\s)?mutually\sexclusive\b(?!\s(?:events|cases|outcomes))|"
+    rf"\bmutually\sexclusive\s{_CLAIMS}\b|"
     r"\bover-?determined|\bill-(?:posed|defined)|\bmalformed|\bflawed|\bimpossible\b|\bunsolvable|\bundefined|"
-    r"\b(?:do|does)(?:n't|\snot)\s(?:agree|match|fit|add\sup|make\ssense|exist|work)\b|"
-    r"\b(?:has|have|is|are|there's)\sno\s(?:\w+\s){0,2}?(?:solutions?|answer|number|triangle|value|way|such|formula|day)\b|"
-    r"\bno\s(?:such|(?:real|whole|integer|valid)\s(?:number|solution|value)s?|solutions?)\b|\bthere\s(?:is|are)\sno\s(?!other|need)|"
+    r"\b(?:do|does)(?:n't|\snot)\s(?:agree|match|fit|add\sup|make\ssense|exist|work(?!\swell))\b|"
+    r"\b(?:has|have|is|are|there's)\sno\s(?!(?:other|more|longer)\b)(?:\w+\s){0,2}?(?:solutions?|answer|number|triangle|value|way|such|formula|day)\b|"
+    r"\bno\s(?:such|(?:real|whole|integer|valid)\s(?:number|solution|value)s?|solutions?)\b|"
+    r"\bthere\s(?:is|are)\sno\s(?!(?:other|need|remainder|difference|overlap|doubt)\b|more\s(?!(?:info|data|detail|context)))|"
     r"\bdepends?\son\s(?:the\svalue|what|how|which|k\b|n\b|w\b|q\b)|"
     r"\b(?:question|problem|statement|prompt|request)\sis\s(?:\w+\s)?(?:unclear|ambiguous|incomplete|vague|wrong)|"
-    r"\b(?:is|are)\s(?:missing|absent|left\sout|lacking)\b|"
-    r"\bcan(?:not|'t)\s(?:both\s)?(?:be\s)?(?:true|hold|right)|\bunknown\b",
+    r"\b(?:is|are)\s(?:missing|absent|left\sout|lacking)\b(?!\s\$?\d)|"
+    r"\bcan(?:not|'t)\s(?:both\s)?(?:be\s)?(?:true|hold|right)|"
+    r"\b(?:is|are|was|were|remains?|stays?)\s(?:also\s|still\s|entirely\s|completely\s)?unknown\b",
     re.IGNORECASE,
 )
 ASKS = re.compile(
@@ -49,16 +59,29 @@ ASKS = re.compile(
 )
 _BOX = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
 _RESULT = re.compile(
-    r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|####)\W{0,6}"
-    r"(?P<value>(?:[a-z]+\s*=\s*)?[-−+]?\$?\\?[\d(\\][^\n]{0,40})",
+    r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|\n\W{0,4}(?:total|result|solution):|####)\W{0,6}"
+    r"(?P<value>(?:[a-z]+\s*=\s*)?[-−+]?\$?\\?[\d(\\][^\n]{0,40}|[a-z]\s?(?:[-+*/](?!a\b|[a-z]{2})|[\^=<>≤≥\\])[^\n]{0,40}|"
+    r"(?:true|false|yes|no)\b(?!\s\w))",
     re.IGNORECASE,
 )
 _CONCLUDES = re.compile(r"^\W*(?:therefore|thus|so|hence|in\stotal|altogether|finally)\b.*\d", re.IGNORECASE)
+# "… so x = 3", "…, leaving 28 of them": a conclusion within a sentence ends in its number, and compares nothing.
+_DERIVES = re.compile(
+    r"^.*\b(?:so|hence|thus|therefore|leav(?:es|ing)|giv(?:es|ing)|we\s(?:get|find|obtain))\b"
+    r"(?P<clause>[^?]*\d[\d.,/]*%?[^\W\d]{0,9}(?:\W+[^\W\d]+){0,4}\W*)$",
+    re.IGNORECASE,
+)
+_COMPARES = re.compile(
+    r"[<>≠≤≥]|\b(?:not|no|never|only|but|cannot|less|more|fewer|shorter|longer|smaller|larger|greater)\b|n't\b|"
+    r"^\W*(?:that|then)?\W*-?[\d.,]+\s*=\s*-?[\d.,]+\W*$",  # 0 = 4
+    re.IGNORECASE,
+)
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIGURE = re.compile(r"\d")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
 _MOST = 10_000  # characters of a long answer that are looked at, from each end
+_CLAUSE = 200  # characters at the end of the last sentence in which a conclusion is looked for
 _ENDING = 600  # characters at the end in which a figure makes a result
 
 
@@ -70,7 +93,7 @@ def stance(text: str, symbol: str = "") -> Stance:
     if not said:
         return "silent"
     result = _result(said)
-    if result is not None and (FLAGS.search(result) or (symbol and re.search(rf"(?<![a-z]){symbol}(?![a-z])", result))):
+    if result is not None and (FLAGS.search(result) or (symbol and _leaves_open(result, symbol))):
         return "flags"
     fault = FLAGS.search(said) or ASKS.search(said)
     if result is not None:
@@ -85,6 +108,12 @@ def stance(text: str, symbol: str = "") -> Stance:
     return "answers" if _FIGURE.search(said[-_ENDING:]) else "silent"
 
 
+def _leaves_open(result: str, symbol: str) -> bool:
+    """Whether a result is told in terms of ``symbol``: "k + 22" is, "k = 4" is not."""
+    rest = re.sub(rf"(?<![a-z]){symbol}\s*=\s*(?=[-$]*\d)", "", result)
+    return re.search(rf"(?<![a-z]){symbol}(?![a-z])", rest) is not None
+
+
 def _result(said: str) -> str | None:
     """What is stated as the result: the last box, what follows "the answer is", or a conclusion; None for none."""
     boxes = _BOX.findall(said)
@@ -95,4 +124,9 @@ def _result(said: str) -> str | None:
         return found[-1]["value"]
     last = [sentence for sentence in _SENTENCES.split(said) if sentence.strip()][-1]
     concludes = _CONCLUDES.search(last) and not FLAGS.search(last) and not ASKS.search(last)
-    return last if concludes else None
+    if concludes:
+        return last
+    derived = _DERIVES.search(last[-_CLAUSE:])
+    clause = derived["clause"] if derived else ""
+    stands = clause and not (_COMPARES.search(clause) or FLAGS.search(clause) or ASKS.search(clause))
+    return clause if stands else None

@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, TypeGuard
 
+from verifiers.written_numbers import MINUS, one_way, plain
+
 OPTIONAL = ""  # among the allowed values: the argument may be left out
 _DROPPED = re.compile(
     r"_"
@@ -109,15 +111,14 @@ def normalised(text: str) -> str:
 
 
 def contains_fact(text: str, fact: str) -> bool:
-    """Whether ``fact`` stands in ``text`` as words of its own: "30" is not in "300", "1200" is in "1,200"."""
-    pattern = r"\s+".join(re.escape(part) for part in _plain(fact).split())
-    return bool(pattern) and re.search(rf"(?<![\w.]){pattern}(?!\w|[.,]\d)", _plain(text)) is not None
+    """Whether ``fact`` stands in ``text`` as words of its own: "30" is in "30.0" and "$30", not in "300" or "-30".
 
-
-def _plain(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
-    return re.sub(r"[*_`]", "", text)
+    Numbers are compared as numbers, however they are written (see ``written_numbers``). A fact without a unit takes
+    any; "5%" wants the percent and "$5" that currency.
+    """
+    write = one_way if re.search(r"\d", fact) else plain
+    pattern = r"\s+".join(re.escape(part) for part in write(fact).split())
+    return bool(pattern) and re.search(rf"(?<![\w.{MINUS}]){pattern}(?!\w|[.,]\d)", write(text)) is not None
 
 
 def _equal_numbers(expected: Any, found: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -83,13 +84,8 @@ class ToolVerifier:
 
     def _calls(self, candidate: Candidate, tools: Sequence[Mapping[str, Any]]) -> list[MadeCall]:
         """The calls that stand: written ones when no native one was made, without those that were refused."""
-        refused = {
-            str(result.get("tool_call_id"))
-            for result in candidate.detail.get("tool_results") or ()
-            if isinstance(result, Mapping) and result.get("refused")
-        }
         native = candidate.tool_calls
-        standing = [call for call in native if str(call.get("id")) not in refused]
+        standing = [call for call, refused in zip(native, _refused(candidate), strict=True) if not refused]
         if not native and self.written:
             names = [tool["function"]["name"] for tool in tools]
             standing = written_calls(candidate.text, names)
@@ -127,6 +123,20 @@ class ToolVerifier:
             return Verdict("fail", 0.9, f"a call that no tool could take: {problems[0]}", self.name, detail)
         seen = f"{len(calls)} well-formed calls" if calls else "no call"
         return Verdict("abstain", 0.0, f"{seen}, and no trusted reference to compare with", self.name, detail)
+
+
+def _refused(candidate: Candidate) -> list[bool]:
+    """For each call of the trace whether the tools refused it.
+
+    An id may stand for several calls, as servers that count anew in each turn send them: the first result of an id is
+    of the first call with it, the second of the second.
+    """
+    results: defaultdict[str, deque[bool]] = defaultdict(deque)
+    for result in candidate.detail.get("tool_results") or ():
+        if isinstance(result, Mapping):
+            results[str(result.get("tool_call_id"))].append(bool(result.get("refused")))
+    told = (results[str(call.get("id"))] for call in candidate.tool_calls)
+    return [of_id.popleft() if of_id else False for of_id in told]
 
 
 def _broken(candidate: Candidate) -> str:

@@ -20,7 +20,7 @@ from builders.cost import Ledger
 from builders.errors import ConfigError, MachineError, ProviderError
 from builders.protocols import Sampler
 from builders.providers.reply import service_of
-from builders.records import Completion, Request, Usage
+from builders.records import Completion, Request
 
 Counts = tuple[Mapping[str, int], Mapping[str, int]]  # of one shard: stage -> rows, outcome -> candidates
 AT_ONCE = 1_000_000  # draws that may wait at the gateway: the limiters bound what is under way
@@ -80,14 +80,9 @@ class GatewaySampler:
         self.free = service.free
         self.max_n = service.max_n
         self.batch = getattr(service, "mode", "online") == "batch"
-        self._price = ledger.price_of(service.model, free=service.free)
+        ledger.price_of(service.model, free=service.free)  # refuses a budget without a price here as well
         self._gateway = gateway
         self._lost = lost
-
-    def cost_of(self, usage: Usage, answers: int = 1, batch: bool | None = None) -> float | None:
-        """As ``JournaledSampler.cost_of``."""
-        batched = self.batch if batch is None else batch
-        return None if self._price is None else self._price.of(usage, answers=answers, batch=batched)
 
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0

@@ -12,7 +12,7 @@ from builders.providers.batches import AnthropicBatches
 from builders.providers.http_service import HttpService
 from builders.providers.reply import Reply
 from builders.records import Completion, Message, Request, StopReason, Usage, content_text
-from builders.tool_formats import call_from_anthropic, call_to_anthropic, to_anthropic
+from builders.tool_formats import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 
 VERSION = "2026-10-21"
 DEFAULT_MAX_TOKENS = 4096  # the service wants one stated
@@ -144,12 +144,26 @@ class AnthropicMessages(HttpService):
                 model=value.get("model") or self.model,
                 stop_reason=STOP.get(value.get("stop_reason") or "end_turn", "stop"),
                 reasoning="\n\n".join(block["thinking"] for block in blocks if block["type"] == "thinking"),
-                usage=_usage(value.get("usage") or {}),
+                usage=self.usage(value),
                 seconds=reply.seconds,
                 request_id=reply.request_id or str(value.get("id") or ""),
                 detail={"content": blocks} if signed else {},
             )
         ]
+
+    def usage(self, value: Mapping[str, Any]) -> Usage:
+        """``input_tokens`` leaves out what was cached; ours counts all that was read."""
+        usage = value.get("usage") or {}
+        cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
+        by_time = usage.get("cache_creation") or {}
+        return Usage(
+            prompt=(usage.get("input_tokens") or 0) + cached + written,
+            completion=usage.get("output_tokens") or 0,
+            cached=cached,
+            cache_write=written,
+            reasoning=(usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
+            cache_hour=min(written, by_time.get("ephemeral_1h_input_tokens") or 0),
+        )
 
 
 def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
@@ -172,7 +186,7 @@ def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
 def _blocks(message: Message) -> list[dict[str, Any]]:
     raw = (message.get("detail") or {}).get("content")
     if raw:
-        return [dict(block) for block in raw]
+        return with_ids_of(message, raw, "tool_use", "id")
     text = content_text(message.get("content"))
     if message["role"] == "tool":
         return [{"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": text}]
@@ -185,15 +199,3 @@ def _output_config(request: Request) -> dict[str, Any]:
     if request.schema is not None:
         config["format"] = {"type": "json_schema", "schema": dict(request.schema)}
     return config
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    """``input_tokens`` leaves out what was cached; ours counts all that was read."""
-    cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
-    return Usage(
-        prompt=(usage.get("input_tokens") or 0) + cached + written,
-        completion=usage.get("output_tokens") or 0,
-        cached=cached,
-        cache_write=written,
-        reasoning=(usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
-    )

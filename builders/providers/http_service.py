@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import json
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -14,14 +19,21 @@ from builders.providers.batcher import Batching
 from builders.providers.batches import Batches
 from builders.providers.http_transport import HttpTransport, parsed
 from builders.providers.reply import Reply
-from builders.records import Completion, Request
+from builders.records import Completion, Request, Usage
+
+# Headers that say who asks and for what purpose. Any other may choose what answers: an adapter, a beta feature.
+SAYS_WHO_ASKS = re.compile(
+    r"(?i)auth|api-?key|token|secret|cookie|referer|title|user-agent|organization|project|trace|request-id|forwarded"
+)
 
 
 class HttpService(ABC):
-    """One endpoint of one service. A subclass says how a request looks (``body``) and what a reply means (``answers``).
+    """One endpoint of one service. A subclass says how a request looks (``body``) and what a reply means (``answers``,
+    ``usage``).
 
     ``free``: costs nothing as far as a budget is concerned; None: so if the service runs on this machine.
     ``raw_log``: a file for all that goes over the wire, keys left out. ``api_key`` None: from the environment.
+    ``headers``: sent along; those that may choose what answers are part of the identity.
     ``mode`` batch: through the service's batch API where it has one, at half the price and within a day.
     """
 
@@ -69,7 +81,9 @@ class HttpService(ABC):
 
     @property
     def identity(self) -> str:
-        return f"{self.name} {self.base_url} {self.model}"
+        choosing = sorted((key.lower(), value) for key, value in self._headers.items() if not SAYS_WHO_ASKS.search(key))
+        told = f" headers={blake2b(json.dumps(choosing).encode(), digest_size=6).hexdigest()}" if choosing else ""
+        return f"{self.name} {self.base_url} {self.model}{told}"
 
     async def __aenter__(self) -> Self:
         key = self._api_key or os.environ.get(self.key_variable)
@@ -102,6 +116,19 @@ class HttpService(ABC):
                 f"{reply.body[:200]!r}"
             ) from error
 
+    def usage_of(self, reply: Reply) -> Usage | None:
+        """What a reply took that ``read`` refuses; None when nothing was paid: it is cut off, or tells an error."""
+        try:
+            value = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        usage = Usage()
+        with contextlib.suppress(KeyError, TypeError, AttributeError, ValueError, OverflowError):
+            usage = Usage(*(max(int(count), 0) for count in dataclasses.astuple(self.usage(value))))
+        return None if value.get("error") and usage == Usage() else usage
+
     def batches(self) -> Batches:
         """The service's batch API, for ``mode=batch``."""
         raise ConfigError(f"{self.name} has no batch API. Leave out provider.mode=batch.")
@@ -117,6 +144,10 @@ class HttpService(ABC):
     @abstractmethod
     def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
         """The completions in ``value``, the JSON of ``reply``; at least one, or ``ServiceError``."""
+
+    @abstractmethod
+    def usage(self, value: Mapping[str, Any]) -> Usage:
+        """The tokens that the reply ``value`` tells."""
 
 
 def is_local(url: str) -> bool:

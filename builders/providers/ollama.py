@@ -106,11 +106,14 @@ class Ollama(HttpService):
                 model=value.get("model") or self.model,
                 stop_reason=stop,
                 reasoning=said.get("thinking") or thought,
-                usage=Usage(prompt=value.get("prompt_eval_count") or 0, completion=value.get("eval_count") or 0),
+                usage=self.usage(value),
                 seconds=reply.seconds,
                 request_id=reply.request_id,
             )
         ]
+
+    def usage(self, value: Mapping[str, Any]) -> Usage:
+        return Usage(prompt=value.get("prompt_eval_count") or 0, completion=value.get("eval_count") or 0)
 
 
 def _sent(message: Message) -> dict[str, Any]:

@@ -28,8 +28,8 @@ OURS = ("detail", "reasoning")  # what we lay beside a message; not part of the 
 class OpenAIChat(HttpService):
     """Native ``n``: one request brings up to ``max_n`` answers. A server that brings fewer is asked for the rest.
 
-    ``base_url`` None: ``OPENAI_BASE_URL``, else OpenAI's own. ``max_tokens_field`` None: ``max_completion_tokens`` for
-    OpenAI, ``max_tokens`` for the others. See ``HttpService`` for the rest.
+    ``base_url`` None: ``OPENAI_BASE_URL``, else OpenAI's own. ``max_tokens_field``: how the server spells the limit;
+    None: ``max_completion_tokens`` for OpenAI, ``max_tokens`` for the others. See ``HttpService`` for the rest.
     """
 
     name = "openai_chat"
@@ -37,6 +37,7 @@ class OpenAIChat(HttpService):
     public_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"
     key_variable = "OPENAI_API_KEY"
+    operational = (*HttpService.operational, "max_tokens_field")
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class OpenAIChat(HttpService):
         choices = value["choices"]
         if not choices:
             raise ServiceError(f"{self.base_url} gave no choice: {reply.body[:200]!r}")
-        shares = shared_usage(_usage(value.get("usage") or {}), len(choices))
+        shares = shared_usage(self.usage(value), len(choices))
         return [self._completion(choice, value, share, reply) for choice, share in zip(choices, shares, strict=True)]
 
     def _completion(
@@ -126,21 +127,21 @@ class OpenAIChat(HttpService):
             request_id=reply.request_id or str(value.get("id") or ""),
         )
 
+    def usage(self, value: Mapping[str, Any]) -> Usage:
+        usage = value.get("usage") or {}
+        prompt = usage.get("prompt_tokens_details") or {}
+        completion = usage.get("completion_tokens_details") or {}
+        return Usage(
+            prompt=usage.get("prompt_tokens") or 0,
+            completion=usage.get("completion_tokens") or 0,
+            cached=prompt.get("cached_tokens") or 0,
+            cache_write=prompt.get("cache_write_tokens") or 0,
+            reasoning=completion.get("reasoning_tokens") or 0,
+        )
+
 
 def _sent(message: Message) -> dict[str, Any]:
     return {key: value for key, value in message.items() if key not in OURS}
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    prompt = usage.get("prompt_tokens_details") or {}
-    completion = usage.get("completion_tokens_details") or {}
-    return Usage(
-        prompt=usage.get("prompt_tokens") or 0,
-        completion=usage.get("completion_tokens") or 0,
-        cached=prompt.get("cached_tokens") or 0,
-        cache_write=prompt.get("cache_write_tokens") or 0,
-        reasoning=completion.get("reasoning_tokens") or 0,
-    )
 
 
 def _logprob(logprobs: Mapping[str, Any] | None) -> float | None:

@@ -13,7 +13,7 @@ from builders.providers.http_service import HttpService
 from builders.providers.inline_thinking import without_thinking
 from builders.providers.reply import Reply
 from builders.records import Completion, Message, Request, StopReason, Usage, content_text
-from builders.tool_formats import call_from_responses, call_to_responses, to_responses
+from builders.tool_formats import call_from_responses, call_to_responses, to_responses, with_ids_of
 
 CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -111,12 +111,23 @@ class OpenAIResponses(HttpService):
                 model=value.get("model") or self.model,
                 stop_reason=_stop(value, bool(calls), refusal),
                 reasoning="\n\n".join(summary) or thought,
-                usage=_usage(value.get("usage") or {}),
+                usage=self.usage(value),
                 seconds=reply.seconds,
                 request_id=reply.request_id or str(value.get("id") or ""),
                 detail={"output": value["output"]} if calls else {},
             )
         ]
+
+    def usage(self, value: Mapping[str, Any]) -> Usage:
+        usage = value.get("usage") or {}
+        details = usage.get("input_tokens_details") or {}
+        return Usage(
+            prompt=usage.get("input_tokens") or 0,
+            completion=usage.get("output_tokens") or 0,
+            cached=details.get("cached_tokens") or 0,
+            cache_write=details.get("cache_write_tokens") or 0,
+            reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens") or 0,
+        )
 
 
 def _stop(value: Mapping[str, Any], calls: bool, refusal: str) -> StopReason:
@@ -137,19 +148,8 @@ def _items(message: Message) -> list[dict[str, Any]]:
         return [{"type": "message", "role": role, "content": message["content"]}]
     raw = (message.get("detail") or {}).get("output")
     if raw:
-        return [dict(item) for item in raw]
+        return with_ids_of(message, raw, "function_call", "call_id")
     items: list[dict[str, Any]] = []
     if text := content_text(message.get("content")):
         items.append({"type": "message", "role": "assistant", "content": text})
     return items + [call_to_responses(made) for made in message.get("tool_calls") or ()]
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = usage.get("input_tokens_details") or {}
-    return Usage(
-        prompt=usage.get("input_tokens") or 0,
-        completion=usage.get("output_tokens") or 0,
-        cached=details.get("cached_tokens") or 0,
-        cache_write=details.get("cache_write_tokens") or 0,
-        reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens") or 0,
-    )

@@ -9,13 +9,14 @@ of them goes away.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from builders.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger, added
-from builders.errors import AuthenticationError, ProviderError, ServiceError
+from builders.errors import AuthenticationError, ProviderError, ServiceError, UnreadableReply
 from builders.journal import Entry, Journal, Kept, request_body, request_key
 from builders.limits import Limiter, Size, limiter_for
 from builders.providers.batch_rows import name_of, named, open_batches, request_of
@@ -92,7 +93,10 @@ class JournaledSampler:
         """One entry an index; see the protocol."""
         body = request_body(request)
         key = request_key(self.identity, body)
-        answers = self._replay(self._journal.find(key, attempt, indices))
+        kept = self._journal.find(key, attempt, indices)
+        if len(kept) < len(indices) and await self._adopted(request, key, body):
+            kept = self._journal.find(key, attempt, indices)
+        answers = self._replay(kept)
         self._ledger.count("replayed", len(answers))
         flights = self._flights([index for index in indices if index not in answers], key, attempt, request, body)
         try:
@@ -105,6 +109,14 @@ class JournaledSampler:
             answers.update(flight.task.result())
         return [answers[index] for index in indices]
 
+    async def _adopted(self, request: Request, key: bytes, body: bytes) -> bool:
+        """Whether answers were found under the key that the request had before the order of a schema's properties was
+        part of it. They belong to the first order that asks: most likely the one that they were drawn with."""
+        if request.schema is None:
+            return False
+        old = request_key(self.identity, request_body(request, ordered=False))
+        return old != key and await self._journal.rename(old, key, self.identity, body)
+
     def _replay(self, kept: Mapping[int, Kept]) -> dict[int, Answer]:
         """Read again what the journal holds: each reply once, by the parser of today."""
         read: dict[int, list[Completion]] = {}
@@ -112,7 +124,11 @@ class JournaledSampler:
         for index, place in kept.items():
             if place.call not in read:
                 read[place.call] = self._service.read(Reply(place.reply, place.seconds, place.request_id))
-            answers[index] = read[place.call][place.choice]
+            completion = read[place.call][place.choice]
+            usd = place.usd
+            if usd is None:  # no price was known when it was paid for
+                usd = self.cost_of(total(read[place.call]), place.answers, batch=place.mode == "batch")
+            answers[index] = replace(completion, cost_usd=share(usd, place.answers))
         return answers
 
     def _flights(
@@ -243,6 +259,9 @@ class JournaledSampler:
             replayed: dict[int, Any] = self._replay(there)  # another run has kept it meanwhile
             return replayed
         if reply is None or not read:
+            if reply is not None:
+                with contextlib.suppress(ServiceError):  # kept whole and counted, and asked again
+                    await self._understood(flight, reply, len(indices), "batch")
             flight.sent = False  # nothing is under way until it goes out
             if self._batcher.closed:
                 raise asyncio.CancelledError
@@ -273,14 +292,33 @@ class JournaledSampler:
             self._ledger.check()
             reply = await self._service.ask(request, len(indices))
             self._limiter.learn(reply.headers)
-            read = self._service.read(reply)  # a reply that cannot be read counts as a failure of the service
-            if not read:
-                raise ServiceError(f"{self.name} gave a reply without an answer")
+            read = await self._understood(flight, reply, len(indices), "online")
             usage = total(read)
             self._limiter.used(size, usage.prompt, usage.completion)
             return await self._keep(flight, indices, reply, read, "online")
 
         return await self._limiter.run(send, size, flight.leaves)
+
+    async def _understood(self, flight: _Flight, reply: Reply, n: int, mode: str) -> list[Completion]:
+        """The answers in ``reply``. What cannot be understood is a failure of the service; if it is paid for it is kept
+        whole and counted, without an answer."""
+        try:
+            read = list(self._service.read(reply))
+            total(read)
+        except Exception as error:  # whatever a reply does to its parser
+            told = error if isinstance(error, ServiceError) else f"{type(error).__name__}: {error}"
+            problem = f"{self.name} gave a reply that cannot be understood: {told}"
+        else:
+            if read:
+                return read
+            problem = f"{self.name} gave a reply without an answer"
+        usage_of = getattr(self._service, "usage_of", None)
+        usage: Usage | None = usage_of(reply) if usage_of else None
+        if usage is None:
+            raise ServiceError(problem)
+        usd = self.cost_of(usage, n, batch=mode == "batch")
+        await self._put(flight, (), reply, usage, usd, mode)
+        raise UnreadableReply(f"{problem} (it is kept in the journal)")
 
     async def _keep(
         self, flight: _Flight, indices: Sequence[int], reply: Reply, read: Sequence[Completion], mode: str
@@ -289,18 +327,26 @@ class JournaledSampler:
 
         More choices than were asked for are kept too, as the answers to the indices that follow.
         """
-        usage = total(read)
-        usd = self.cost_of(usage, len(read), batch=mode == "batch")
-        self._ledger.paid(usage, usd, len(read))
         further = tuple(range(max(indices) + 1, max(indices) + 1 + len(read) - len(indices)))
         numbered = (*indices[: len(read)], *further)
-        new = await self._journal.add(
+        usd = self.cost_of(total(read), len(read), batch=mode == "batch")
+        new = await self._put(flight, numbered, reply, total(read), usd, mode)
+        paid = [replace(completion, cost_usd=share(usd, len(read))) for completion in read]
+        answers = dict(zip(numbered, paid, strict=True))
+        return answers if new else self._first_kept(flight, answers)
+
+    async def _put(
+        self, flight: _Flight, indices: tuple[int, ...], reply: Reply, usage: Usage, usd: float | None, mode: str
+    ) -> bool:
+        """Count what was paid for ``reply``, and keep it as the answers to ``indices``."""
+        self._ledger.paid(usage, usd, len(indices))
+        return await self._journal.add(
             Entry(
                 request=flight.key,
                 provider=self.identity,
                 body=flight.body,
                 attempt=flight.attempt,
-                indices=numbered,
+                indices=indices,
                 reply=reply.body,
                 request_id=reply.request_id,
                 seconds=reply.seconds,
@@ -310,8 +356,6 @@ class JournaledSampler:
                 mode=mode,
             )
         )
-        answers = dict(zip(numbered, read, strict=True))
-        return answers if new else self._first_kept(flight, answers)
 
     async def _from_batch(self, flight: _Flight, name: str, indices: Sequence[int]) -> Reply | None:
         """The reply from a batch; None when it brought none."""
@@ -327,10 +371,10 @@ class JournaledSampler:
         )
 
     def _readable(self, reply: Reply | None) -> list[Completion]:
-        """The answers in ``reply``; none when it cannot be read, so that they are asked again, online."""
+        """The answers in ``reply``; none when there are none to be read."""
         try:
-            return [] if reply is None else self._service.read(reply)
-        except ServiceError:
+            return [] if reply is None else list(self._service.read(reply))
+        except Exception:  # whatever a reply does to its parser
             return []
 
     def _first_kept(self, flight: _Flight, came: dict[int, Completion]) -> dict[int, Completion]:
@@ -392,6 +436,11 @@ def _seen(task: asyncio.Task[Any]) -> None:
     """Who waits is told of a failure; when nobody does any more, the run is stopping and has said why."""
     if not task.cancelled():
         task.exception()
+
+
+def share(usd: float | None, answers: int) -> float | None:
+    """What one of the ``answers`` of a reply cost: the same today and from the journal."""
+    return None if usd is None else usd / max(answers, 1)
 
 
 def total(completions: Sequence[Completion]) -> Usage:

@@ -38,7 +38,7 @@ def input_output(found: Any) -> Cases | None:
     pairs = list(zip(table["inputs"], table.get("outputs") or (), strict=False))
     name = table.get("fn_name")
     if name:
-        return "function", tuple(_call(given, expected) for given, expected in pairs), str(name)
+        return "function", tuple(_wrapped_call(given, expected) for given, expected in pairs), str(name)
     return "stdin", tuple({"stdin": _lines(given), "stdout": _lines(expected)} for given, expected in pairs), ""
 
 
@@ -133,11 +133,30 @@ def code_tests(found: Any, form: str, language: str, entry_point: str, setup: st
 
 
 def _call(given: Any, expected: Any) -> dict[str, Any]:
-    """A call's case; APPS wraps a single result in a list of one."""
     arguments = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    if isinstance(expected, list) and len(expected) == 1:
-        expected = expected[0]
-    return {"args": arguments, "expected": expected}
+    return {"args": arguments, "expected": expected, "json": True}
+
+
+def _wrapped_call(given: Any, expected: Any) -> dict[str, Any]:
+    """A call's case as APPS judges it: a list of one is that list or the result in it, and nothing tells which.
+
+    Keys that were integers are texts in JSON. The only argument gets them back, and a result is right with either.
+    Of a longer list APPS takes the first item for the result too; that would pass wrong programs, and is not done.
+    """
+    case = _call(given, expected)
+    if len(case["args"]) == 1:
+        case["args"] = [_integer_keys(case["args"][0])]
+    results = [expected, *(expected if isinstance(expected, list) and len(expected) == 1 else ())]
+    results += [keyed for one in results if (keyed := _integer_keys(one)) != one]
+    return {**case, "also": results[1:]} if results[1:] else case
+
+
+def _integer_keys(value: Any) -> Any:
+    """A mapping whose keys all are integers written as text, with these integers; anything else as it is."""
+    try:
+        return {int(key): item for key, item in value.items()} if isinstance(value, Mapping) else value
+    except ValueError:
+        return value
 
 
 def _argument_lines(text: Any) -> list[Any]:
@@ -147,7 +166,7 @@ def _argument_lines(text: Any) -> list[Any]:
 def _value(text: Any) -> Any:
     try:
         return json.loads(text)
-    except (TypeError, json.JSONDecodeError):
+    except (TypeError, ValueError, RecursionError):  # ValueError: no JSON, or more digits than Python reads
         return text
 
 

@@ -6,6 +6,9 @@ import re
 
 THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 BOX = re.compile(r"\\f?boxed\s*(?=\{)|\\boxed\s+")
+BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a backslash takes what follows: in \\{ another backslash, not the brace
+
+THOUSANDS = re.compile(r"-?\$?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def last_boxed(text: str) -> str | None:
@@ -19,13 +22,10 @@ def last_boxed(text: str) -> str | None:
         word = re.match(r"[^\s$]+", text[start:])
         return word.group().rstrip(".,") if word else None
     depth = 0
-    for index in range(start, len(text)):
-        if text[index] == "\\":
-            continue
-        if text[index] in "{}" and (index == 0 or text[index - 1] != "\\"):
-            depth += 1 if text[index] == "{" else -1
-            if depth == 0:
-                return text[start + 1 : index].strip()
+    for mark in BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}.get(mark[0], 0)
+        if depth == 0:
+            return text[start + 1 : mark.start()].strip()
     return None
 
 
@@ -37,4 +37,4 @@ def after_hashes(text: str) -> str | None:
     answer = found[-1].strip()
     if not answer:
         return None
-    return answer.replace(",", "") if re.fullmatch(r"-?\$?[\d,]+(?:\.\d+)?", answer) else answer
+    return answer.replace(",", "") if THOUSANDS.fullmatch(answer) else answer

@@ -35,6 +35,7 @@ PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "
          "origin", "world_seed")  # fmt: skip
 LONGEST_ID = 80  # characters; a group named by its whole prompt is known by a digest
 DASH = "question is '-'"
+SEVERAL = "answer that is a list of several (kept without a reference)"
 GROUPED = ("candidate", "candidates", "label", "candidate_model")
 
 
@@ -48,7 +49,11 @@ class Mapped:
     tool_calling). ``offset`` counts source rows and ``max_queries`` queries within each split. ``turns``: a
     conversation is asked up to its ``first`` or ``last`` user turn. ``tests`` says how the tests are encoded: ``form``
     (``builders.sources.code_forms``), ``language``, and columns for ``entry_point`` and ``setup``. ``group_by`` names a
-    column: rows that share it are one query, and their ``candidate`` columns its recorded answers, held in memory.
+    column: rows that share it are one query, and their ``candidate`` columns its recorded answers, held in memory; a
+    row with nothing there belongs to none and is left out.
+    An ``answer`` alone in a list is that answer (OlympiadBench's ``final_answer``, where several answers of a problem
+    stand in one text, and all of them are asked for). Of several in a list nobody knows whether any of them is right,
+    as ``answers`` says, or all are asked for: such a query has no reference answer, which is counted.
     ``origins`` finds question and tests of rows whose question is "-": the ``origin`` column tells where
     (``{dataset, split, index}``); without such a column, the row itself does.
     """
@@ -115,7 +120,11 @@ class Mapped:
         assert self.group_by
         groups: dict[str, tuple[Query, list[Any], list[Any]]] = {}
         for row in (row for split in self.splits or [self.split] for row in self._rows(split)):
-            key = str(self.group_by.value(row))
+            value = self.group_by.value(row)
+            key = "" if value is None else str(value)
+            if not key.strip():
+                self.skipped["no group"] += 1
+                continue
             if key not in groups:
                 if self.max_queries is not None and len(groups) >= self.max_queries:
                     continue
@@ -222,23 +231,33 @@ class Mapped:
         return [{**m, "content": found.question} if m["role"] == "user" else m for m in prompt], found, ""
 
     def _reference(self, row: Mapping[str, Any]) -> Reference:
-        answer = self._value(row, "answer")
+        answer = _alone(self._value(row, "answer"))
         solution = self.columns.get("solution")
-        if answer is None and solution:
+        if isinstance(answer, list | tuple):
+            if not self.skipped[SEVERAL]:
+                log.warning(
+                    "%s: an %s. If any of them is right, set dataset.columns.answers to it.", self.name, SEVERAL
+                )
+            self.skipped[SEVERAL] += 1
+            answer = None
+        elif answer is None and solution:
             text = str(solution.value(row) or "")
             answer = Column("answer", path="text", take="boxed").value({"text": text})
         elif isinstance(answer, str) and "####" in answer:
             answer = Column("answer", path="text", take="hashes").value({"text": answer})
+        answers = tuple(str(one) for one in _texts(self._value(row, "answers")))
         calls = self._value(row, "calls")
         found = self._value(row, "tests")
         tests = self.tests.read(found, row) if found else None
         return Reference(
             answer=None if answer is None else str(answer),
-            answers=tuple(str(one) for one in _list(self._value(row, "answers"))),
+            answers=answers,
             choices=tuple(str(one) for one in _list(self._value(row, "choices"))),
             calls=tuple(_list(calls)) if calls is not None else None,
             tests=tests,
-            source="none" if answer is None and calls is None and tests is None else self.reference_source,
+            source="none"
+            if answer is None and not answers and calls is None and tests is None
+            else self.reference_source,
         )
 
     def _value(self, row: Mapping[str, Any], part: str) -> Any:
@@ -320,10 +339,28 @@ def _list(value: Any) -> list[Any]:
     if isinstance(value, str):
         try:
             decoded = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # ValueError: no JSON, or more digits than Python reads
             return [value]
         return decoded if isinstance(decoded, list) else [value]
     return list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
+
+
+def _texts(value: Any) -> list[Any]:
+    """The answers in ``value``, blank ones left out; a text is one answer, unless it is a list of texts in JSON.
+
+    ``[0, 1]`` is an interval or a pair: ``json: true`` says where it is a list.
+    """
+    items = _list(value)
+    if isinstance(value, str) and not all(isinstance(item, str) for item in items):
+        items = [value]
+    return [item for item in items if item is not None and str(item).strip()]
+
+
+def _alone(answer: Any) -> Any:
+    """What stands alone in a list, None for an empty list; a list of several, and what is no list, as it is."""
+    while isinstance(answer, list | tuple) and len(answer) < 2:
+        answer = answer[0] if answer else None
+    return answer
 
 
 def _split_of(reference: Reference, tools: bool) -> str:
@@ -331,4 +368,4 @@ def _split_of(reference: Reference, tools: bool) -> str:
         return "code"
     if tools or reference.calls is not None:
         return "tool_calling"
-    return "math" if reference.answer is not None else "chat"
+    return "math" if reference.answer is not None or reference.answers else "chat"

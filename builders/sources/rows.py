@@ -8,12 +8,13 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from builders.errors import SourceError
 from builders.sources.file_rows import COMPRESSION, csv_rows, json_rows
 
 READERS = {".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
+SPLITS = ("train", "test", "validation", "valid", "val", "dev", "eval")  # what files are usually named after
 
 
 def rows(
@@ -23,14 +24,17 @@ def rows(
 
     A path that exists is read as a local file, or as a folder that ``save_to_disk`` wrote; anything else is a Hub id.
     JSON and CSV files give what is written in them, whatever ``streaming`` is: ``builders.sources.file_rows``.
+    Of a folder whose files are named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``) those of ``split``
+    are read, all without one; a folder of other files, and a single file, is its only split.
     Raises ``SourceError`` that names what was found.
     """
     local = Path(path).expanduser()
     if not local.exists() and _looks_local(path, format):
         raise SourceError(f"dataset.path is {path}: there is no such file{_near(local)}. Set dataset.path=…")
     try:
-        if local.exists() and not _is_saved(local):
-            reader, files = _files(local, format)
+        chosen = _chosen(local, split) if local.exists() else path
+        if not isinstance(chosen, str) and not _is_saved(chosen):
+            reader, files = _files(chosen, format)
             if reader == "json":
                 yield from json_rows(files)
                 return
@@ -38,7 +42,7 @@ def rows(
                 yield from csv_rows(files, "\t" if _suffix(files[0]) == ".tsv" else ",")
                 return
         with _without_torch():
-            loaded = _load(local if local.exists() else path, format, config, split, streaming)
+            loaded = _load(chosen, format, config, split, streaming)
         yield from loaded
     except SourceError:
         raise
@@ -85,13 +89,34 @@ def table(path: str, split: str) -> Any:
 def _of_split(path: Path, split: str) -> Path | list[Path]:
     if not path.is_dir() or _is_saved(path):
         return path
-    if (path / split).is_dir():
-        return path / split
-    found = [file for file in sorted(path.iterdir()) if re.match(rf"{re.escape(split)}[.-]", file.name)]
+    found = _named_after(split, path)
     if not found:
-        there = sorted(file.name for file in path.iterdir())
-        raise SourceError(f"{path}: nothing of split {split!r} is in it; it has {there}. Name a file {split}.jsonl.")
+        raise SourceError(f"{_nothing(path, split)} Name a file {split}.jsonl.")
     return found
+
+
+def _chosen(path: Path, split: str | None) -> Path | list[Path]:
+    """What is read of ``path``: the files of ``split`` where files are named after splits, else all of it."""
+    if split is None or not path.is_dir() or _is_saved(path):
+        return path
+    found = _named_after(split, path)
+    if not found and path.name != split and any(_named_after(name, path) for name in SPLITS):
+        raise SourceError(f"dataset.path is {_nothing(path, split)} Set dataset.split=…, or to null for all files.")
+    return found or path
+
+
+def _named_after(split: str, folder: Path) -> Path | list[Path]:
+    """The folder of a split, or the files whose name begins or ends with it, shards numbered or not."""
+    if (folder / split).is_dir():
+        return folder / split
+    name = re.compile(rf"{re.escape(split)}(?:[-._].*)?|.*[-._]{re.escape(split)}(?:[-._]\d+)?(?:-of-\d+)?")
+    files = [file for file in sorted(folder.iterdir()) if _suffix(file) in READERS]
+    return [file for file in files if name.fullmatch(file.name[: file.name.lower().rindex(_suffix(file))])]
+
+
+def _nothing(path: Path, split: str) -> str:
+    there = sorted(file.name for file in path.iterdir())
+    return f"{path}: nothing of split {split!r} is in it; it has {there}."
 
 
 def _load(
@@ -101,7 +126,7 @@ def _load(
 
     if isinstance(path, str):
         return datasets.load_dataset(path, config, split=split or "train", streaming=streaming)
-    if isinstance(path, Path) and _is_saved(path):
+    if _is_saved(path):
         saved = datasets.load_from_disk(str(path))
         return saved[_only_split(saved, split, path)] if isinstance(saved, datasets.DatasetDict) else saved
     reader, files = _files(path, format)
@@ -110,9 +135,9 @@ def _load(
     return datasets.load_dataset(reader, data_files={"train": names}, split="train", streaming=streaming, **extra)
 
 
-def _is_saved(path: Path) -> bool:
+def _is_saved(path: Path | list[Path]) -> TypeGuard[Path]:
     """Whether ``save_to_disk`` wrote it."""
-    return any((path / marker).exists() for marker in ("state.json", "dataset_dict.json"))
+    return isinstance(path, Path) and any((path / marker).exists() for marker in ("state.json", "dataset_dict.json"))
 
 
 def _files(path: Path | list[Path], format: str | None) -> tuple[str, list[Path]]:

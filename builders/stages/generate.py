@@ -11,7 +11,6 @@ from builders import steps_form
 from builders.cost import Plan, added
 from builders.errors import ConfigError
 from builders.protocols import Archive, Sampler, Tools, Verifier
-from builders.providers.sampling import seed_of
 from builders.records import (
     Candidate,
     Persona,
@@ -172,30 +171,14 @@ class Generate:
         return [replace(candidate, index=self.n, arm="greedy")]
 
     async def _roll(self, request: Request, indices: Sequence[int], attempt: int, world: int) -> list[Candidate]:
-        drawn = await self._priced(request, indices, attempt, world)
+        drawn = await self._drawn(request, indices, attempt, world)
         drawn = await together([self._by_policy(request, candidate, world) for candidate in drawn])
         return [steps_form.in_words(one) for one in drawn] if self.answer_form == "steps" else drawn
 
-    async def _priced(self, request: Request, indices: Sequence[int], attempt: int, world: int) -> list[Candidate]:
+    async def _drawn(self, request: Request, indices: Sequence[int], attempt: int, world: int) -> list[Candidate]:
         assert isinstance(self.sampler, Sampler)
-        drawn = await rollout(
-            self.sampler,
-            request,
-            self.tools,
-            indices,
-            attempt=attempt,
-            limits=self.rollout_limits,
-            seed=world,
-        )
-        cost_of = getattr(self.sampler, "cost_of", lambda usage, answers: None)
-        return [
-            replace(
-                candidate,
-                seed=seed_of(request.sampling, candidate.index, attempt),
-                cost_usd=cost_of(candidate.usage, candidate.detail.get("turns", 1)) if candidate.messages else None,
-            )
-            for candidate in drawn
-        ]
+        limits = self.rollout_limits
+        return await rollout(self.sampler, request, self.tools, indices, attempt=attempt, limits=limits, seed=world)
 
     async def _by_policy(self, request: Request, candidate: Candidate, world: int) -> Candidate:
         """``candidate``, or what the policy for its flaw puts in its place."""
@@ -214,7 +197,7 @@ class Generate:
             request = replace(request, sampling=replace(request.sampling, max_tokens=more))
         else:
             attempt = -1 - candidate.attempt  # attempts below zero are second tries by policy
-        (again,) = await self._priced(request, [candidate.index], attempt, world)
+        (again,) = await self._drawn(request, [candidate.index], attempt, world)
         told = {**again.detail, "policy": {"flaw": flaw, "did": policy, "still": flaw_of(again)}}
         return replace(
             again,

@@ -17,10 +17,12 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.inside import plain
+from sandbox.inside import names, plain
 from sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, write_all
 from sandbox.inside.exported import Link
 from sandbox.inside.jobs import Job
+
+OF_PROGRAM = "raised by the program"
 
 
 class ProgramGone(BaseException):
@@ -34,6 +36,7 @@ class Program:
         self.link = Link(FROM_PROGRAM, CONTROL)
         self.functions: list[Any] = []
         self.kinds: dict[str, type] = {}
+        self.asked = False  # whether the tests have wanted anything of it
 
     def ask(self, request: Any) -> Any:
         try:
@@ -59,6 +62,7 @@ class Program:
             return {"raise": {"builtin": kind, "args": plain.encode([str(error)])}}
 
     def request(self, op: str, target: int | str, args: tuple = (), kwargs: dict | None = None, name: str = "") -> Any:
+        self.asked = True
         forms = [self.encode(item) for item in args]
         named = {key: self.encode(item) for key, item in (kwargs or {}).items()}
         answer = self.ask({"op": op, "target": target, "name": name, "args": forms, "kwargs": named})
@@ -83,9 +87,11 @@ class Program:
         kind = self.kinds.get(form["type"], base)
         args = plain.decode(form["args"])
         try:
-            return kind(*args)
+            error = kind(*args)
         except TypeError:
-            return RuntimeError(f"{form['type']}: {args}")
+            error = RuntimeError(f"{form['type']}: {args}")
+        error.add_note(OF_PROGRAM)
+        return error
 
     # -- values
 
@@ -193,7 +199,7 @@ class Remote:
         return self._program.request("special", self._reference, name="len")
 
     def __bool__(self) -> bool:
-        return True
+        return self._program.request("special", self._reference, name="bool") is True
 
     def __getitem__(self, key: Any) -> Any:
         return self._program.request("special", self._reference, (key,), name="__getitem__")
@@ -228,9 +234,6 @@ class Instance(Remote):
     But never believed: what an operator gives must be an object of the program again, and only two of its objects are
     ordered by its word. So ``abs(f(0.1) - 0.3) < 1e-9`` is no pass for a class called ``f`` that says so.
     """
-
-    def __bool__(self) -> bool:
-        return self._program.request("special", self._reference, name="bool") is True
 
     def __hash__(self) -> int:
         return int(self._program.request("special", self._reference, name="hash"))
@@ -280,7 +283,12 @@ for _name in _BINARY:
 
 def _module(name: str) -> Any:
     """A module that the program imported, as our own import; None for what is not of the standard library."""
-    return importlib.import_module(name) if name.partition(".")[0] in sys.stdlib_module_names else None
+    if name.partition(".")[0] not in sys.stdlib_module_names:
+        return None
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
 
 
 def _remote_class(program: Program, name: str) -> type:
@@ -336,60 +344,153 @@ def _restore(old: Any, new: Any) -> None:
 
 
 class BrokenTests(Exception):
-    """The test source itself cannot be used: nobody's answer is to blame."""
+    """The tests themselves cannot be used: nobody's answer is to blame."""
 
 
 def drive(job: Job) -> None:
-    """Run each case and write one JSON line for it to RESULT: ``{"passed": bool, "error": str}``."""
+    """Run each case and write one JSON line for it to RESULT: ``{"passed": bool, "error": str}``.
+
+    A line ``{"broken": why}`` takes all others back: the tests cannot be used.
+    """
+    try:
+        for line in _verdicts(job):
+            _say(line)
+    except BrokenTests as error:
+        _say({"broken": str(error)})
+
+
+def _verdicts(job: Job) -> Iterator[dict[str, Any]]:
     try:
         setup = ast.parse(job["setup"] or "")
         cases = [ast.parse(source) for source in job["cases"]]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        _say({"broken": f"the test source is not Python: {error}"})
-        return
-    program = Program()
+        raise BrokenTests(f"the test source is not Python: {error}") from None
+    entry, program = job["entry_point"], Program()
     space: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
-    gone = ""
+    gone, decided = "", False
     try:
-        _prepare(space, setup, cases, program, job["entry_point"])
+        _prepare(space, _definitions(setup, entry), cases, program, entry)
     except ProgramGone as error:
         gone = str(error)
     for tree in cases:
         error = gone
         if not gone:
             try:
-                _run_case(space, tree, job["entry_point"])
+                _run_case(space, tree, entry)
             except ProgramGone as reason:
                 gone = error = str(reason)
             except BaseException as reason:
+                _refuse_missing_modules(reason)
                 error = _describe(reason)
-        _say({"passed": not error, "error": error})
+        decided = decided or bool(error) or program.asked
+        yield {"passed": not error, "error": error}
+    if not decided:
+        raise BrokenTests("the tests ask nothing of the program")
 
 
 def _prepare(space: dict[str, Any], setup: ast.Module, cases: list[ast.Module], program: Program, entry: str) -> None:
-    exec(compile(_definitions(setup, entry), "<setup>", "exec"), space)  # noqa: S102
-    wanted = sorted({*_free_names(cases), entry} - set(space) - {""})
-    proxies = program.names([name for name in wanted if name == entry or not hasattr(builtins, name)])
-    space.update(proxies)
+    """The setup, and the program's names for all that it and the tests leave open."""
+    bound = names.bound([setup])
+    leans = names.read([setup], executed=True) - bound - set(dir(builtins))
+    if not leans:
+        _set_up(space, setup)
+    wanted = names.read([setup, *cases]) - bound - {"*"}
+    proxies = program.names(sorted({name for name in wanted if not hasattr(builtins, name)} | ({entry} - {""})))
+    if not entry and not names.called(cases) - set(dir(builtins)):
+        proxies |= _named_like_a_builtin(program, cases)
     solution = types.ModuleType("solution")  # `from solution import f` means the program
     solution.__dict__.update(proxies)
     sys.modules["solution"] = solution
+    space.update({name: proxy for name, proxy in proxies.items() if name not in space})
+    if leans:
+        try:
+            _set_up(space, setup)
+        except BrokenTests as error:  # or the program is to blame
+            raise ProgramGone(str(error)) from None
+    if entry in proxies:
+        space[entry] = proxies[entry]  # whatever the setup has imported with a star
+    program.asked = bool(set(proxies) & names.read(cases, executed=True))  # what the setup asked is no test
+
+
+def _set_up(space: dict[str, Any], setup: ast.Module) -> None:
+    try:
+        exec(compile(setup, "<setup>", "exec"), space)  # noqa: S102
+    except ProgramGone:
+        raise
+    except BaseException as error:
+        raise BrokenTests(f"the setup of the tests fails: {_describe(error)}") from None
+
+
+def _named_like_a_builtin(program: Program, cases: list[ast.Module]) -> dict[str, Any]:
+    """The function under test where it bears the name of a builtin (``def sum(a, b)``): the tests call nothing else.
+
+    Only one that all of them call, and no other that the program defines: else ``set`` could be the program's, too.
+    """
+    everywhere = set.intersection(*(names.called([tree]) for tree in cases)) if cases else set()
+    found = program.names(sorted(everywhere & set(dir(builtins))))
+    return found if len(found) == 1 else {}
+
+
+def _refuse_missing_modules(error: BaseException) -> None:
+    """Raise ``BrokenTests`` for a module that is missing here and that the tests, not the program, have asked for."""
+    if (
+        isinstance(error, ImportError)
+        and OF_PROGRAM not in getattr(error, "__notes__", ())
+        and error.name != "solution"
+    ):
+        raise BrokenTests(f"the tests need what is not here: {error}") from None
 
 
 def _run_case(space: dict[str, Any], tree: ast.Module, entry: str) -> None:
-    defines_check = any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body)
-    calls_check = any(
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Name)
-        and node.value.func.id == "check"
-        for node in tree.body
-    )
-    exec(compile(tree, "<test>", "exec"), space)  # noqa: S102
-    if defines_check and not calls_check:
-        if entry not in space:
-            raise NameError(f"the program defines no {entry!r}")
-        space["check"](space[entry])
+    """Run a case; then what it only defines: ``check``, the functions and classes that a test runner would find."""
+    if "unittest" in names.imported(tree):
+        import unittest
+
+        unittest.main = lambda *args, **kwargs: None  # type: ignore[misc, assignment]
+    try:
+        exec(compile(tree, "<test>", "exec"), space)  # noqa: S102
+    except SystemExit as end:  # `sys.exit(0)` at the end of a test file
+        if end.code:
+            raise
+    called = names.called([tree], executed=True)
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name not in called:
+            if node.name == "check" or (node.name.startswith("test") and _takes(node) == 1 and entry):
+                if entry not in space:
+                    raise NameError(f"the program defines no {entry!r}")
+                _finish(space[node.name](space[entry]))
+            elif node.name.startswith("test") and _takes(node) == 0:
+                _finish(space[node.name]())
+        elif isinstance(node, ast.ClassDef) and node.name not in called:
+            _run_class(space[node.name])
+
+
+def _takes(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many arguments must be given."""
+    given = node.args
+    needed = sum(default is None for default in given.kw_defaults)
+    return len(given.posonlyargs) + len(given.args) - len(given.defaults) + needed
+
+
+def _run_class(kind: Any) -> None:
+    unittest = sys.modules.get("unittest")
+    if unittest is not None and issubclass(kind, unittest.TestCase):
+        result = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(kind).run(result)
+        for _, trace in [*result.failures, *result.errors]:
+            raise AssertionError(trace.strip().rpartition("\n")[2])
+    elif kind.__name__.startswith("Test"):
+        for name in [name for name in dir(kind) if name.startswith("test")]:
+            case = kind()
+            getattr(case, "setup_method", lambda: None)()
+            _finish(getattr(case, name)())
+
+
+def _finish(value: Any) -> None:
+    if isinstance(value, types.CoroutineType):
+        import asyncio
+
+        asyncio.run(value)
 
 
 def _definitions(setup: ast.Module, entry: str) -> ast.Module:
@@ -406,18 +507,6 @@ def _unfinished(node: ast.stmt) -> bool:
         isinstance(line, ast.Pass) or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
         for line in node.body
     )
-
-
-def _free_names(trees: list[ast.Module]) -> set[str]:
-    """Every name that the tests read, and what they import from ``solution``."""
-    names = set()
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                names.add(node.id)
-            elif isinstance(node, ast.ImportFrom) and node.module == "solution":
-                names.update(alias.name for alias in node.names)
-    return names
 
 
 def _describe(error: BaseException) -> str:

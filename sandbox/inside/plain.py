@@ -77,6 +77,8 @@ def encode(value: Any, other: Callable[[Any], Any] | None = None, depth: int = D
         return {"td": [value.days, value.seconds, value.microseconds]}
     if value is Ellipsis:
         return {"e": 0}
+    if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in kind.__mro__):
+        return encode(value.item(), other, depth - 1)
     if other is not None:
         return other(value)
     raise NotPlain(f"a {kind.__name__} is not plain data")

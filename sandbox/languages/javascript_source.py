@@ -244,8 +244,8 @@ writeAll(4, go);  // before any request: it tells the program that the wire is i
 writeAll(7, Buffer.from('1'));
 fs.closeSync(7);
 const say = (line) => writeAll(3, Buffer.from(stringify(line) + '\n'));
-let said = 0;
-function judge(error) { said++; say({passed: !error, error: String(error).slice(0, 300)}); }
+let said = 0, failed = false;
+function judge(error) { said++; failed ||= Boolean(error); say({passed: !error, error: String(error).slice(0, 300)}); }
 function end(error) { while (said < job.cases.length) judge(error); process.reallyExit(0); }
 const functions = [];
 const realm = {Error, TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError};
@@ -341,6 +341,16 @@ function demand(name) {
   catch (error) { if (name === 'lodash') return {isEqual}; throw error; }
 }
 const known = new Map([['assert', load('assert')]]);
+let asked = false;  // whether the tests have wanted anything of the program
+console.assert = (holds, ...told) => { if (!holds) throw new Error(told.map(String).join(' ') || 'Assertion failed'); };
+const RUNNER = /^(test|it|describe|suite|expect|jest|vi|beforeEach|beforeAll) is not defined$/;
+// A test may end in a timer: it has not passed before that.
+const PATIENCE_MS = 3000;
+async function settled() {
+  const until = Date.now() + PATIENCE_MS;
+  do await new Promise((resolve) => setImmediate(resolve));
+  while (process.getActiveResourcesInfo().includes('Timeout') && Date.now() < until);
+}
 const scope = new Proxy({}, {
   has: (_, name) => {
     if (typeof name === 'symbol') return false;
@@ -349,6 +359,7 @@ const scope = new Proxy({}, {
     if (!known.has(name)) {
       const answer = ask({op: 'name', name});
       known.set(name, answer.missing ? known : take(answer.ok));
+      asked ||= !answer.missing;
     }
     return known.get(name) !== known;
   },
@@ -377,10 +388,15 @@ process.on('beforeExit', () => { if (!finished) end('the tests never finished');
   }
   for (let place = 0; place < bodies.length; place++) {
     let error = '';
-    try { await bodies[place](scope, job.cases[place]); await new Promise((resolve) => setImmediate(resolve)); }
+    try { await bodies[place](scope, job.cases[place]); await settled(); }
     catch (caught) { error = (caught && caught.message) || String(caught) || 'failed'; }
+    if (RUNNER.test(error)) {
+      say({broken: 'the tests need a test runner: ' + error});
+      process.reallyExit(0);
+    }
     judge(error);
   }
+  if (!asked && !failed) say({broken: 'the tests ask nothing of the program'});
   finished = true;
   process.reallyExit(0);
 })();

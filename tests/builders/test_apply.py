@@ -1,4 +1,7 @@
 import asyncio
+import concurrent.futures
+import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -74,6 +77,84 @@ def test_contexts_open_in_order_and_close_in_reverse() -> None:
     with Loop() as loop, loop.open(Thing("a"), object(), Thing("b")):
         seen.append("work")
     assert seen == ["open a", "open b", "work", "close b", "close a"]
+
+
+class Opening:
+    """Takes a minute to open, unless it is cancelled; what it does then takes a moment as well."""
+
+    def __init__(self, name: str, seen: list[str], seconds: float = 60.0) -> None:
+        self.name, self.seen, self.seconds = name, seen, seconds
+
+    async def __aenter__(self) -> None:
+        self.seen.append(f"open {self.name}")
+        try:
+            await asyncio.sleep(self.seconds)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.05)
+            self.seen.append(f"undo {self.name}")
+            raise
+
+    async def __aexit__(self, *exc: object) -> None:
+        await asyncio.sleep(0.05)
+        self.seen.append(f"close {self.name}")
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_cancel_ends_what_is_opening_and_closes_what_is_open(patient) -> None:
+    seen: list[str] = []
+    started = time.monotonic()
+
+    def shard() -> None:
+        things = Opening("a", seen, 0), Opening("b", seen), Opening("c", seen)
+        with pytest.raises(concurrent.futures.CancelledError), loop.open(*things):
+            seen.append("work")
+
+    with Loop() as loop:
+        thread = threading.Thread(target=shard)
+        thread.start()
+        while "open b" not in seen:
+            time.sleep(0.01)
+        loop.cancel()
+        if patient:
+            thread.join()
+    thread.join()
+    assert seen == ["open a", "open b", "undo b", "close a"]
+    assert time.monotonic() - started < 5
+
+
+def test_what_was_opened_before_a_failure_is_closed() -> None:
+    seen: list[str] = []
+
+    class Broken(Opening):
+        async def __aenter__(self) -> None:
+            raise RuntimeError("no such thing")
+
+    with Loop() as loop:
+        with pytest.raises(RuntimeError, match="no such thing"), loop.open(Opening("a", seen, 0), Broken("b", seen)):
+            pass
+        assert seen == ["open a", "close a"]
+        with loop.open(Opening("c", seen, 0)):
+            assert seen[-1] == "open c"
+    assert seen[-1] == "close c"
+
+
+def test_what_is_cancelled_cleans_up_in_peace() -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        try:
+            seen.append("work")
+            await asyncio.sleep(60)
+        finally:
+            for _ in range(3):
+                await asyncio.sleep(0.02)
+            seen.append("clean")
+
+    with Loop() as loop:
+        loop.submit(work())
+        while not seen:
+            time.sleep(0.01)
+    assert seen == ["work", "clean"]
 
 
 def test_cancel_reaches_the_tasks_and_refuses_new_ones() -> None:

@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -16,6 +16,8 @@ def test_what_is_cached_and_written_has_its_own_price() -> None:
     price = Price(input=2.0, output=10.0, cached=0.2, cache_write=2.5)
     usage = Usage(prompt=1_000_000, completion=100_000, cached=500_000, cache_write=100_000)
     assert price.of(usage) == pytest.approx(0.4 * 2.0 + 0.5 * 0.2 + 0.1 * 2.5 + 0.1 * 10.0)
+    hour = replace(usage, cache_hour=60_000)
+    assert price.of(hour) == pytest.approx(0.4 * 2.0 + 0.5 * 0.2 + 0.04 * 2.5 + 0.06 * 4.0 + 0.1 * 10.0)
     assert price.of(usage, batch=True) == pytest.approx(price.of(usage) / 2)
 
 
@@ -27,6 +29,7 @@ def test_what_is_cached_and_written_has_its_own_price() -> None:
         ("openai/gpt-5.4", "gpt-5.4"),
         ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
         ("claude-haiku-4-5@20251001", "claude-haiku-4-5"),
+        ("claude-opus-5-latest", "claude-opus-5"),
     ],
 )
 def test_a_dated_name_has_the_price_of_the_name(model, known) -> None:
@@ -36,7 +39,20 @@ def test_a_dated_name_has_the_price_of_the_name(model, known) -> None:
     assert prices[known].source.startswith("https://")
 
 
-@pytest.mark.parametrize("model", ["gpt-5-mini-2025-08-07", "gpt-5.4-huge", "mock-model", ""])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-5-mini-2025-08-07",
+        "gpt-5.4-huge",
+        "mock-model",
+        "",
+        "claude-opus-5-7",
+        "claude-sonnet-5-1",
+        "claude-opus-5-20261399",
+        "gpt-4o-2024-08",
+        "gpt-4o-preview",
+    ],
+)
 def test_another_model_has_no_price(model) -> None:
     assert load_prices()[model] is None
 

@@ -1,10 +1,12 @@
 import asyncio
+import json
 import os
 import resource
 import sqlite3
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import pytest
 
@@ -74,6 +76,28 @@ def test_unset_fields_change_no_key() -> None:
     assert b"top_p" not in request_body(request(temperature=0.5))
     assert key_of(request()) == key_of(request(temperature=1.0))
     assert len({key_of(request(seed=seed)) for seed in (None, 0, 1)}) == 3
+
+
+ONE = {"type": "object", "properties": {"reasoning": {"type": "string"}, "answer": {"type": "string"}}}
+OTHER = {"properties": {"answer": {"type": "string"}, "reasoning": {"type": "string"}}, "type": "object"}
+
+
+def test_the_order_of_a_schemas_properties_is_part_of_the_key_where_it_is_not_the_alphabets() -> None:
+    def body(schema) -> bytes:
+        return request_body(Request(messages=(), schema=schema))
+
+    assert request_body(Request(messages=())) == b'{"messages":[],"sampling":{}}'
+    assert body(OTHER) == request_body(Request(messages=(), schema=ONE), ordered=False), "as journals have it"
+    assert (
+        body(OTHER)
+        == b'{"messages":[],"sampling":{},"schema":%s}'
+        % json.dumps(OTHER, sort_keys=True, separators=(",", ":")).encode()
+    )
+    assert len({body(schema) for schema in (ONE, OTHER, {**dict(reversed(ONE.items()))})}) == 2
+    nested = [{"type": "array", "items": schema} for schema in (ONE, OTHER)]
+    assert body(nested[0]) != body(nested[1])
+    within = [{"properties": {"a": {"anyOf": [schema, {"type": "null"}]}}} for schema in (ONE, OTHER)]
+    assert body(within[0]) != body(within[1])
 
 
 def test_a_foreign_file_is_left_as_it_is(tmp_path) -> None:
@@ -190,6 +214,85 @@ def test_what_was_returned_survives_kill_9(tmp_path) -> None:
     journal.close()
     assert lost == []
     assert len(told) >= 300
+
+
+def test_bytes_of_a_header_that_are_no_text_and_counts_that_are_nonsense_stop_nothing(tmp_path) -> None:
+    async def use() -> None:
+        async with Journal(tmp_path / "j.sqlite") as journal:
+            async with asyncio.timeout(10):
+                await journal.add(entry(b"k", request_id=b"req-\xe9".decode("utf-8", "surrogateescape")))
+                await journal.add(entry(b"l", usage=Usage(10**30, -1)))
+            assert journal.find(b"k", 0, [0])[0].request_id == r"req-\udce9"
+            assert journal.find(b"l", 0, [0])
+
+    asyncio.run(use())
+
+
+def test_one_that_cannot_be_kept_takes_no_other_with_it_and_stops_the_run(tmp_path) -> None:
+    async def use() -> None:
+        async with Journal(tmp_path / "j.sqlite") as journal, asyncio.timeout(10):
+            entries = [entry(b"%d" % number) for number in range(8)]
+            entries[3] = replace(entries[3], attempt=10**30)
+            outcomes = await asyncio.gather(*map(journal.add, entries), return_exceptions=True)
+            assert [number for number in range(8) if journal.find(b"%d" % number, 0, [0])] == [0, 1, 2, 4, 5, 6, 7]
+            assert [type(outcome) for outcome in outcomes].count(bool) == 7
+            assert isinstance(outcomes[3], JournalError)
+            assert "could not keep an answer (OverflowError" in str(outcomes[3])
+            with pytest.raises(JournalError):
+                journal.check()  # nothing more is asked for
+            assert await journal.add(entry(b"paid"))  # and what was under way is kept
+            assert journal.find(b"paid", 0, [0])
+
+    asyncio.run(use())
+
+
+@pytest.fixture
+def locked(tmp_path, monkeypatch):
+    """A journal's path and another process' connection that holds its lock, as a VACUUM does."""
+    monkeypatch.setattr(journal_module, "BUSY_S", 0.02)
+    path = tmp_path / "j.sqlite"
+    Journal(path).open().close()
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    yield path, other
+    other.close()
+
+
+def test_a_lock_is_waited_for_and_loses_nothing(locked, caplog) -> None:
+    path, other = locked
+
+    async def use() -> None:
+        async with Journal(path) as journal, asyncio.timeout(10):
+            await journal.add(entry(b"first"))
+            other.execute("BEGIN IMMEDIATE")
+            adds = asyncio.gather(*(journal.add(entry(b"%d" % number)) for number in range(20)))
+            await asyncio.sleep(0.5)
+            assert not adds.done()
+            journal.check()
+            other.execute("ROLLBACK")
+            assert all(await adds)
+            assert all(journal.find(b"%d" % number, 0, [0]) for number in range(20))
+
+    asyncio.run(use())
+    assert caplog.text.count("is locked by another process") == 1
+
+
+def test_a_lock_that_stays_stops_the_run_and_what_was_paid_for_is_tried_once_more(locked, monkeypatch) -> None:
+    monkeypatch.setattr(journal_module, "LOCKED_S", 0.1)
+    path, other = locked
+
+    async def use() -> None:
+        async with Journal(path) as journal, asyncio.timeout(10):
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(JournalError, match="stays locked by another process"):
+                await journal.add(entry(b"k"))
+            with pytest.raises(JournalError):
+                journal.check()
+            other.execute("ROLLBACK")
+
+    asyncio.run(use())
+    journal = Journal(path, readonly=True).open()
+    assert journal.find(b"k", 0, [0])
+    journal.close()
 
 
 def test_it_can_be_read_while_it_is_written(tmp_path) -> None:

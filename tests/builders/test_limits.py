@@ -105,6 +105,35 @@ def test_everybody_waits_as_long_as_the_service_says() -> None:
     assert limiter.waiting_for == ""
 
 
+@pytest.mark.parametrize("others_succeed", [False, True])
+def test_a_pause_that_outlasts_the_patience_ends_the_run_and_says_so(others_succeed) -> None:
+    service = Service(RateLimitError("the quota of the day is used up", status=429, retry_after_s=86_400.0))
+    limiter = Limiter("the service", RateLimits(patience_s=1.0))
+
+    async def use() -> list[BaseException | str]:
+        if others_succeed:
+            await limiter.run(Service())
+        async with asyncio.timeout(0.9):
+            return await asyncio.gather(*(limiter.run(service) for _ in range(3)), return_exceptions=True)
+
+    outcomes = asyncio.run(use())
+    assert isinstance(outcomes[0], OutageError)
+    assert "asks to wait for 86,400 s" in str(outcomes[0])
+    assert "the quota of the day" in str(outcomes[0])
+    assert "Run the same command again" in str(outcomes[0])
+
+
+def test_a_pause_at_the_start_is_waited_for_as_long_as_patience_lasts() -> None:
+    busy = [RateLimitError("slow down", status=429, retry_after_s=0.3) for _ in range(BREAKS_AFTER + 4)]
+    service = Service(*busy, seconds=0.01)
+    limiter = Limiter("s", RateLimits(concurrency=BREAKS_AFTER + 4, patience_s=5.0))
+
+    async def use() -> list[str]:
+        return await asyncio.gather(*(limiter.run(service) for _ in range(BREAKS_AFTER + 4)))
+
+    assert set(asyncio.run(use())) == {"answer"}
+
+
 def test_overload_shrinks_the_window_once_a_round_trip_and_success_widens_it() -> None:
     limiter = Limiter("s", RateLimits(concurrency=64))
     service = Service(*[RateLimitError("slow down", status=429)] * 10, seconds=0.02)
@@ -216,6 +245,24 @@ def test_one_limiter_for_one_service() -> None:
     assert one is other
     assert (one.limits.concurrency, one.limits.requests_per_minute, one.window) == (4, 60, 4)
     assert limiter_for("another", RateLimits()) is not one
+
+
+def test_stricter_rates_of_a_second_one_hold_for_both() -> None:
+    service = Service()
+    one = limiter_for("shared", RateLimits(output_tokens_per_minute=600_000))
+    one.learn({"x-ratelimit-limit-requests": "60000", "x-ratelimit-remaining-requests": "59999"})
+    limiter_for("shared", RateLimits(requests_per_minute=1200, output_tokens_per_minute=60_000_000))
+
+    async def use() -> None:
+        async with asyncio.timeout(1.0):
+            await asyncio.gather(*(one.run(service) for _ in range(100)))
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(use())
+    assert 18 <= service.calls <= 26
+    assert one._output._rate == 10_000
+    one.learn({"x-ratelimit-limit-requests": "60000", "x-ratelimit-remaining-requests": "59999"})
+    assert one._requests._rate == 20
 
 
 def test_limits_that_make_no_sense_are_refused() -> None:

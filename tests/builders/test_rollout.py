@@ -108,6 +108,39 @@ def test_calls_without_ids_get_unique_ones() -> None:
     assert all(ids)
 
 
+@pytest.mark.parametrize("name", ["call_0", "call_1_0", ""])
+def test_ids_are_unique_over_the_dialogue_where_a_server_counts_anew_each_turn(name: str) -> None:
+    def answer(request: Request, index: int) -> Any:
+        said = len(results(request))
+        if said == 4:  # one of the prompt, three of this dialogue
+            return "done"
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call("calculator_evaluate", f'{{"x": {said}}}', name)],
+        }
+
+    before = call("calculator_evaluate", {"expression": "1"}, "call_0")
+    request = Request(
+        messages=(
+            {"role": "user", "content": "One?"},
+            {"role": "assistant", "content": None, "tool_calls": [before]},
+            {"role": "tool", "tool_call_id": "call_0", "content": "1"},
+            {"role": "user", "content": "And more?"},
+        ),
+        tools=tuple(WEATHER),
+    )
+    sampler = FakeSampler(answer)
+    (candidate,) = run(sampler, request)
+    made = [one["id"] for one in candidate.tool_calls]
+    assert len({"call_0", *made}) == 4
+    assert [one["tool_call_id"] for one in candidate.messages if one["role"] == "tool"] == made
+    assert [one["tool_call_id"] for one in candidate.detail["tool_results"]] == made
+    sent = sampler.asked[-1][0].messages
+    assert [one["id"] for message in sent for one in message.get("tool_calls") or ()] == ["call_0", *made]
+    assert [one["tool_call_id"] for one in results(sampler.asked[-1][0])] == ["call_0", *made]
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "kind"),
     [

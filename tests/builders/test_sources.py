@@ -25,6 +25,7 @@ from builders.sources.columns import calls_in, last_list
 from builders.sources.final_answers import after_hashes, last_boxed
 from builders.sources.mapped import Mapped, content_id, prompt_of
 from builders.sources.nemotron import HAS, Nemotron, route
+from verifiers.math_verifier.groups import group
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -452,6 +453,10 @@ BOXES = [
     (r"$\boxed{3}$ apples", "3"),
     ("\\boxed{two\nlines}", "two\nlines"),
     (r"\boxed{1{,}000}", "1{,}000"),
+    (r"\boxed{\begin{pmatrix}1\\{2}\end{pmatrix}}", r"\begin{pmatrix}1\\{2}\end{pmatrix}"),
+    (r"\boxed{\{1\\\}, 2\}} so", r"\{1\\\}, 2\}"),
+    (r"\boxed{a\\} b}", r"a\\"),
+    (r"\boxed{a\}", None),
 ]
 HASHES = [
     ("#### 42", "42"),
@@ -463,6 +468,13 @@ HASHES = [
     ("#### $1,000", "$1000"),
     ("#### 3.5", "3.5"),
     ("#### 1,5 and 2", "1,5 and 2"),
+    ("#### 2,3", "2,3"),
+    ("#### 1,2,3", "1,2,3"),
+    ("#### -1,5", "-1,5"),
+    ("#### 1,234,56", "1,234,56"),
+    ("#### 1234,567", "1234,567"),
+    ("#### ,", ","),
+    ("#### 12,345.50", "12345.50"),
     ("### 5", None),
     ("no mark", None),
     ("", None),
@@ -489,6 +501,24 @@ def test_extraction_never_raises(text: str) -> None:
     last_boxed(text)
     last_boxed("\\boxed{" + text)
     after_hashes("####" + text)
+
+
+ATOMS = st.sampled_from(["1", "x", "\\", "\\\\", "\\{", "\\}", "\\frac", " "])
+NESTED = st.recursive(ATOMS, lambda inner: st.lists(inner).map(lambda parts: "{" + "".join(parts) + "}"))
+
+
+@given(st.lists(NESTED).map("".join).filter(lambda text: not text.endswith("\\")))
+def test_what_is_in_balanced_braces_is_the_answer(text: str) -> None:
+    """As the math verifier reads the same box; a backslash at the end of a part may escape the brace after it."""
+    read = group("{" + text + "} end", 0)
+    assert read
+    assert last_boxed("\\boxed{" + text + "} end") == (read.text.strip() if read.closed else None)
+
+
+@given(st.integers(), st.sampled_from(["", "$"]))
+def test_thousands_separators_are_removed(number: int, mark: str) -> None:
+    sign = "-" if number < 0 else ""
+    assert after_hashes(f"#### {sign}{mark}{abs(number):,}") == f"{sign}{mark}{abs(number)}"
 
 
 class Hostile:

@@ -223,6 +223,7 @@ def test_the_journal_is_the_same_online_and_in_batches(tmp_path) -> None:
         drawn, _ = draw(tmp_path, chat(server))
         online = OpenAIChat(model="m", base_url=f"{server.url}/v1")
         assert draw(tmp_path, online)[0] == drawn
+    assert {one.cost_usd for pair in drawn for one in pair} == {0.5}, "also when it is read again by another mode"
     assert double.online == 0
 
 
@@ -262,6 +263,8 @@ def test_stragglers_go_online_and_refusals_do_not(tmp_path) -> None:
     assert [isinstance(one, Completion) for pair in drawn for one in pair] == [True] * 4 + [False] * 2 + [True] * 6
     assert isinstance(drawn[2][0], RequestError)
     assert totals["usd"] == pytest.approx(3 * 2 * 0.5 + 2 * 2 * 1.0)
+    costs = [[one.cost_usd for one in pair if isinstance(one, Completion)] for pair in drawn]
+    assert costs == [[0.5] * 2, [1.0] * 2, [], [1.0] * 2, [0.5] * 2, [0.5] * 2], "each as it was paid for"
     assert states(tmp_path) == ["closed"]
 
 

@@ -1,6 +1,7 @@
 """Runs whose folder is a URL, against a real S3 server on loopback."""
 
 import json
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,8 @@ import fsspec
 import pytest
 
 from builders import assemble
-from builders.errors import ConfigError, MachineError
+from builders import mirror as mirror_module
+from builders.errors import BudgetError, ConfigError, MachineError
 from builders.mirror import Mirror, folder_of, is_url
 from scripts import build
 from tests.loopback import OpenAIServer
@@ -105,6 +107,59 @@ def test_other_file_systems_rename_into_place(tmp_path) -> None:
         mirror.finish()
     there = {path.relative_to(tmp_path / "there").as_posix() for path in (tmp_path / "there").rglob("*.*")}
     assert there == {"shards/00000.parquet", "shards/00000.json", "manifest.json"}
+
+
+@pytest.mark.parametrize(("fails", "place"), [(1, "while it runs"), (2, "at the end"), (10**9, "for ever")])
+def test_an_upload_that_fails_is_tried_again(tmp_path, monkeypatch, caplog, fails, place) -> None:
+    monkeypatch.setattr(mirror_module, "PUSH_EVERY_S", 0.02)
+    folder, url = tmp_path / "run", f"memory://{uuid.uuid4().hex}"
+    (folder / "shards").mkdir(parents=True)
+    calls = []
+
+    def shard(number: int) -> None:
+        (folder / "shards" / f"{number:05d}.parquet").write_bytes(b"part")
+        (folder / "shards" / f"{number:05d}.json").write_text("{}")
+
+    def run() -> None:
+        with Mirror(url, folder) as mirror:
+            put = mirror._fs.put_file
+
+            def failing(*given) -> None:
+                calls.append(given)
+                if len(calls) <= fails:
+                    raise OSError("503 slow down")
+                put(*given)
+
+            monkeypatch.setattr(mirror._fs, "put_file", failing)
+            if place == "at the end":
+                mirror._stop.set()
+                mirror._thread.join()
+            shard(0)
+            deadline = time.monotonic() + 5
+            while place == "while it runs" and len(names(url)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert len(names(url)) == 2 * (place == "while it runs")
+            shard(1)
+            (folder / "manifest.json").write_text("{}")
+            mirror.finish()
+
+    if place == "for ever":
+        with pytest.raises(MachineError, match="503 slow down"):
+            run()
+        assert names(url) == set()
+    else:
+        run()
+        assert len(names(url)) == 5
+    assert "It is tried again" in caplog.text
+
+
+def test_the_error_that_ended_the_run_is_told_whatever_becomes_of_the_uploads(tmp_path, monkeypatch) -> None:
+    (tmp_path / "shards").mkdir()
+    (tmp_path / "shards" / "00000.json").write_text("{}")
+    mirror = Mirror(f"memory://{uuid.uuid4().hex}", tmp_path)
+    monkeypatch.setattr(mirror._fs, "put_file", lambda *given: 1 / 0)
+    with pytest.raises(BudgetError), mirror:
+        raise BudgetError("spent")
 
 
 def test_what_is_wrong_is_said(bucket, tmp_path) -> None:

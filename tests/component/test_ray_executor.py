@@ -106,6 +106,7 @@ def test_dataset_and_rate_are_those_of_a_single_machine(cluster, expected, tmp_p
         assert (server.requests - 1) / (time.monotonic() - began) <= 20 * 1.1
         assert server.requests == QUERIES
     assert table(tmp_path / "ray") == expected
+    assert {row["cost_usd"] for row in expected} == {0.01}
     spent = described["spending"]
     assert (spent["requests"], spent["completions"]) == (QUERIES, 4 * QUERIES)
     assert spent["usd"] == pytest.approx(0.04 * QUERIES)

@@ -334,15 +334,21 @@ class AnthropicShape:
 SHAPES = (ChatShape(), ResponsesShape(), AnthropicShape())
 
 
-def played(shape: Any, dialogue: Dialogue, folder: Path, runs: int = 1) -> tuple[list[list[Candidate]], list[Sent]]:
-    """The siblings' candidates of each run of one dialogue, through HTTP, limits, journal, loop and worlds."""
+def played(
+    shape: Any, dialogue: Dialogue, folder: Path, runs: int = 1, *, same_ids: bool = False
+) -> tuple[list[list[Candidate]], list[Sent]]:
+    """The siblings' candidates of each run of one dialogue, through HTTP, limits, journal, loop and worlds.
+
+    ``same_ids``: a server that counts the ids of its calls anew in each turn.
+    """
 
     def answer(sent: Sent) -> Answer:
         try:
             number = shape.turns_so_far(sent.body)
         except AssertionError as wrong:
             return Answer({"error": {"message": f"bad history: {wrong}"}}, status=400)
-        return Answer(shape.reply(turn_of(dialogue, number, shape.forbids_calls(sent.body)), number))
+        said = turn_of(dialogue, number, shape.forbids_calls(sent.body))
+        return Answer(shape.reply(said, 0 if same_ids else number))
 
     async def run(url: str) -> list[Candidate]:
         provider = shape.provider(url)
@@ -387,6 +393,24 @@ def test_dialogue(shape: Any, dialogue: Dialogue, tmp_path: Path) -> None:
     # All siblings did the same in worlds of their own: none has seen what another did.
     assert len({json.dumps(candidate.detail["state"], sort_keys=True) for candidate in candidates}) == 1
     assert sent
+
+
+SEVERAL_TURNS = [one for one in DIALOGUES if sum(not isinstance(turn, str) for turn in one.turns) > 1 or one.loops]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("dialogue", SEVERAL_TURNS, ids=lambda dialogue: dialogue.name)
+def test_a_server_that_uses_its_ids_again_gets_the_same_verdicts(
+    shape: Any, dialogue: Dialogue, tmp_path: Path
+) -> None:
+    (candidates,), _ = played(shape, dialogue, tmp_path, same_ids=True)
+    assert [candidate.error for candidate in candidates] == [""] * SIBLINGS
+    for candidate in candidates:
+        ids = [made["id"] for made in candidate.tool_calls]
+        assert len(set(ids)) == len(ids)
+        _assert_history(candidate)
+        found = asyncio.run(ToolVerifier().verify(query_of(dialogue), candidate))
+        assert found.outcome == dialogue.outcome, found.explanation
 
 
 def _assert_history(candidate: Candidate) -> None:

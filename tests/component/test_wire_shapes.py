@@ -17,6 +17,7 @@ from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
+from builders.cost import load_prices
 from builders.errors import AuthenticationError, RequestError, ServiceError
 from builders.providers.anthropic_messages import AnthropicMessages
 from builders.providers.ollama import Ollama
@@ -287,6 +288,18 @@ def test_responses_sends_its_own_items_back() -> None:
     assert sent.body["input"][2]["encrypted_content"] == "SIGNED"
 
 
+def test_responses_items_take_the_ids_of_the_trace() -> None:
+    (one,), _ = against(responses, response_reply(REASONING, FUNCTION_CALL, FUNCTION_CALL), FULL)
+    calls = [{**made, "id": f"named_{at}"} for at, made in enumerate(one.message["tool_calls"])]
+    answered = [{"role": "tool", "tool_call_id": made["id"], "name": "add", "content": "3"} for made in calls]
+    turn = {**one.message, "tool_calls": calls, "detail": one.detail}
+    _, sent = against(responses, response_reply(), Request(messages=(*DIALOGUE[:2], turn, *answered)))
+    made = [item["call_id"] for item in sent.body["input"] if item["type"] == "function_call"]
+    results = [item["call_id"] for item in sent.body["input"] if item["type"] == "function_call_output"]
+    assert made == results == ["named_0", "named_1"]
+    assert sent.body["input"][2]["encrypted_content"] == "SIGNED"
+
+
 def test_responses_cut_refused_and_failed() -> None:
     cut = response_reply(
         output_message(output_text("half")), status="incomplete", incomplete_details={"reason": "max_output_tokens"}
@@ -374,6 +387,16 @@ def test_messages_thinking_is_kept_apart_and_signed() -> None:
     assert one.detail["content"][0]["signature"] == "SIGNED"
 
 
+def test_messages_cache_that_is_written_for_an_hour_costs_twice_the_input() -> None:
+    written = {"ephemeral_1h_input_tokens": 1_000_000, "ephemeral_5m_input_tokens": 200_000}
+    usage = {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 1_200_000, "cache_creation": written}
+    (one,), _ = against(messages, message_reply(TEXT, usage=usage), PLAIN)
+    assert one.usage == Usage(prompt=1_200_000, cache_write=1_200_000, cache_hour=1_000_000)
+    price = load_prices()["claude-opus-5"]
+    assert price
+    assert price.of(one.usage) == pytest.approx(10.0 + 0.2 * 6.25)
+
+
 def test_messages_signed_blocks_go_back_with_the_tools_result() -> None:
     reply = message_reply(THINKING, REDACTED, TOOL_USE, stop_reason="tool_use")
     (one,), _ = against(messages, reply, FULL)
@@ -394,6 +417,21 @@ def test_messages_signed_blocks_go_back_with_the_tools_result() -> None:
     ]
     assert sent.body["messages"][1]["content"][0]["signature"] == "SIGNED"
     assert sent.body["messages"][2]["content"][0]["type"] == "tool_result"
+
+
+def test_messages_signed_blocks_take_the_ids_of_the_trace() -> None:
+    first, second = {**TOOL_USE, "id": "toolu_1"}, {**TOOL_USE, "id": "toolu_1"}
+    (one,), _ = against(messages, message_reply(THINKING, first, second, stop_reason="tool_use"), FULL)
+    calls = [{**made, "id": f"named_{at}"} for at, made in enumerate(one.message["tool_calls"])]
+    answered = [{"role": "tool", "tool_call_id": made["id"], "name": "add", "content": "3"} for made in calls]
+    turn = {**one.message, "tool_calls": calls, "detail": one.detail}
+    follow_up = Request(messages=(*DIALOGUE[:2], turn, *answered), tools=(ADD,))
+    _, sent = against(messages, message_reply(TEXT), follow_up)
+    blocks, results = (sent.body["messages"][at]["content"] for at in (1, 2))
+    assert blocks[0]["signature"] == "SIGNED"
+    assert (
+        [block["id"] for block in blocks[1:]] == [block["tool_use_id"] for block in results] == ["named_0", "named_1"]
+    )
 
 
 @pytest.mark.parametrize(

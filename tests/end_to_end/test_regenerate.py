@@ -12,6 +12,7 @@ import pytest
 from builders import manifest, views
 from builders import regenerate as regenerating
 from builders.assemble import compose
+from builders.errors import BudgetError
 from scripts.build import build
 from scripts.regenerate import main, run
 from tests.loopback import OpenAIServer
@@ -178,6 +179,66 @@ def test_interrupted_at_any_place_it_goes_on_and_asks_nothing_twice(built, monke
     for query, row in after.items():
         attempts = [one["attempt"] for one in row["candidates"]]
         assert attempts == [int(outcome == "fail") for outcome in outcomes(before[query])]
+
+
+def test_what_an_interrupted_order_has_drawn_never_undoes_a_later_one(built, monkeypatch) -> None:
+    out, server, _ = built
+    write, written = views.write_parquet, []
+
+    def once(rows, path, *rest):
+        if written:
+            raise Killed
+        written.append(path.name)
+        return write(rows, path, *rest)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(regenerating.views, "write_parquet", once)
+        with pytest.raises(Killed):
+            run([f"run={out}", "where=all"])
+    assert written == ["00000.parquet"]
+    run([f"run={out}", "where=query:q1"])
+    newer = rows_of(out)["q1"]
+    assert {one["attempt"] for one in newer["candidates"]} == {1}
+    asked = server.completions
+    run([f"run={out}", "where=all"])
+    after = rows_of(out)
+    for old, new in zip(newer["candidates"], after["q1"]["candidates"], strict=True):
+        assert (new["attempt"], new["detail"]["regen_count"]) == (2, 2)
+        assert [past["attempt"] for past in new["detail"]["history"]] == [0, 1]
+        assert new["detail"]["history"][1]["messages"] == old["messages"]
+    assert {one["attempt"] for query, row in after.items() if query != "q1" for one in row["candidates"]} == {1}
+    assert server.completions == asked + 4 + 2 * 4, (
+        "q1 once more, and the third shard; what else the first order had drawn is in the journal"
+    )
+    assert [one["order"]["where"] for one in manifest.read(out)["regenerations"]].count("all") == 1
+
+
+def test_a_shard_that_changed_while_its_candidates_were_drawn_stays(built, monkeypatch, caplog) -> None:
+    out, _, _ = built
+    exchange = regenerating._exchange
+
+    def late(run_folder: Path, folder: Path) -> None:
+        part = run_folder / "shards" / "00001.parquet"
+        views.write_parquet(list(views.nested([part])), part, regenerating._features(), {})
+        exchange(run_folder, folder)
+
+    monkeypatch.setattr(regenerating, "_exchange", late)
+    before = rows_of(out)
+    run([f"run={out}", "where=all"])
+    attempts = {query: {one["attempt"] for one in row["candidates"]} for query, row in rows_of(out).items()}
+    assert attempts == {query: {int(int(query[1:]) // 5 != 1)} for query in before}
+    assert "00001.parquet was changed meanwhile" in caplog.text
+
+
+def test_a_spent_budget_is_said_and_the_same_order_goes_on(built) -> None:
+    out, server, _ = built
+    words = [f"run={out}", "where=all", "provider.free=false", "+prices={mock: {call: 1.0}}"]
+    with pytest.raises(BudgetError, match="budget_usd=6"):
+        run([*words, "budget_usd=6.0"])
+    asked = server.completions
+    assert 6 <= asked < 48
+    run([*words, "budget_usd=1000.0"])
+    assert server.completions == 48
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import given
@@ -79,6 +81,48 @@ def test_spaces_around_say_nothing(text: str) -> None:
 def test_facts_and_names_never_break(text: str, fact: str) -> None:
     assert contains_fact(text, fact) in (True, False)
     assert 0.0 <= nearest(text, fact).confidence <= 1.0
+
+
+AMOUNTS = st.decimals(min_value=-(10**9), max_value=10**9, places=2) | st.integers(-(10**6), 10**6).map(Decimal)
+WRITTEN: tuple[Callable[[Decimal], str], ...] = (
+    lambda number: f"It is {number}",
+    lambda number: f"It is {number:,} degrees.",
+    lambda number: f"It is {number:,.4f}.",
+    lambda number: f"**{number:,}**, I think",
+    lambda number: f"({number})",
+    lambda number: f"x={number:.2f}",
+    lambda number: f"It is {number} %",
+    lambda number: f"It costs {_signed(number, '$')}.",
+    lambda number: f"It costs {number:,.2f} €",
+    lambda number: f"{number:,} dollars in all",
+    lambda number: f"USD {number:,}",
+    lambda number: f"It is {number:,}".replace(",", "\u202f"),
+    lambda number: f"It is {number:,}".replace(",", "'"),
+    lambda number: f"It is {number:,}".replace("-", "\u2212"),
+    lambda number: f"It is {number:,}; more is not known".replace("-", "\u2013"),
+)
+
+
+def _signed(number: Decimal, currency: str) -> str:
+    return f"{'-' if number < 0 else ''}{currency}{abs(number):,.2f}"
+
+
+@given(AMOUNTS, st.sampled_from(WRITTEN), st.sampled_from(["{}", "{:,}", "{:.2f}", "{:.3f}"]))
+def test_a_number_is_found_however_it_is_written(number: Decimal, written: Any, fact: str) -> None:
+    assert contains_fact(written(number), fact.format(number))
+
+
+@given(AMOUNTS, AMOUNTS | st.none(), st.sampled_from(WRITTEN), st.sampled_from(["{}", "{:,}", "{:.2f}"]))
+def test_a_different_number_is_not_found(number: Decimal, other: Decimal | None, written: Any, fact: str) -> None:
+    other = -number if other is None else other
+    if other != number:
+        assert not contains_fact(written(number), fact.format(other))
+
+
+@given(st.text("0123456789.,-+$€%*_'( \u2212ax", max_size=14))
+def test_a_fact_stands_in_itself(fact: str) -> None:
+    if fact.strip(" .,*_"):
+        assert contains_fact(fact, fact)
 
 
 @given(st.from_regex(r"[ab.|()*+?\[\]^$\\d{},0-9-]{0,12}", fullmatch=True), st.text("ab1-", max_size=12))

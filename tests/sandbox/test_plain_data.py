@@ -11,6 +11,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,3 +102,18 @@ def test_depth_is_bounded() -> None:
         deep = [deep]
     with pytest.raises(plain.NotPlain):
         plain.encode(deep)
+
+
+@pytest.mark.parametrize(
+    ("value", "plain_value"),
+    [
+        (np.int64(3), 3),
+        (np.bool_(False), False),
+        (np.float32(0.5), 0.5),
+        (np.uint64(2**63), 2**63),
+        (np.str_("a"), "a"),
+    ],
+)
+def test_single_values_of_numpy_are_plain(value: object, plain_value: object) -> None:
+    found = plain.decode(plain.encode([value]))[0]
+    assert (type(found), found) == (type(plain_value), plain_value)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifiers.code_comparison import same_output, same_rows, same_value
+from verifiers.code_comparison import accepted, same_output, same_rows, same_value
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -52,6 +52,19 @@ def test_types_are_strict(expected: Any, found: Any, same: bool) -> None:
 def test_javascript_has_one_kind_of_number() -> None:
     assert same_value(1, 1.0, "javascript")
     assert not same_value(1, True, "javascript")
+
+
+def test_a_tuple_is_a_list_only_where_json_was_expected() -> None:
+    assert not accepted({"expected": [1, [2]]}, (1, (2,)))
+    assert accepted({"expected": [1, [2]], "json": True}, (1, (2,)))
+    assert accepted({"expected": {"a": [1]}, "json": True}, {"a": (1,)})
+    assert not accepted({"expected": [1, 2], "json": True}, (2, 1))
+
+
+def test_further_accepted_results_are_compared_as_strictly() -> None:
+    assert accepted({"expected": [3], "also": [3]}, 3)
+    assert not accepted({"expected": [3], "also": [3]}, True)
+    assert not accepted({"expected": [3], "also": [1]}, True)
 
 
 @given(PLAIN)

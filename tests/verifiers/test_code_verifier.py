@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from builders.errors import SandboxError
 from builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
 from sandbox.auto_sandbox import AutoSandbox
-from verifiers.code_verifier import CodeVerifier
+from verifiers.code_verifier import CodeVerifier, join
 
 DOUBLE = CodeTests("function", "python", ({"args": [2], "expected": 4}, {"args": [5], "expected": 10}), "double")
 ANSWER = "```python\ndef double(x):\n    return 2 * x\n```"
@@ -60,6 +61,26 @@ def test_expected_values_never_enter_the_sandbox() -> None:
     judge(canned, DOUBLE, ANSWER)
     assert "expected" not in repr(canned.programs)
     assert [call["args"] for call in canned.programs[0].calls] == [[2], [5]]
+
+
+def test_one_of_several_results_is_enough() -> None:
+    tests = CodeTests("function", "python", ({"args": [2], "expected": [4], "also": [4], "json": True},), "double")
+    outcomes = [judge(Canned(returns=({"value": value},)), tests, ANSWER)[0].outcome for value in ([4], 4, (4,), 5)]
+    assert outcomes == ["pass", "pass", "pass", "fail"]
+
+
+def test_tests_that_differ_in_types_only_are_not_judged_once() -> None:
+    async def every() -> list[str]:
+        verifier = CodeVerifier(Canned(returns=({"value": {1: 2}},)))
+        candidate = Candidate(0, ({"role": "assistant", "content": ANSWER},))
+        found = []
+        for expected in ({1: 2}, {"1": 2}, {(1, 2): 3}):
+            tests = CodeTests("function", "python", ({"args": [1], "expected": expected},), "double")
+            query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+            found.append((await verifier.verify(query, candidate)).outcome)
+        return found
+
+    assert asyncio.run(every()) == ["pass", "fail", "fail"]
 
 
 @pytest.mark.parametrize(
@@ -114,3 +135,42 @@ def test_where_nothing_isolates_nothing_runs_and_the_row_says_why() -> None:
     verdict = asyncio.run(build())
     assert verdict.outcome == "error"
     assert "no cgroup is writable" in verdict.explanation
+
+
+@pytest.mark.parametrize(
+    ("query", "ordered"),
+    [
+        ("SELECT a FROM t ORDER BY a", True),
+        ("SELECT c FROM t GROUP BY c ORDER BY COUNT(*) DESC", True),
+        ("SELECT a FROM t order\n by abs(a) LIMIT 3", True),
+        ("SELECT a FROM (SELECT a FROM t ORDER BY a LIMIT 5)", False),
+        ("SELECT rank() OVER (PARTITION BY (b) ORDER BY a) FROM t", False),
+        ("SELECT a FROM t -- ORDER BY a", False),
+        ("SELECT a FROM t /* ORDER BY a */ WHERE b = ') ORDER BY (' OR \"ORDER BY\" = 1", False),
+        ("SELECT a FROM t WHERE b = 'it''s (' ORDER BY a", True),
+    ],
+)
+def test_rows_have_an_order_where_the_outermost_query_gives_one(query: str, ordered: bool) -> None:
+    tests = CodeTests("sql", "sql", ({"reference": query},))
+    canned = Canned(returns=({"value": [[1], [2]]},))
+
+    async def run(program: Program) -> Execution:
+        rows = [[2], [1]] if program.source == query else [[1], [2]]
+        return replace(canned.execution, returns=({"value": rows},))
+
+    canned.run = run  # type: ignore[method-assign]
+    (verdict,) = judge(canned, tests, "```sql\nSELECT 1\n```")
+    assert verdict.outcome == ("fail" if ordered else "pass")
+
+
+def test_a_prefix_that_needs_the_program_is_not_put_before_it() -> None:
+    setup = "import math\nroot = Node(math.pi)\nroot.left = None\ntotal = 0"
+    tests = CodeTests("asserts", "python", ({"source": "assert f(root)"},), setup=setup)
+    assert join(tests, "class Node: ...") == "import math\ntotal = 0\nclass Node: ..."
+    kept = "import math\n\ndef helper(x):\n    return f(x)  # as written\n"
+    assert join(replace(tests, setup=kept), "y = 1") == f"{kept}\ny = 1"
+
+
+def test_a_number_too_long_to_show_has_failed() -> None:
+    (verdict,) = judge(Canned(returns=({"value": 4}, {"value": 10**5000})), DOUBLE, ANSWER)
+    assert (verdict.outcome, verdict.detail["first_failing"]["found"]) == ("fail", "a number too long to show")

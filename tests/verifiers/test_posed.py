@@ -59,10 +59,13 @@ def test_stances(expected: str, text: str) -> None:
 def test_a_letter_in_the_result_counts_only_where_the_question_left_it_undefined() -> None:
     assert stance("\\boxed{k + 22}", "k") == "flags"
     assert stance("\\boxed{k + 22}", "") == "answers"
+    assert stance("\\boxed{k = 4}", "k") == stance("The answer is k = 4.", "k") == "answers"
     assert stance("\\boxed{24 \\text{ books}}", "k") == "answers"
 
 
-@pytest.mark.parametrize("piece", ["a ", "is not ", "{{", "what do ", "“a", "1.", "\\boxed{"])
+@pytest.mark.parametrize(
+    "piece", ["a ", "is not ", "{{", "what do ", "“a", "1.", "\\boxed{", "so 1 ", "so 1a", "so 1="]
+)
 def test_long_and_hostile_answers_take_no_time(piece: str) -> None:
     started = time.perf_counter()
     stance(piece * (400_000 // len(piece)), "k")
@@ -75,6 +78,9 @@ def test_long_and_hostile_answers_take_no_time(piece: str) -> None:
         ("The two statements contradict each other.", "pass"),
         ("Could you clarify which number is right?", "pass"),
         ("The answer is 72.", "fail"),
+        ("Let x be the unknown. Then 2x + 4 = 10, so x = 3.", "fail"),
+        ("A and B are mutually exclusive, so P = 0.3 + 0.2 = 0.5.", "fail"),
+        ("5 pieces are missing from the puzzle, so 95 remain.", "abstain"),
         ("The statements conflict. With the first, the answer is 72.", "abstain"),
         ("I'm sorry, but I can't help with that.", "abstain"),
         ("", "abstain"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,29 @@ def test_calls_that_were_refused_and_made_anew_do_not_count() -> None:
     assert verdict(expecting(), tried).outcome == "fail"  # where no call is right, trying one is wrong
 
 
+def test_an_id_that_two_turns_share_is_paired_by_order() -> None:
+    def told(name: str, refused: bool) -> dict[str, Any]:
+        return {"tool_call_id": name, "name": "w", "refused": refused}
+
+    def trace(*turns: tuple[str, Mapping[str, Any], bool]) -> Candidate:
+        messages: list[Mapping[str, Any]] = []
+        for name, arguments, _ in turns:
+            messages.append({"role": "assistant", "content": "", "tool_calls": [call("w", arguments, name)]})
+            messages.append({"role": "tool", "tool_call_id": name, "content": "{}"})
+        messages.append({"role": "assistant", "content": "Done."})
+        results = [told(name, refused) for name, _, refused in turns]
+        return Candidate(0, tuple(messages), detail={"tool_results": results})
+
+    wrong, right = ("call_0", {"place": "Oslo"}, True), ("call_0", {"city": "Oslo"}, False)
+    assert verdict(expecting(WEATHER), trace(wrong, right)).outcome == "pass"
+    assert verdict(expecting(WEATHER), trace(right, wrong)).outcome == "pass"
+    assert verdict(expecting(WEATHER), trace(wrong, wrong)).outcome == "fail"
+    assert verdict(expecting(WEATHER), trace(wrong, ("call_0", {"city": "Rome"}, False))).outcome == "fail"
+    assert verdict(expecting(WEATHER), trace(wrong, ("call_1", {"city": "Rome"}, False), right)).outcome == "fail"
+    assert verdict(Reference(), trace(right, wrong)).outcome == "abstain"
+    assert verdict(Reference(), trace(wrong, ("call_0", {"place": "Oslo"}, False))).outcome == "fail"
+
+
 def test_a_failure_of_our_own_tools_is_never_a_fail() -> None:
     broken = [{"tool_call_id": "c0", "name": "w", "source": "failed", "error": "no model", "refused": False}]
     assert (
@@ -202,10 +226,80 @@ def test_tools_that_cannot_be_read_are_an_error_not_a_fail() -> None:
         ("The  final\nscore", "final score", True),
         ("It’s done", "it's done", True),
         ("nothing", "", False),
+        ("It is -5 degrees", "5", False),
+        ("It is -5 degrees", "-5", True),
+        ("It is \u22125 degrees", "-5", True),
+        ("It is \u22125 degrees", "5", False),
+        ("It is \u20135 degrees", "-5", True),
+        ("(-5)", "5", False),
+        ("x=-5", "-5", True),
+        ("-5", "5", False),
+        ("**-5** degrees", "5", False),
+        ("It is +5 degrees", "5", True),
+        ("It is -0.0 degrees", "0", True),
+        ("pages 3-5", "5", True),
+        ("pages 3\u20135", "3-5", True),
+        ("pages 3-5", "-5", False),
+        ("10%-15%", "15%", True),
+        ("$5-$10", "$10", True),
+        ("- 5 apples", "5", True),
+        ("Oslo \u2014 5 degrees", "5", True),
+        ("Oslo\u20145 degrees", "5", True),
+        ("on 2026-03-20", "2026-03-20", True),
+        ("on 2026\u201103\u201120", "2026-03-20", True),
+        ("on 2026-03-20", "3", False),
+        ("order ORD\u20111005", "ORD-1005", True),
+        ("covid-19", "19", True),
+        ("total $1,200.00", "1200", True),
+        ("total $1,200.00", "$1200", True),
+        ("total 1200 USD", "$1,200", True),
+        ("total 1200 dollars", "1,200.00 USD", True),
+        ("total 1.200,00 €", "1200", False),
+        ("total €1,200", "$1200", False),
+        ("total 1'200 €", "€1200", True),
+        ("total 1\u202f200 €", "1200 euros", True),
+        ("total -$1,200.00", "1200", False),
+        ("total -$1,200.00", "$1200", False),
+        ("total -$1,200.00", "-1200", True),
+        ("total $-1,200", "-$1200", True),
+        ("paid 5 dollars 30 cents", "5 dollars", True),
+        ("paid in dollars, 5 percent of it", "dollars", True),
+        ("5 percent", "percent", True),
+        ("It is 45 %.", "45%", True),
+        ("It is 45 percent", "45%", True),
+        ("It is 45%", "45 percent", True),
+        ("It is 45%", "45", True),
+        ("It is 45", "45%", False),
+        ("It is 0.45", "45%", False),
+        ("It is 5.0.", "5", True),
+        ("It is 5", "5.00", True),
+        ("It is .5", "0.5", True),
+        ("It is 5.05", "5.5", False),
+        ("It is 50", "5", False),
+        ("version 1.5.0", "1.5", False),
+        ("10.0.0.1", "10", False),
+        ("at 10:30", "10:30", True),
+        ("9:00 \u201317:00", "17:00", True),
+        ("-2026-03-20: the review", "2026-03-20", True),
+        ("the root is $-5$", "-5", True),
+        ("the root is $-5$", "5", False),
+        ("the root is $5$", "5", True),
+        ("room 007", "7", False),
+        ("room 007", "007", True),
+        ("2*3", "23", False),
+        ("5\u00b2", "52", False),
+        ("It is 10,000.0 m", "10000 m", True),
     ],
 )
 def test_facts(text: str, fact: str, holds: bool) -> None:
     assert contains_fact(text, fact) is holds
+
+
+@pytest.mark.parametrize("piece", ["1,234", "1.0", "5 ", "$ ", "-$", "**", "1'", "5 percent ", "usd 5 dollars"])
+def test_facts_of_long_texts_take_no_time(piece: str) -> None:
+    started = time.perf_counter()
+    contains_fact(piece * (200_000 // len(piece)), "-1,200.00 USD")
+    assert time.perf_counter() - started < 2.0
 
 
 def test_calls_and_facts_must_both_hold() -> None:

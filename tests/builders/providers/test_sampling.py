@@ -1,8 +1,11 @@
 import asyncio
 import gc
+import json
+from dataclasses import replace
 
 import pytest
 
+from builders.assemble import Assembly, settings_of
 from builders.cost import Ledger
 from builders.errors import (
     AuthenticationError,
@@ -12,9 +15,14 @@ from builders.errors import (
     OutageError,
     RequestError,
     ServiceError,
+    UnreadableReply,
 )
 from builders.journal import Journal
+from builders.journal_contents import entries, holdings
 from builders.limits import RateLimits
+from builders.providers import sampling
+from builders.providers.openai_chat import OpenAIChat
+from builders.providers.reply import Reply
 from builders.providers.sampling import chunks, sampler
 from builders.providers.scripted import Scripted
 from builders.records import Completion, Request, Sampling, Usage
@@ -327,6 +335,110 @@ def test_a_long_prompt_is_in_the_cache_before_the_others_ask(tmp_path) -> None:
     assert order[:5] == ["sent", "came", "sent", "sent", "sent"]
 
 
+class Replying(OpenAIChat):
+    """Gives ``bodies`` in turn, the last one again and again."""
+
+    def __init__(self, model: str, *bodies: object, retries: int = 6) -> None:
+        super().__init__(model=model, base_url="http://service.test/v1", limits=RateLimits(retries=retries), free=False)
+        self.bodies = [body if isinstance(body, bytes) else json.dumps(body).encode() for body in bodies]
+        self.asked = 0
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+    async def ask(self, request: Request, n: int) -> Reply:
+        self.asked += 1
+        return Reply(self.bodies[min(self.asked, len(self.bodies)) - 1], request_id=f"req-{self.asked}")
+
+
+def answered(message: object, **more: object) -> dict[str, object]:
+    usage = {"prompt_tokens": 1000, "completion_tokens": 5000}
+    return {"choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": usage, **more}
+
+
+RIGHT = answered({"role": "assistant", "content": "2"})
+CUSTOM = answered(
+    {"content": None, "tool_calls": [{"id": "1", "type": "custom", "custom": {"name": "f", "input": ""}}]}
+)
+PRICES = {"prices": {"m": {"input": 1.0, "output": 10.0}, "n": {"call": 1.0}}}
+
+
+@pytest.fixture
+def _short_backoff(monkeypatch) -> None:
+    monkeypatch.setattr("builders.limits.FIRST_BACKOFF_S", 0.01)
+
+
+@pytest.mark.usefixtures("_short_backoff")
+@pytest.mark.parametrize(
+    ("odd", "tokens"),
+    [
+        (CUSTOM, 6000),
+        (answered({"role": "assistant", "content": "2"}, choices=[]), 6000),
+        (answered({"role": "assistant", "content": "2"}, usage={"prompt_tokens": "many"}), 0),
+        (answered({"role": "assistant", "content": "2"}, error={"message": "half way"}), 6000),
+        ({"choices": []}, 0),
+    ],
+)
+def test_a_paid_reply_that_cannot_be_understood_is_kept_counted_and_asked_again_once(tmp_path, odd, tokens) -> None:
+    provider = Replying("m", odd)
+
+    async def draw(draws, book):
+        (answer,) = await draws.draw(ASK)
+        return answer, book.totals(), list(entries(draws._journal)), draws._journal.spent_usd()
+
+    answer, totals, kept, spent = use(tmp_path, provider, draw, **PRICES)
+    assert isinstance(answer, UnreadableReply)
+    assert "kept in the journal" in str(answer)
+    assert provider.asked == 2
+    assert [(one["index"], one["reply"], one["request_id"]) for one in kept] == [
+        (None, odd, "req-1"),
+        (None, odd, "req-2"),
+    ]
+    assert (totals["tokens"], totals["completions"], totals["requests"]) == (2 * tokens, 0, 2)
+    assert totals["usd"] == spent == pytest.approx(2 * 0.051 * (tokens > 0))
+
+
+@pytest.mark.usefixtures("_short_backoff")
+def test_the_second_reply_may_be_the_answer(tmp_path) -> None:
+    provider = Replying("m", CUSTOM, RIGHT)
+
+    async def draw(draws, book):
+        return await draws.draw(ASK), book.totals()
+
+    answers, totals = use(tmp_path, provider, draw, **PRICES)
+    assert (texts(answers), totals["completions"], totals["usd"]) == (["2"], 1, pytest.approx(2 * 0.051))
+    assert texts(use(tmp_path, provider, lambda draws, book: draws.draw(ASK), **PRICES)) == ["2"]
+    assert provider.asked == 2
+
+
+@pytest.mark.usefixtures("_short_backoff")
+@pytest.mark.parametrize("odd", [b'{"choices": [{"message": {"role": "assist', b"", {"error": {"message": "busy"}}, []])
+def test_a_reply_that_is_cut_off_or_tells_an_error_is_asked_again_as_often_as_allowed(tmp_path, odd) -> None:
+    provider = Replying(f"m {odd}", odd, odd, odd, RIGHT)
+
+    async def draw(draws, book):
+        return await draws.draw(ASK), book.totals(), list(entries(draws._journal))
+
+    answers, totals, kept = use(tmp_path, provider, draw)
+    assert (texts(answers), totals["requests"], len(kept), provider.asked) == (["2"], 1, 1, 4)
+
+
+@pytest.mark.usefixtures("_short_backoff")
+def test_the_budget_sees_replies_that_cannot_be_understood(tmp_path) -> None:
+    provider = Replying("n", CUSTOM)
+    asks = [Request(messages=({"role": "user", "content": str(number)},)) for number in range(20)]
+
+    async def spend(draws, book):
+        for ask in asks:
+            await draws.draw(ask)
+
+    with pytest.raises(BudgetError):
+        use(tmp_path, provider, spend, budget_usd=5.0, **PRICES)
+    assert provider.asked == 5
+
+
 def test_usage_and_cost_are_counted_once(tmp_path) -> None:
     lines = Completion({"role": "assistant", "content": "x"}, "paid", usage=Usage(prompt=1000, completion=500))
     provider = Scripted(lines, model="paid")
@@ -340,6 +452,66 @@ def test_usage_and_cost_are_counted_once(tmp_path) -> None:
     assert each == pytest.approx(0.002)
     assert totals["usd"] == pytest.approx(0.004)
     assert (totals["prompt_tokens"], totals["completion_tokens"], totals["replayed"]) == (2000, 1000, 2)
+
+
+@pytest.mark.parametrize(("then", "today"), [((3.0,), 1.5), ((), 6.0)])
+def test_an_answer_tells_what_was_paid_for_it_whatever_the_price_is_today(tmp_path, then, today) -> None:
+    def prices(*call: float) -> dict[str, dict[str, float]]:
+        return {"m": {"input": 0.0, "call": call[0] / 2}} if call else {}
+
+    async def draw(draws, book):
+        return [one.cost_usd for one in await draws.draw(ASK, range(3))]
+
+    provider = Scripted(told_by_seed, model="m")
+    provider.free = False
+    first = use(tmp_path, provider, draw, prices=prices(*then))
+    assert first == ([1.5] * 3 if then else [None] * 3)
+    assert use(tmp_path, provider, draw, prices=prices(12.0)) == [today] * 3, "unknown then: the price of today"
+    assert len(provider.requests) == 1
+
+
+def test_answers_of_before_belong_to_the_first_order_of_properties_that_asks(tmp_path, monkeypatch) -> None:
+    text = {"type": "string"}
+    one, other = (replace(ASK, schema={"properties": dict.fromkeys(names, text)}) for names in ("ba", "ab"))
+    third = replace(ASK, schema={"properties": dict.fromkeys("bac", text)})
+    provider = Scripted(told_by_seed)
+
+    async def draw(draws, book):
+        first = await asyncio.gather(*(draws.draw(one, range(size)) for size in (2, 3)))
+        return [texts(drawn) for drawn in first], list(entries(draws._journal)), holdings(draws._journal)
+
+    with monkeypatch.context() as before:
+        body = sampling.request_body
+        before.setattr(sampling, "request_body", lambda request, **given: body(request, ordered=False))
+        use(tmp_path, provider, lambda draws, book: draws.draw(one, range(2)))
+        use(tmp_path, provider, lambda draws, book: draws.draw(third, range(2)))
+    assert len(provider.requests) == 2
+    drawn, kept, held = use(tmp_path, provider, draw)
+    assert drawn == [["draw 7", "draw 8"], ["draw 7", "draw 8", "draw 9"]]
+    assert len(provider.requests) == 3, "the third answer alone is asked for"
+    mine = [line for line in kept if set(line["request"]["schema"]["properties"]) == {"a", "b"}]
+    assert [line["index"] for line in mine] == [0, 1, 2]
+    assert {str(line["request"]["property_order"]) for line in mine} == {"[['b', 'a']]"}
+    assert held[0].answers == 5
+    use(tmp_path, provider, lambda draws, book: draws.draw(other, range(2)))
+    assert len(provider.requests) == 4, "another order is another request"
+
+
+def test_headers_that_may_choose_what_answers_are_part_of_the_identity() -> None:
+    def identity(**headers: str) -> str:
+        named = {key.replace("_", "-"): value for key, value in headers.items()}
+        return OpenAIChat(model="m", base_url="http://h/v1", headers=named).identity
+
+    plain = "openai_chat http://h/v1 m"
+    assert identity() == identity(api_key="k", X_Title="t", HTTP_Referer="r", OpenAI_Project="p") == plain
+    assert len({plain, identity(x_adapter="a"), identity(x_adapter="b"), identity(anthropic_beta="a")}) == 4
+    assert identity(X_Adapter="a", api_key="1") == identity(x_adapter="a", api_key="2")
+    assert "secret" not in identity(x_adapter="secret")
+
+
+def test_how_the_limit_of_tokens_is_spelt_names_no_result() -> None:
+    node = {"_target_": "builders.providers.openai_chat.OpenAIChat", "model": "m"}
+    assert settings_of({**node, "max_tokens_field": "max_tokens"}, Assembly()) == settings_of(node, Assembly())
 
 
 def test_chunks() -> None:

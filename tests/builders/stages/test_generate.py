@@ -38,6 +38,7 @@ def test_n_candidates_numbered_seeded_and_priced(tmp_path) -> None:
     assert [one.text for one in candidates] == [f"draw {seed}" for seed in range(3, 8)]
     assert [one.seed for one in candidates] == list(range(3, 8))
     assert {one.cost_usd for one in candidates} == {0.5}
+    assert generate(tmp_path, Scripted(told), n=5, sampling=Sampling(seed=3)) == candidates, "from the journal as well"
     assert {(one.model, one.arm, one.attempt, one.error) for one in candidates} == {("scripted", "sample", 0, "")}
     json.dumps([one.messages for one in candidates])
 

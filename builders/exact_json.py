@@ -1,0 +1,68 @@
+"""Plain data as JSON that gives it back exactly.
+
+What every reader of JSON keeps is itself. The rest is an object with one key, its tag: integers past 64 bits,
+infinities and NaN, text that UTF-8 cannot hold, tuples, sets, bytes, and objects whose keys are no such text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_MAKERS: dict[str, Callable[[Any], Any]] = {
+    "py:int": lambda body: int(body, 16),
+    "py:float": float,
+    "py:text": lambda body: bytes.fromhex(body).decode("utf-8", "surrogatepass"),
+    "py:bytes": bytes.fromhex,
+    "py:tuple": lambda body: tuple(decode(body)),
+    "py:set": lambda body: set(decode(body)),
+    "py:frozenset": lambda body: frozenset(decode(body)),
+    "py:dict": lambda body: {decode(key): decode(value) for key, value in body},
+}
+
+
+def encode(value: Any, other: Callable[[Any], Any]) -> Any:
+    """The JSON form of ``value``; ``other`` gives the form of what is not plain data."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value if _is_utf8(value) else {"py:text": value.encode("utf-8", "surrogatepass").hex()}
+    if isinstance(value, int):
+        return int(value) if -(2**63) <= value < 2**63 else {"py:int": format(value, "x")}
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"py:float": repr(float(value))}
+    if isinstance(value, bytes):
+        return {"py:bytes": value.hex()}
+    if isinstance(value, Mapping):
+        items = [[encode(key, other), encode(item, other)] for key, item in value.items()]
+        named = all(isinstance(key, str) for key, _ in items)
+        return dict(items) if named and not (len(items) == 1 and items[0][0] in _MAKERS) else {"py:dict": items}
+    if isinstance(value, list):
+        return [encode(item, other) for item in value]
+    if isinstance(value, tuple):
+        return {"py:tuple": [encode(item, other) for item in value]}
+    if isinstance(value, set | frozenset):
+        members = sorted((encode(item, other) for item in value), key=repr)  # the same row every time
+        return {"py:set" if isinstance(value, set) else "py:frozenset": members}
+    return other(value)
+
+
+def decode(form: Any) -> Any:
+    """The value of a form that ``encode`` made; JSON without tags is itself."""
+    if isinstance(form, list):
+        return [decode(item) for item in form]
+    if isinstance(form, Mapping):
+        if len(form) == 1:
+            ((tag, body),) = form.items()
+            if tag in _MAKERS:
+                return _MAKERS[tag](body)
+        return {key: decode(item) for key, item in form.items()}
+    return form
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False

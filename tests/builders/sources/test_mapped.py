@@ -1,0 +1,113 @@
+"""What a mapping takes for a group, and what for an answer."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders.sources.mapped import Mapped
+
+
+def source(path: Path, rows: list[dict[str, Any]], **settings: Any) -> Mapped:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return Mapped(str(path), **settings)
+
+
+def reference(path: Path, columns: dict[str, Any] | None = None, **row: Any) -> Any:
+    names = {"question": "question", **{name: name for name in row}, **(columns or {})}
+    (query,) = source(path / "a.jsonl", [{"question": "1+1?", **row}], columns=names)
+    return query.reference
+
+
+GROUPED = {"question": "question", "answer": "answer", "candidate": "cand"}
+
+
+@pytest.mark.parametrize("empty", [None, "", "  "])
+def test_rows_without_a_group_are_left_out(tmp_path: Path, empty: Any) -> None:
+    rows = [
+        {"pid": empty, "question": "2+2?", "answer": "4", "cand": "4"},
+        {"pid": empty, "question": "3+3?", "answer": "6", "cand": "6"},
+        {"pid": 0, "question": "1+1?", "answer": "2", "cand": "2"},
+    ]
+    found = source(tmp_path / "a.jsonl", rows, group_by="pid", columns=GROUPED, max_queries=1)
+    assert [(query.id, query.metadata["candidates"]) for query in found] == [("0", ["2"])]
+    assert found.skipped == {"no group": 2}
+
+
+def test_empty_cells_of_csv_are_no_group(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("pid,question,answer,cand\n,2+2?,4,4\n,3+3?,6,6\nNone,1+1?,2,2\n")
+    found = Mapped(str(tmp_path / "a.csv"), group_by="pid", columns=GROUPED)
+    assert [(query.id, query.reference.answer) for query in found] == [("None", "2")]
+    assert found.skipped == {"no group": 2}
+
+
+@pytest.mark.parametrize(
+    ("answer", "read"),
+    [(["2"], "2"), ([2], "2"), ([["2"]], "2"), (["[0, 1]"], "[0, 1]"), ("['2']", "['2']"), ([], None), ([None], None)],
+)
+def test_an_answer_alone_in_a_list_is_that_answer(tmp_path: Path, answer: Any, read: str | None) -> None:
+    found = reference(tmp_path, answer=answer)
+    assert (found.answer, found.source) == (read, "none" if read is None else "gold")
+
+
+def test_a_list_of_several_answers_is_no_reference(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [
+        {"question": "x^2=4?", "final_answer": ["2", "-2"], "solution": "\\boxed{2}, \\boxed{-2}"},
+        {"question": "x^2=9?", "final_answer": ["3", "-3"], "solution": "\\boxed{3}, \\boxed{-3}"},
+        {"question": "x=1?", "final_answer": ["1"], "solution": "\\boxed{1}"},
+    ]
+    found = source(tmp_path / "a.jsonl", rows, domain="math")
+    with caplog.at_level(logging.WARNING):
+        references = [query.reference for query in found]
+    assert [(one.answer, one.source) for one in references] == [(None, "none"), (None, "none"), ("1", "gold")]
+    assert found.skipped == {"answer that is a list of several (kept without a reference)": 2}
+    assert caplog.text.count("dataset.columns.answers") == 1
+
+
+def test_answers_are_a_reference_without_an_answer(tmp_path: Path) -> None:
+    rows = [{"question": "x^2=4?", "final_answer": ["2", "-2"]}]
+    (query,) = source(tmp_path / "a.jsonl", rows, columns={"answers": "final_answer"})
+    assert (query.reference.answer, query.reference.answers) == (None, ("2", "-2"))
+    assert (query.reference.source, query.split) == ("gold", "math")
+
+
+@pytest.mark.parametrize(
+    ("answers", "read"),
+    [
+        (["0", "1"], ("0", "1")),
+        ([0, 0.5], ("0", "0.5")),
+        ('["1/2", "0.5"]', ("1/2", "0.5")),
+        ("[0, 1]", ("[0, 1]",)),
+        ("[1, 2, 3]", ("[1, 2, 3]",)),
+        ('["a", 1]', ('["a", 1]',)),
+        ("[]", ()),
+        ("5", ("5",)),
+        ("x", ("x",)),
+        ("", ()),
+        (" ", ()),
+        (None, ()),
+        ([None, "", "1"], ("1",)),
+        ("[" * 100_000, ("[" * 100_000,)),
+        (f"[{'1' * 5000}]", (f"[{'1' * 5000}]",)),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_text_that_looks_like_a_list_of_numbers_is_one_answer(tmp_path: Path, answers: Any, read: Any) -> None:
+    assert reference(tmp_path, answer="5", answers=answers).answers == read
+
+
+def test_a_list_of_numbers_is_decoded_where_it_is_asked_for(tmp_path: Path) -> None:
+    columns = {"answers": {"path": "answers", "json": True}}
+    assert reference(tmp_path, columns, answer="5", answers="[0, 1]").answers == ("0", "1")
+
+
+@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=4))
+def test_texts_in_json_are_the_answers(tmp_path_factory: pytest.TempPathFactory, answers: list[str]) -> None:
+    path = tmp_path_factory.mktemp("rows")
+    assert reference(path, answer="5", answers=json.dumps(answers)).answers == tuple(answers)

@@ -1,0 +1,91 @@
+"""Which files of a local folder are read when a split is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from datasets import Dataset
+
+from builders.errors import SourceError
+from builders.sources.mapped import Mapped
+from builders.sources.rows import rows, table
+
+
+def folder(path: Path, names: Sequence[str]) -> Path:
+    """A file for each name, its one row naming it."""
+    for name in names:
+        file = path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".parquet"):
+            Dataset.from_list([{"question": name}]).to_parquet(file)
+        elif name.endswith(".csv"):
+            file.write_text(f"question\n{name}\n")
+        else:
+            file.write_text(json.dumps({"question": name}) + "\n")
+    return path
+
+
+def read(path: Path, split: str | None) -> list[str]:
+    return [row["question"] for row in rows(str(path), split=split)]
+
+
+@pytest.mark.parametrize(
+    ("names", "split", "chosen"),
+    [
+        (["test.jsonl", "train.jsonl"], "train", ["train.jsonl"]),
+        (["test.jsonl", "train.jsonl"], "test", ["test.jsonl"]),
+        (["test.jsonl", "train.jsonl"], None, ["test.jsonl", "train.jsonl"]),
+        (["test.csv", "train.csv"], "train", ["train.csv"]),
+        (
+            ["test-00000-of-00001.parquet", "train-00000-of-00002.parquet", "train-00001-of-00002.parquet"],
+            "train",
+            ["train-00000-of-00002.parquet", "train-00001-of-00002.parquet"],
+        ),
+        (["gsm8k_test.jsonl", "gsm8k_train.jsonl"], "train", ["gsm8k_train.jsonl"]),
+        (["train.jsonl", "training_notes.jsonl"], "train", ["train.jsonl"]),
+        (["extra.jsonl", "python.jsonl"], "python", ["python.jsonl"]),
+        (["a.jsonl", "b.jsonl"], "train", ["a.jsonl", "b.jsonl"]),
+        (["contest.jsonl", "latest.jsonl"], "train", ["contest.jsonl", "latest.jsonl"]),
+        (["test/a.jsonl", "train/a.jsonl", "train/b.jsonl"], "train", ["train/a.jsonl", "train/b.jsonl"]),
+        (["train.jsonl", "test.jsonl", "README.json.md"], "test", ["test.jsonl"]),
+    ],
+)
+def test_the_files_of_the_split_are_read(
+    tmp_path: Path, names: Sequence[str], split: str | None, chosen: Sequence[str]
+) -> None:
+    assert read(folder(tmp_path / "data", names), split) == chosen
+
+
+@pytest.mark.parametrize("names", [["test.jsonl", "validation.jsonl"], ["test.jsonl", "x.jsonl"], ["test/a.jsonl"]])
+def test_a_split_that_no_file_is_named_after_is_an_error(tmp_path: Path, names: Sequence[str]) -> None:
+    there = folder(tmp_path / "data", names)
+    with pytest.raises(SourceError, match=r"nothing of split 'train' is in it; it has \['test(.|\n)*dataset\.split"):
+        read(there, "train")
+
+
+def test_a_folder_that_is_named_after_the_split_is_that_split(tmp_path: Path) -> None:
+    assert read(folder(tmp_path / "code", ["train-0.jsonl", "train-1.jsonl"]), "code") == [
+        "train-0.jsonl",
+        "train-1.jsonl",
+    ]
+
+
+def test_a_file_is_its_only_split(tmp_path: Path) -> None:
+    assert read(folder(tmp_path, ["test.jsonl"]) / "test.jsonl", "train") == ["test.jsonl"]
+
+
+def test_each_of_several_splits_gives_its_own_rows(tmp_path: Path) -> None:
+    there = folder(tmp_path / "data", ["test.jsonl", "train.jsonl", "validation.jsonl"])
+    source = Mapped(str(there), splits=["train", "test"])
+    assert [query.text for query in source] == ["train.jsonl", "test.jsonl"]
+    assert source.skipped == {}
+
+
+def test_a_table_needs_a_file_of_its_split(tmp_path: Path) -> None:
+    there = folder(tmp_path / "data", ["test.jsonl", "train.jsonl"])
+    assert table(str(there), "train")["question"][:] == ["train.jsonl"]
+    with pytest.raises(SourceError, match="nothing of split 'valid' is in it"):
+        table(str(folder(tmp_path / "other", ["a.jsonl"])), "valid")

@@ -1,0 +1,24 @@
+"""A verifier that takes a minute to open and notes in a file what happens to it, for tests of Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tests.last_number import LastNumber
+
+
+class SlowToOpen(LastNumber):
+    def __init__(self, notes: str) -> None:
+        self.notes = Path(notes)
+
+    async def __aenter__(self) -> None:
+        self.notes.write_text("opening")
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.1)
+            self.notes.write_text("cleaned up")
+            raise
+
+    async def __aexit__(self, *exc: object) -> None: ...
