@@ -250,25 +250,31 @@ class JournaledSampler:
         """The answers of a batch's ``reply``, in the journal."""
         assert self._batcher is not None
         flight.body = flight.body or request_of(self._journal, flight.key)
-        read = self._readable(reply)
-        if not flight.wanted.is_set() and not (read and flight.body):
+        if reply is not None and not flight.body:  # a journal of before, which does not hold what was asked
             self._batcher.leave(name)
             await flight.until_wanted()
         there = self._journal.find(flight.key, flight.attempt, indices)
-        if len(there) == len(indices) if reply is None else any(_same(reply, kept) for kept in there.values()):
-            replayed: dict[int, Any] = self._replay(there)  # another run has kept it meanwhile
-            return replayed
-        if reply is None or not read:
-            if reply is not None:
-                with contextlib.suppress(ServiceError):  # kept whole and counted, and asked again
-                    await self._understood(flight, reply, len(indices), "batch")
-            flight.sent = False  # nothing is under way until it goes out
-            if self._batcher.closed:
-                raise asyncio.CancelledError
-            return await self._online(flight, flight.seeded(indices[0]), indices)
-        tokens, answers = self._drawn
-        self._drawn = tokens + total(read).completion, answers + len(read)
-        return await self._keep(flight, indices, reply, read, "batch")
+        if reply is not None and any(_same(reply, kept) for kept in there.values()):
+            return self._replayed(there)  # another run has kept it meanwhile
+        if reply is not None:
+            with contextlib.suppress(ServiceError):  # what cannot be understood is kept whole, and asked again
+                read = await self._understood(flight, reply, len(indices), "batch")
+                tokens, answers = self._drawn
+                self._drawn = tokens + total(read).completion, answers + len(read)
+                return await self._keep(flight, indices, reply, read, "batch")
+            await self._batcher.settled(name)
+        await flight.until_wanted()
+        there = self._journal.find(flight.key, flight.attempt, indices)
+        if len(there) == len(indices):  # by another run
+            return self._replayed(there)
+        flight.sent = False  # nothing is under way until it goes out
+        if self._batcher.closed:
+            raise asyncio.CancelledError
+        return await self._online(flight, flight.seeded(indices[0]), indices)
+
+    def _replayed(self, kept: Mapping[int, Kept]) -> dict[int, Completion]:
+        answers: dict[int, Any] = self._replay(kept)
+        return answers
 
     def _expected_usd(self, body: bytes, answers: int) -> float:
         """Dollars that a request may take in a batch: its answers as long as they may be at first, and then as long as
@@ -369,13 +375,6 @@ class JournaledSampler:
         return await self._batcher.ask(
             name, Part(body, flight.body, lambda: self._expected_usd(flight.body, len(indices)))
         )
-
-    def _readable(self, reply: Reply | None) -> list[Completion]:
-        """The answers in ``reply``; none when there are none to be read."""
-        try:
-            return [] if reply is None else list(self._service.read(reply))
-        except Exception:  # whatever a reply does to its parser
-            return []
 
     def _first_kept(self, flight: _Flight, came: dict[int, Completion]) -> dict[int, Completion]:
         """Another process answered meanwhile: what it kept first is the answer, for both."""

@@ -554,6 +554,26 @@ def test_what_a_batch_left_out_is_asked_once_somebody_wants_it(tmp_path) -> None
     assert isinstance(drawn[2], RequestError)
 
 
+def test_what_cannot_be_understood_is_kept_once_though_nobody_asks(tmp_path) -> None:
+    double = OpenAIDouble(polls=10**6)
+
+    def answer(sent: Sent) -> Answer:
+        told = double(sent)
+        if sent.path.endswith("/content") and isinstance(told.body, bytes):
+            told.body = told.body.replace(b'{"role": "assistant", "content": "Q1 0.0"}', b"null")
+        return told
+
+    with WireServer(answer) as server:
+        leave_once(tmp_path, server, lambda: double.looked)
+        double.polls = 0
+        others_asked(tmp_path, chat(server))
+        assert calls(tmp_path) == [("batch", 7, 7.0)]
+        assert states(tmp_path) == ["closed"] * 2
+        drawn, totals = draw(tmp_path, chat(server, mode="online"))
+    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
+    assert (double.online, totals["usd"]) == (1, pytest.approx(2.0))
+
+
 def test_a_reply_that_is_there_already_is_not_counted_again(tmp_path) -> None:
     double = OpenAIDouble(polls=0)
     with WireServer(double) as server:
