@@ -28,7 +28,7 @@ from builders.records import content_text, with_system_text
 
 Rows = Iterator[dict[str, Any]]
 ROWS_AT_ONCE = 500  # rows that wait as Python objects
-GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either: its description stays in memory to the end
+GROUP_ROWS, GROUP_BYTES = 10_000, 4 << 20  # a row group ends at either: its description stays in memory to the end
 
 
 def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
@@ -398,6 +398,7 @@ class Writer:
         if self._tables:
             self._file.write_table(pa.concat_tables(self._tables))
             self._tables = []
+            pa.default_memory_pool().release_unused()  # else the allocator keeps more with every group
 
 
 def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, features: Any, metadata: Mapping[str, str]) -> int:
