@@ -28,7 +28,7 @@ from builders.records import content_text, with_system_text
 
 Rows = Iterator[dict[str, Any]]
 ROWS_AT_ONCE = 500  # rows that wait as Python objects
-GROUP_ROWS, GROUP_BYTES = 10_000, 4 << 20  # a row group ends at either: its description stays in memory to the end
+GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either: its description stays in memory to the end
 
 
 def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
