@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.errors import SourceError
+from builders.parquet_files import table_files
 from builders.sources.seen_ids import SeenIds
 
 BATCH = 4_000  # rows read at once
@@ -185,7 +186,7 @@ def candidate_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     for folder in (path / "candidates", path):
-        if files := sorted(folder.glob("*.parquet")):
+        if files := table_files(folder):
             return files
     there = "is not there" if not path.exists() else "holds no candidates/*.parquet (is the build finished?)"
     raise SourceError(f"{path} {there}. Give the folder of a `bestofn build`, or a Parquet file of candidates.")

@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builders import card_plots, manifest
 from builders.errors import AuthenticationError, ConfigError, OutageError, RequestError, SourceError
+from builders.parquet_files import rows_in, side_of, table_files
 from builders.summary import summarize
 
 log = logging.getLogger(__name__)
@@ -103,14 +104,7 @@ def push(run: Path, hub: Hub) -> str:
 
 def data_files(run: Path) -> dict[str, Path]:
     """Path in the repository -> file, for every view of the run that has rows."""
-    import pyarrow.parquet as pq
-
-    found = {
-        f"{view}/{path.name}": path
-        for view in ABOUT
-        for path in sorted((run / view).glob("*.parquet"))
-        if pq.read_metadata(path).num_rows
-    }
+    found = {f"{view}/{path.name}": path for view in ABOUT for path in table_files(run / view) if rows_in([path])}
     if not found:
         raise SourceError(f"{run} holds no published view with rows; expected the folder of a finished build.")
     return found
@@ -142,12 +136,10 @@ def card(run: Path, hub: Hub, described: Mapping[str, Any], found: Mapping[str, 
 def header(hub: Hub, files: Mapping[str, Path], described: Mapping[str, Any]) -> dict[str, Any]:
     """The YAML at the head of the card: configs with their splits, licence, tags, size."""
     views: dict[str, list[dict[str, str]]] = {}
-    for path in files:
-        view, _, name = path.partition("/")
-        side = name.removesuffix(".parquet")
-        views.setdefault(view, []).append({"split": side, "path": path})
-    for listed in views.values():
-        listed.sort(key=lambda item: item["split"] != "train")
+    for view, sides in _sides(files).items():
+        for side, tables in sides.items():
+            path = f"{view}/{tables[0].name}" if len(tables) == 1 else f"{view}/{side}-*.parquet"
+            views.setdefault(view, []).append({"split": side, "path": path})
     first = next(iter(views))
     return {
         "pretty_name": hub.name or hub.repo.split("/")[1],
@@ -169,7 +161,7 @@ def facts(
     config = described.get("config") or {}
     sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
     dataset = dataset.get("source") or dataset  # a screened dataset is named by the one within
-    views = list(dict.fromkeys(path.partition("/")[0] for path in files))
+    sides = _sides(files)
     usd = found["cost"]["usd"]
     return {
         "name": hub.name or hub.repo.split("/")[1],
@@ -180,8 +172,8 @@ def facts(
         "queries": found["queries"],
         "records": found["records"],
         "outcomes": ", ".join(f"{count:,} {name}" for name, count in sorted(found["outcomes"].items())),
-        "views": [{"name": view, "rows": _rows(view, files), "about": ABOUT[view]} for view in views],
-        "first_view": views[0],
+        "views": [{"name": view, "rows": _rows(found), "about": ABOUT[view]} for view, found in sides.items()],
+        "first_view": next(iter(sides)),
         "model": found["metadata"].get("model") or provider.get("model"),
         "temperature": sampling.get("temperature"),
         "max_tokens": sampling.get("max_tokens"),
@@ -264,12 +256,16 @@ def _split_rows(found: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         }
 
 
-def _rows(view: str, files: Mapping[str, Path]) -> str:
-    import pyarrow.parquet as pq
+def _sides(files: Mapping[str, Path]) -> dict[str, dict[str, list[Path]]]:
+    """View -> side -> its files; ``train`` first."""
+    found: dict[str, dict[str, list[Path]]] = {}
+    for path, file in sorted(files.items(), key=lambda item: side_of(item[1]) != "train"):
+        found.setdefault(path.partition("/")[0], {}).setdefault(side_of(file), []).append(file)
+    return {view: found[view] for view in dict.fromkeys(path.partition("/")[0] for path in files)}
 
-    counts = {p.stem: pq.read_metadata(p).num_rows for name, p in files.items() if name.startswith(f"{view}/")}
-    sides = sorted(counts.items(), key=lambda item: item[0] != "train")
-    return " + ".join(f"{count:,}{'' if side == 'data' else f' {side}'}" for side, count in sides)
+
+def _rows(sides: Mapping[str, Sequence[Path]]) -> str:
+    return " + ".join(f"{rows_in(files):,}{'' if side == 'data' else f' {side}'}" for side, files in sides.items())
 
 
 def _target(node: Any) -> str | None:

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from builders.errors import ConfigError, MachineError
+from builders.views import VIEWS
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ class Mirror:
                 log.warning("%s", problem)
 
     def finish(self) -> None:
-        """Copy everything that is not there yet, drop parts of other settings, and leave the manifest last."""
+        """Copy everything that is not there yet, drop what this run has not, and leave the manifest last."""
         self._stop.set()
         self._thread.join()
         for tries_left in reversed(range(TRIES)):
@@ -137,9 +138,10 @@ class Mirror:
 
     def _drop_stale(self) -> None:
         with _told(self.url):
-            for name in self._ls("shards"):
-                if not (self.folder / "shards" / PurePosixPath(name).name).exists():
-                    self._fs.rm_file(name)
+            for folder in ("shards", *VIEWS):
+                for name in self._ls(folder):
+                    if not (self.folder / folder / PurePosixPath(name).name).exists():
+                        self._fs.rm_file(name)
 
     def _own_files(self) -> Iterator[str]:
         for path in sorted(self.folder.rglob("*")):

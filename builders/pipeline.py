@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builders import manifest, views
+from builders import manifest, parquet_files, views
 from builders.apply import Loop, apply, beside, fingerprint
 from builders.arrow_rows import to_table
 from builders.assemble import Assembly, settings_of, unknown_key
@@ -210,7 +210,7 @@ def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
         file = cache / f"{number:05d}-{stage.name}-{name}.arrow"
         added = apply(dataset, stage, build.loop, fingerprint=name, cache_file=file, row_done=build.progress.row_done)
         dataset = beside(dataset, added)
-    views.write_tables(
+    parquet_files.write_tables(
         dataset.with_format("arrow").iter(256), part, dataset.features, {"schema_version": SCHEMA_VERSION}
     )
     told = {"fingerprint": names[-1], "rows": len(rows), "stages": names}

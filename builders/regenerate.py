@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from builders import manifest, pipeline, views
+from builders import manifest, parquet_files, pipeline, views
 from builders.apply import fingerprint
 from builders.errors import ConfigError
 from builders.protocols import Sampler
@@ -95,7 +95,7 @@ def regenerate(config: Mapping[str, Any], out: Path, order: Order, *, dry_run: b
             if part in targets and not (folder / part.name).exists():
                 rows = list(views.nested([part]))
                 build.loop.run(_redo(rows, targets[part], stages, order, outcome))
-                views.write_parquet(rows, folder / part.name, _features(), {"schema_version": SCHEMA_VERSION})
+                parquet_files.write_parquet(rows, folder / part.name, _features(), {"schema_version": SCHEMA_VERSION})
         outcome.spending = build.ledger.totals()
         described = asdict(outcome) | {"order": asdict(order), "at": datetime.now(UTC).isoformat(timespec="seconds")}
         manifest.write_text(folder / "ready.json", json.dumps(described, default=str) + "\n")

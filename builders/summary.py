@@ -13,6 +13,7 @@ import numpy as np
 
 from builders import candidate_table, statistics
 from builders.candidate_table import CandidateTable, Group
+from builders.parquet_files import side_of, table_files
 
 POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "splits", "generated_at", "persona", "notes")
@@ -230,7 +231,7 @@ def pairs(path: Path) -> dict[str, Any] | None:
     """The pairs of a run folder: how many, their margins, and how far the longer side is the chosen one."""
     import pyarrow.parquet as pq
 
-    files = sorted((path / "dpo").glob("*.parquet")) if path.is_dir() else []
+    files = table_files(path / "dpo")
     if not files:
         return None
     counts: dict[str, int] = {}
@@ -239,7 +240,8 @@ def pairs(path: Path) -> dict[str, Any] | None:
     reasons: Counter[str] = Counter()
     for file in files:
         with pq.ParquetFile(file) as table:
-            counts[file.stem] = table.metadata.num_rows
+            side = side_of(file)
+            counts[side] = counts.get(side, 0) + table.metadata.num_rows
             for batch in table.iter_batches(batch_size=256, columns=["chosen", "rejected", "margin", "reason"]):
                 rows = batch.to_pylist()
                 margins += statistics.Moments.of([row["margin"] for row in rows])

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from builders.errors import ConfigError
+from builders.parquet_files import rows_in, table_files
 
 log = logging.getLogger(__name__)
 
@@ -164,7 +165,7 @@ def dataset(settings: TrainingSettings, runs: Sequence[Path], *sides: str) -> An
     import datasets
 
     view = METHODS[settings.method][0]
-    files = [str(file) for run in runs for side in sides if _rows(file := run / view / f"{side}.parquet")]
+    files = [str(file) for run in runs for file in table_files(run / view, *sides) if rows_in([file])]
     found = datasets.load_dataset("parquet", data_files=files, split="train") if files else None
     if found is not None and settings.splits:
         found = found.filter(lambda name: name in settings.splits, input_columns="split_name")
@@ -172,17 +173,11 @@ def dataset(settings: TrainingSettings, runs: Sequence[Path], *sides: str) -> An
         found = found.filter(lambda tools: not tools, input_columns="tools")
     if not found:
         raise ConfigError(
-            f"{', '.join(map(str, runs))}: no row for {settings.method} in {view}/{' or '.join(sides)}.parquet. "
+            f"{', '.join(map(str, runs))}: no row for {settings.method} in {view}, {' or '.join(sides)}. "
             "A pair needs a query with a verified and a refuted candidate: look at the run with `bestofn inspect`."
         )
     dropped = [] if settings.margin else ["margin"]
     return found.remove_columns([column for column in dropped if column in found.column_names])
-
-
-def _rows(file: Path) -> int:
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(file).metadata.num_rows if file.exists() else 0
 
 
 def evaluation(settings: TrainingSettings) -> Any:

@@ -17,18 +17,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders.arrow_rows import from_table, to_table
+from builders import parquet_files
+from builders.arrow_rows import from_table
+from builders.parquet_files import Writer, table_files
 from builders.records import content_text, with_system_text
 
 Rows = Iterator[dict[str, Any]]
-ROWS_AT_ONCE = 500  # rows that wait as Python objects
-GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either: its description stays in memory to the end
+WAITING_BYTES = 16 << 20  # of Arrow, over all views: then the largest row group ends
 
 
 def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
@@ -279,13 +279,20 @@ def write_views(
     """Write every view of the finished shards below ``out`` in one pass; returns rows by ``view`` or ``view/side``.
 
     ``candidates/data.parquet`` holds all; the training views have ``train.parquet`` and, unless empty, a
-    ``test.parquet``. The prompts of the training views begin with ``system`` (a persona), unless it is empty.
+    ``test.parquet``. A table past ``parquet_files.FILE_BYTES`` is several files. The prompts of the training views
+    begin with ``system`` (a persona), unless it is empty.
     """
     test_share = float((run.get("config") or {}).get("test_share") or 0.0)
     metadata = schema_metadata({**run, **totals(parts)})
+
+    def writer_of(name: str, side: str) -> Writer:
+        return Writer(out / name / f"{side}.parquet", view_features(name), metadata, parquet_files.FILE_BYTES)
+
+    for left in (file for name in names for file in (out / name).glob("*.tmp")):  # by a run that was killed
+        left.unlink()
     with contextlib.ExitStack() as stack:
         writers = {
-            (name, side): stack.enter_context(Writer(out / name / f"{side}.parquet", view_features(name), metadata))
+            (name, side): stack.enter_context(writer_of(name, side))
             for name in names
             for side in (("data",) if name == "candidates" else ("train", "test"))
         }
@@ -296,6 +303,8 @@ def write_views(
                 writer = writers[(name, "data" if name == "candidates" else side)]
                 for flat in VIEWS[name](row if name == "candidates" else spoken, run):
                     writer.add(flat)
+            if sum(writer.waiting for writer in writers.values()) >= WAITING_BYTES:
+                max(writers.values(), key=lambda writer: writer.waiting).end_group()
     counts = {}
     for (name, side), writer in writers.items():
         optional = name == "prm" or side == "test"
@@ -303,7 +312,7 @@ def write_views(
             counts[name if side == "data" else f"{name}/{side}"] = writer.count
         else:
             writer.path.unlink()
-    if not (out / "prm" / "train.parquet").exists() and (out / "prm").is_dir():
+    if (out / "prm").is_dir() and not table_files(out / "prm", "train"):
         with contextlib.suppress(OSError):
             (out / "prm").rmdir()
     return counts
@@ -335,86 +344,6 @@ def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
             features = Features.from_arrow_schema(file.schema_arrow)
             for batch in file.iter_batches(batch_size=64):
                 yield from from_table(batch, features)
-
-
-class Writer:
-    """A Parquet file with ``metadata`` in its schema, whole or not at all; ``count`` rows so far.
-
-    datasets drops a schema's own metadata on every write (5.2), so the file is written here; its ``huggingface`` entry
-    stays, and ``load_dataset`` reads the file with all features. No page index is written: until the file ends its
-    description would stay in memory, 40 MB for a million rows.
-    """
-
-    def __init__(self, path: Path, features: Any, metadata: Mapping[str, str]) -> None:
-        self.path, self.features, self.count = path, features, 0
-        own = {key.encode(): value.encode("utf-8", "replace") for key, value in metadata.items()}
-        self._schema = features.arrow_schema.with_metadata({**(features.arrow_schema.metadata or {}), **own})
-        self._temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        self._waiting: list[Mapping[str, Any]] = []
-        self._tables: list[Any] = []  # of the row group under way
-
-    def __enter__(self) -> Writer:
-        import pyarrow.parquet as pq
-
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = pq.ParquetWriter(self._temporary, self._schema, compression="zstd")
-        return self
-
-    def __exit__(self, kind: Any, *rest: Any) -> None:
-        try:
-            if kind is None:
-                self._flush()
-                self._end_group()
-                self._file.close()
-                os.replace(self._temporary, self.path)
-            else:
-                self._file.close()
-        finally:
-            self._temporary.unlink(missing_ok=True)
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        self._waiting.append(row)
-        if len(self._waiting) >= ROWS_AT_ONCE:
-            self._flush()
-
-    def add_table(self, table: Any) -> None:
-        self._flush()
-        self._tables.append(table.cast(self._schema))
-        self.count += table.num_rows
-        if (
-            sum(one.num_rows for one in self._tables) >= GROUP_ROWS
-            or sum(one.nbytes for one in self._tables) >= GROUP_BYTES
-        ):
-            self._end_group()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            self.add_table(to_table(waiting, self.features))
-
-    def _end_group(self) -> None:
-        import pyarrow as pa
-
-        if self._tables:
-            self._file.write_table(pa.concat_tables(self._tables))
-            self._tables = []
-            pa.default_memory_pool().release_unused()  # else the allocator keeps more with every group
-
-
-def write_parquet(rows: Iterable[Mapping[str, Any]], path: Path, features: Any, metadata: Mapping[str, str]) -> int:
-    """Write ``rows`` as one Parquet file (see ``Writer``); returns how many there were."""
-    with Writer(path, features, metadata) as writer:
-        for row in rows:
-            writer.add(row)
-    return writer.count
-
-
-def write_tables(tables: Iterable[Any], path: Path, features: Any, metadata: Mapping[str, str]) -> int:
-    """Write Arrow tables as one Parquet file (see ``Writer``); returns how many rows there were."""
-    with Writer(path, features, metadata) as writer:
-        for table in tables:
-            writer.add_table(table)
-    return writer.count
 
 
 def schema_metadata(run: Mapping[str, Any]) -> dict[str, str]:

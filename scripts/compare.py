@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from builders.candidate_table import candidate_files
 from builders.errors import ConfigError, told
 from builders.run_comparison import COLUMNS, Comparison, by_query, compared
 
@@ -60,15 +61,15 @@ def _seed(words: list[str]) -> tuple[int, list[str]]:
 def _rows(path: Path) -> list[dict]:
     import pyarrow.parquet as pq
 
-    file = path / "candidates" / "data.parquet" if path.is_dir() else path
-    if not file.is_file():
-        raise ConfigError(f"{path} is no run: {file} does not exist. Give a run's folder or its candidates table.")
-    table = pq.ParquetFile(file)
-    known = set(table.schema_arrow.names)
-    needed = {"query_id", "candidate_idx", "split", "is_verified", "verification_status"}
-    if not needed <= known:
-        raise ConfigError(f"{file} lacks the columns {', '.join(sorted(needed - known))}; expected a candidates table")
-    return table.read(columns=[name for name in COLUMNS if name in known]).to_pylist()
+    rows = []
+    for file in candidate_files(path):
+        with pq.ParquetFile(file) as table:
+            known = set(table.schema_arrow.names)
+            needed = {"query_id", "candidate_idx", "split", "is_verified", "verification_status"}
+            if missing := sorted(needed - known):
+                raise ConfigError(f"{file} lacks the columns {', '.join(missing)}; expected a candidates table")
+            rows += table.read(columns=[name for name in COLUMNS if name in known]).to_pylist()
+    return rows
 
 
 def _text(before: str, after: str, found: Comparison) -> str:

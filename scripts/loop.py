@@ -22,6 +22,7 @@ import numpy as np
 from builders import assemble
 from builders.arrow_rows import from_table
 from builders.errors import BestofnError
+from builders.parquet_files import rows_in, table_files
 from builders.records import Candidate, Query, Score
 from builders.statistics import bootstrap_difference_interval, bootstrap_interval, pass_at_k
 from builders.trainers import TrainingSettings, recipe, train
@@ -101,14 +102,11 @@ def build(config: Mapping[str, Any], model: str, part: str, size: int, seed: int
 
 def check_decided(heldout: Path, config: Mapping[str, Any]) -> None:
     """Refuse, before anything is trained, held-out queries from which nothing could be told afterwards."""
-    import pyarrow.parquet as pq
-
     found = f"of the {config['heldout']} held-out queries × {config['n']} in {heldout}"
     more = "Remedy: a larger `heldout`, a larger `n`, or a folder (`out`) in which nothing is yet."
     if not passes(heldout):
         raise BestofnError(f"Found: {found}, none has a verdict, so there is nothing to compare.\n{more}")
-    pairs = heldout / "reward_model" / "train.parquet"
-    if config["method"] == "reward" and not (pairs.exists() and pq.read_metadata(pairs).num_rows):
+    if config["method"] == "reward" and not rows_in(table_files(heldout / "reward_model", "train")):
         raise BestofnError(f"Found: {found}, none has both a pass and a fail, so a reward model has no pairs.\n{more}")
 
 
@@ -144,7 +142,7 @@ def passes(run: Path) -> Passes:
     import pyarrow.parquet as pq
 
     columns = ["query_id", "split", "verification_status"]
-    rows = pq.read_table(run / "candidates" / "data.parquet", columns=columns).to_pylist()
+    rows = pq.read_table(table_files(run / "candidates"), columns=columns).to_pylist()
     counted: dict[str, list[Any]] = defaultdict(lambda: ["", 0, 0])
     for row in rows:
         if row["verification_status"] in ("pass", "fail"):
@@ -186,7 +184,7 @@ def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
     from datasets import Features
 
     columns = ["query_id", "split_name", "chosen", "rejected", "tools"]
-    read = pq.read_table(heldout / "reward_model" / "train.parquet", columns=columns)
+    read = pq.read_table(table_files(heldout / "reward_model", "train"), columns=columns)
     rows = from_table(read, Features.from_arrow_schema(read.schema))
 
     async def scores() -> list[list[Score]]:

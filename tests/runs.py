@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders import manifest, views
+from builders import manifest, parquet_files, views
 from builders.pairs import verified_vs_refuted
 from builders.records import Candidate, Judged, Query, Reference, Score, Usage, Verdict
 from builders.schema import (
@@ -106,7 +106,7 @@ def write_run(
 
     columns = Features({name: kind for group in features().values() for name, kind in group.items()})
     part = out / "shards" / "00000.parquet"
-    written = views.write_parquet(
+    written = parquet_files.write_parquet(
         rows(count, n, seed=seed, tools=tools), part, columns, {"schema_version": SCHEMA_VERSION}
     )
     config = {**CONFIG, "n": n, "provider": {**CONFIG["provider"], "model": model}}

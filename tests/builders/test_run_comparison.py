@@ -87,7 +87,7 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     one = written(tmp_path / "one", BEFORE)
     with pytest.raises(ConfigError, match="share no query_id"):
         run([one, written(tmp_path / "other", rows(z1="p"))])
-    with pytest.raises(ConfigError, match="is no run"):
+    with pytest.raises(ConfigError, match="is not there"):
         run([one, str(tmp_path / "missing")])
     with pytest.raises(ConfigError, match="two runs or more, 1 given"):
         run([one])

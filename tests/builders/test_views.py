@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from builders import views
+from builders import parquet_files, views
 from tests.runs import rows, write_run
 
 
@@ -220,7 +220,7 @@ def test_no_partial_file_is_left(tmp_path: Path) -> None:
         raise RuntimeError("cut")
 
     with pytest.raises(RuntimeError, match="cut"):
-        views.write_parquet(broken(), tmp_path / "x.parquet", views.view_features("grpo"), {})
+        parquet_files.write_parquet(broken(), tmp_path / "x.parquet", views.view_features("grpo"), {})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -97,6 +97,17 @@ def test_parts_of_other_settings_go(bucket) -> None:
     }
 
 
+def test_views_that_a_run_has_no_more_go(tmp_path) -> None:
+    folder, there = tmp_path / "run", tmp_path / "there"
+    for file in (folder / "dpo" / "train.parquet", there / "dpo" / "test.parquet", there / "mine" / "notes.parquet"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"rows")
+    with Mirror(f"file://{there}", folder) as mirror:
+        mirror.finish()
+    left = {path.relative_to(there).as_posix() for path in there.rglob("*.*")}
+    assert left == {"dpo/train.parquet", "mine/notes.parquet"}
+
+
 def test_other_file_systems_rename_into_place(tmp_path) -> None:
     folder = tmp_path / "run"
     (folder / "shards").mkdir(parents=True)

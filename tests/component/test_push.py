@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard
 
+from builders import parquet_files, views
 from builders.errors import ConfigError, SourceError
 from builders.hub import Hub, prepare
 from tests.hub_double import HubDouble
@@ -91,6 +93,28 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
         again = push(hub, run, tmp_path)
         assert again.returncode == 0, again.stderr
         assert len(hub.commits) == commits
+
+
+def test_tables_of_several_files_load_back_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet_files, "FILE_BYTES", 1)
+        patch.setattr(views, "WAITING_BYTES", 1)
+        run = write_run(tmp_path / "run", QUERIES)
+    assert len(parquet_files.table_files(run / "dpo", "train")) > 1
+    with HubDouble() as hub:
+        assert push(hub, run, tmp_path).returncode == 0
+        loaded = client(hub, tmp_path, "-c", LOAD)
+        assert loaded.returncode == 0, loaded.stderr
+        found = json.loads(loaded.stdout.strip().splitlines()[-1])
+        assert found["rows"] == 4 * QUERIES
+        assert {
+            side: parquet_files.rows_in(parquet_files.table_files(run / "dpo", side)) for side in found["sides"]
+        } == (found["sides"])
+
+        write_run(tmp_path / "run", QUERIES // 10)
+        shutil.rmtree(run / "hub")
+        assert push(hub, run, tmp_path).returncode == 0
+        assert not any("-of-" in path for path in hub.files)
 
 
 def test_a_push_that_was_cut_off_goes_on(run: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from builders import manifest, views
+from builders import manifest, parquet_files, views
 from builders import regenerate as regenerating
 from builders.assemble import compose
 from builders.errors import BudgetError
@@ -149,7 +149,7 @@ def test_interrupted_at_any_place_it_goes_on_and_asks_nothing_twice(built, monke
     failed = sum(outcomes(row).count("fail") for row in before.values())
     with monkeypatch.context() as broken:
         if place == "while drawing":
-            write = views.write_parquet
+            write = parquet_files.write_parquet
             calls = []
 
             def once(rows, path, *rest):
@@ -158,7 +158,7 @@ def test_interrupted_at_any_place_it_goes_on_and_asks_nothing_twice(built, monke
                 calls.append(path)
                 return write(rows, path, *rest)
 
-            broken.setattr(regenerating.views, "write_parquet", once)
+            broken.setattr(regenerating.parquet_files, "write_parquet", once)
         elif place == "before the exchange":
             broken.setattr(regenerating, "_exchange", lambda *given: (_ for _ in ()).throw(Killed))
         else:
@@ -183,7 +183,7 @@ def test_interrupted_at_any_place_it_goes_on_and_asks_nothing_twice(built, monke
 
 def test_what_an_interrupted_order_has_drawn_never_undoes_a_later_one(built, monkeypatch) -> None:
     out, server, _ = built
-    write, written = views.write_parquet, []
+    write, written = parquet_files.write_parquet, []
 
     def once(rows, path, *rest):
         if written:
@@ -192,7 +192,7 @@ def test_what_an_interrupted_order_has_drawn_never_undoes_a_later_one(built, mon
         return write(rows, path, *rest)
 
     with monkeypatch.context() as broken:
-        broken.setattr(regenerating.views, "write_parquet", once)
+        broken.setattr(regenerating.parquet_files, "write_parquet", once)
         with pytest.raises(Killed):
             run([f"run={out}", "where=all"])
     assert written == ["00000.parquet"]
@@ -219,7 +219,7 @@ def test_a_shard_that_changed_while_its_candidates_were_drawn_stays(built, monke
 
     def late(run_folder: Path, folder: Path) -> None:
         part = run_folder / "shards" / "00001.parquet"
-        views.write_parquet(list(views.nested([part])), part, regenerating._features(), {})
+        parquet_files.write_parquet(list(views.nested([part])), part, regenerating._features(), {})
         exchange(run_folder, folder)
 
     monkeypatch.setattr(regenerating, "_exchange", late)

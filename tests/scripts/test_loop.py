@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.errors import BestofnError
+from builders.parquet_files import write_parquet
 from builders.trainers import POCKET
-from builders.views import view_features, write_parquet
+from builders.views import view_features
 from scripts.loop import Preference, check_decided, pair_report, pass_report, passes, scored_pairs, table
 
 
