@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from builders.errors import ConfigError, MachineError
 from builders.records import Candidate, Query, Score, Verdict
+from builders.threads import in_thread
 from reward.memory_plan import check_memory
 
 GROUPS_AT_ONCE = 64  # queries that wait together are scored together, at most so many
@@ -53,7 +54,7 @@ class ModelReward:
         self._worker: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ModelReward:
-        self._model = await asyncio.to_thread(self._load)
+        self._model = await in_thread(self._load)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -84,7 +85,7 @@ class ModelReward:
             turn, self._waiting = self._waiting[:GROUPS_AT_ONCE], self._waiting[GROUPS_AT_ONCE:]
             try:
                 groups, tools = [chats for chats, _, _ in turn], [own for _, own, _ in turn]
-                scored = await asyncio.to_thread(self._model.score, groups, tools)
+                scored = await in_thread(self._model.score, groups, tools)
             except BaseException as error:
                 for _, _, done in turn:
                     if not done.done():

@@ -13,6 +13,7 @@ from typing import Any
 
 from builders.errors import ConfigError, SandboxError
 from builders.records import Execution, Limits, Program
+from builders.threads import in_thread
 from sandbox.box import Box
 from sandbox.payload import COMMAND, ENVIRONMENT
 from sandbox.pool import Pool
@@ -103,7 +104,7 @@ class DockerSandbox:
     async def __aenter__(self) -> DockerSandbox:
         self._client = await asyncio.to_thread(self._connect)
         try:
-            await asyncio.to_thread(self._have_image)
+            await in_thread(self._have_image)
             pool = Pool(self._open_box, self.workers, self.runs_per_box)
             await pool.adopt(await self._open_box())
         except BaseException:

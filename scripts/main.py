@@ -46,23 +46,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"bestofn {version('bestofn')}")
         return
     name, rest = words[0], words[1:]
-    if name in PROVIDERS:
-        refuse_foreign_verifiers()
-        importlib.import_module("scripts.provider_commands").main(name, rest)
-        return
-    if name not in COMMANDS:
+    if name not in (*COMMANDS, *PROVIDERS):
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f" Did you mean `bestofn {near[0]}`?" if near else ""
         print(f"bestofn: there is no command {name!r}.{hint}\n\n{_usage()}", file=sys.stderr)
         raise SystemExit(2)
     refuse_foreign_verifiers()
-    sys.argv = [f"bestofn {name}", *rest]
     try:
-        importlib.import_module(f"scripts.{name}").main(rest)
+        if name in PROVIDERS:
+            importlib.import_module("scripts.provider_commands").main(name, rest)
+        else:
+            sys.argv = [f"bestofn {name}", *rest]
+            importlib.import_module(f"scripts.{name}").main(rest)
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("\nbestofn: stopped.", file=sys.stderr)
+        _end(130)
+    except SystemExit as ended:
+        _end(ended.code)
     except BrokenPipeError:  # whoever read our words has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
+
+
+def _end(code: int | str | None) -> None:
+    from builders.threads import end
+
+    end(code)
 
 
 def refuse_foreign_verifiers() -> None:

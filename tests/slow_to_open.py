@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
+from builders.threads import in_thread
 from tests.last_number import LastNumber
 
 
@@ -22,3 +24,14 @@ class SlowToOpen(LastNumber):
             raise
 
     async def __aexit__(self, *exc: object) -> None: ...
+
+
+class SlowToLoad(SlowToOpen):
+    """One whose opening is a minute in a thread that nothing can interrupt, as when a model loads."""
+
+    async def __aenter__(self) -> None:
+        await in_thread(self._load)
+
+    def _load(self) -> None:
+        self.notes.write_text("loading")
+        time.sleep(60)

@@ -18,6 +18,7 @@ from builders.providers.local_engine import Ask, Drawn, LocalEngine
 from builders.providers.reply import shared_usage
 from builders.providers.seeded_sampling import Warp
 from builders.records import Completion, Request, StopReason, Usage
+from builders.threads import in_thread
 from builders.tool_formats import call
 from builders.written_calls import written_calls
 
@@ -77,7 +78,7 @@ class LocalTransformers:
         return self._identity
 
     async def __aenter__(self) -> LocalTransformers:
-        await asyncio.to_thread(self.engine.load)
+        await in_thread(self.engine.load)
         self._arrived = asyncio.Event()
         self._worker = asyncio.create_task(self._work())
         return self
@@ -136,7 +137,7 @@ class LocalTransformers:
             if not jobs:
                 continue
             try:
-                drawn = await asyncio.to_thread(self.engine.generate, [job.ask for job in jobs])
+                drawn = await in_thread(self.engine.generate, [job.ask for job in jobs])
             except Exception as error:  # whoever asked is told; the worker goes on for the others
                 for job in jobs:
                     if not job.answers.done():

@@ -155,6 +155,24 @@ def test_interrupt_while_something_opens_ends_at_once_and_leaves_it_clean(sums: 
         assert "Traceback" not in errors
 
 
+def test_interrupt_does_not_wait_for_what_cannot_be_interrupted(sums: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.SlowToLoad, notes: {notes}}}"
+    with OpenAIServer() as server:
+        words = command(sums, server.url, tmp_path / "run", "trusted=[tests]", f"++{slow}")
+        words[words.index("scripts.build")] = "scripts.main"
+        words.insert(words.index("scripts.main") + 1, "build")
+        env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
+        process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not notes.exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == 130, errors
+        assert "the same command goes on" in errors
+        assert "Traceback" not in errors
+
+
 def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_goes_on(tmp_path: Path) -> None:
     data = write_sums(tmp_path / "many.jsonl", 200)
     env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}

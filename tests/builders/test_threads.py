@@ -1,0 +1,67 @@
+"""Threads that are left behind when their caller is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from builders.threads import in_thread
+
+LEAVES = """
+import asyncio, sys, time
+from builders import threads
+
+async def main():
+    task = asyncio.create_task(threads.in_thread(time.sleep, float(sys.argv[1])))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+asyncio.run(main())
+time.sleep(0.3)
+print("said")
+threads.end(eval(sys.argv[2]))
+"""
+
+
+def test_results_errors_and_context_come_through() -> None:
+    name = contextvars.ContextVar("name", default="")
+    name.set("mine")
+
+    def work(*given: int, plus: int) -> tuple[int, str, bool]:
+        return sum(given) + plus, name.get(), threading.current_thread() is threading.main_thread()
+
+    assert asyncio.run(in_thread(work, 1, 2, plus=3)) == (6, "mine", False)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(in_thread(lambda: 1 / 0))
+
+
+def test_a_cancelled_caller_does_not_wait() -> None:
+    release = threading.Event()
+
+    async def main() -> None:
+        task = asyncio.create_task(in_thread(release.wait, 60))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    began = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - began < 30
+    release.set()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 60.0], ids=["the thread has ended", "the thread goes on"])
+@pytest.mark.parametrize(("code", "status"), [("130", 130), ("None", 0), ("'no such file'", 1)])
+def test_the_process_ends_with_its_code(seconds: float, code: str, status: int) -> None:
+    words = [sys.executable, "-c", LEAVES, str(seconds), code]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (status, "said\n")
+    assert done.stderr == ("no such file\n" if status == 1 else "")
