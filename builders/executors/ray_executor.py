@@ -440,6 +440,7 @@ def _land(out: Path, number: int, landed: Landed) -> None:
         file.write(landed.part)
         file.flush()
         os.fsync(file.fileno())
+    pipeline.unmark(part)
     temporary.replace(part)
     manifest.write_text(part.with_suffix(".json"), landed.marker)
 
