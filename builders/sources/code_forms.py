@@ -43,8 +43,14 @@ def input_output(found: Any) -> Cases | None:
 
 
 def input_output_columns(found: Any) -> Cases | None:
-    """``{"input": […], "output": […]}`` (CodeContests' public, private and generated tests, one or a list of them)."""
-    tables = [table for table in (found if isinstance(found, Sequence) else [found]) if isinstance(table, Mapping)]
+    """``{"input": […], "output": […]}`` (CodeContests' public, private and generated tests, one or a list of them).
+
+    A text in the list names a file that programs read or write: then none of the tests fits standard input and output.
+    """
+    listed = found if isinstance(found, Sequence) else [found]
+    if any(isinstance(one, str) and one.strip() for one in listed):
+        return None
+    tables = [table for table in listed if isinstance(table, Mapping)]
     cases = [
         {"stdin": _lines(given), "stdout": _lines(expected)}
         for table in tables

@@ -110,7 +110,7 @@ def _named_after(split: str, folder: Path) -> Path | list[Path]:
     if (folder / split).is_dir():
         return folder / split
     name = re.compile(rf"{re.escape(split)}(?:[-._].*)?|.*[-._]{re.escape(split)}(?:[-._]\d+)?(?:-of-\d+)?")
-    files = [file for file in sorted(folder.iterdir()) if _suffix(file) in READERS]
+    files = [file for file in _sorted(folder) if _suffix(file) in READERS]
     return [file for file in files if name.fullmatch(file.name[: file.name.lower().rindex(_suffix(file))])]
 
 
@@ -143,7 +143,7 @@ def _is_saved(path: Path | list[Path]) -> TypeGuard[Path]:
 def _files(path: Path | list[Path], format: str | None) -> tuple[str, list[Path]]:
     """What reads the files of ``path``, and the files."""
     if isinstance(path, Path):
-        found = [file for file in sorted(path.iterdir()) if _suffix(file) in READERS] if path.is_dir() else [path]
+        found = [file for file in _sorted(path) if _suffix(file) in READERS] if path.is_dir() else [path]
     else:
         found = path
     if not found:
@@ -170,6 +170,16 @@ def _only_split(saved: Any, split: str | None, path: Path) -> str:
 def _suffix(file: Path) -> str:
     suffixes = [suffix for suffix in file.suffixes if suffix not in COMPRESSION]
     return suffixes[-1].lower() if suffixes else ""
+
+
+def _sorted(folder: Path) -> list[Path]:
+    """What is in ``folder``, part-2 before part-10: origins are found by the number of a row over all files."""
+
+    def place(file: Path) -> tuple[list[Any], str]:
+        texts = re.split(r"(\d+)", file.name)
+        return [int(text) if odd % 2 else text for odd, text in enumerate(texts)], file.name
+
+    return sorted(folder.iterdir(), key=place)
 
 
 def _looks_local(path: str, format: str | None) -> bool:
