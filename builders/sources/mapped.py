@@ -97,13 +97,17 @@ class Mapped:
                 raise SourceError(missing_part(key))
 
     def __iter__(self) -> Iterator[Query]:
-        self.skipped.clear()
         seen = SeenIds()
-        for query in self._grouped() if self.group_by else self._plain():
+        for query in self.every():
             if seen.add(query.id):
                 yield query
             else:
                 self.skipped["duplicate id"] += 1
+
+    def every(self) -> Iterator[Query]:
+        """The queries, those with an id that was there before as well."""
+        self.skipped.clear()
+        yield from self._grouped() if self.group_by else self._plain()
 
     def _plain(self) -> Iterator[Query]:
         for split in self.splits or [self.split]:
@@ -357,10 +361,10 @@ def _texts(value: Any) -> list[Any]:
 
 
 def _alone(answer: Any) -> Any:
-    """What stands alone in a list, None for an empty list; a list of several, and what is no list, as it is."""
+    """What stands alone in a list, None for an empty list or a blank; a list of several, and what is none, as it is."""
     while isinstance(answer, list | tuple) and len(answer) < 2:
         answer = answer[0] if answer else None
-    return answer
+    return None if isinstance(answer, str) and not answer.strip() else answer
 
 
 def _split_of(reference: Reference, tools: bool) -> str:

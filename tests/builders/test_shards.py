@@ -50,9 +50,10 @@ def test_a_kill_before_the_marker_leaves_no_marker_of_other_settings(
     def killed(path: Path, text: str) -> None:
         raise Killed
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr(manifest, "write_text", killed)
-        run(tmp_path, "n=3")
+        with pytest.raises(Killed):
+            run(tmp_path, "n=3")
     assert not is_finished(tmp_path, "n=2"), "the part has three candidates a query by now"
     assert candidates(run(tmp_path, "n=2")) == [2, 2, 2, 2]
 
@@ -67,9 +68,10 @@ def test_a_part_that_came_back_does_not_get_the_marker_of_the_one_before(
     def killed(path: Path, text: str) -> None:
         raise Killed
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr(manifest, "write_text", killed)
-        ray_executor._land(tmp_path / "run", 0, landed)
+        with pytest.raises(Killed):
+            ray_executor._land(tmp_path / "run", 0, landed)
     assert candidates(part_of(tmp_path / "run", 0)) == [3, 3, 3, 3]
     assert not is_finished(tmp_path / "run", "n=2")
 
