@@ -26,6 +26,8 @@ def rows(
     JSON and CSV files give what is written in them, whatever ``streaming`` is: ``builders.sources.file_rows``.
     Of a folder whose files are named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``) those of ``split``
     are read, all without one; a folder of other files, and a single file, is its only split.
+    What names its splits (the Hub, ``save_to_disk``) needs ``split`` where there are several: to hold out the training
+    rows for want of a name would keep nothing apart.
     Raises ``SourceError`` that names what was found.
     """
     local = Path(path).expanduser()
@@ -125,7 +127,8 @@ def _load(
     import datasets
 
     if isinstance(path, str):
-        return datasets.load_dataset(path, config, split=split or "train", streaming=streaming)
+        found = datasets.load_dataset(path, config, split=split, streaming=streaming)
+        return found if split else found[_only_split(found, None, path)]
     if _is_saved(path):
         saved = datasets.load_from_disk(str(path))
         return saved[_only_split(saved, split, path)] if isinstance(saved, datasets.DatasetDict) else saved
@@ -157,13 +160,14 @@ def _files(path: Path | list[Path], format: str | None) -> tuple[str, list[Path]
     return reader, found
 
 
-def _only_split(saved: Any, split: str | None, path: Path) -> str:
+def _only_split(saved: Any, split: str | None, path: Path | str) -> str:
     if split in saved:
         return str(split)
     if split is None and len(saved) == 1:
         return str(next(iter(saved)))
     raise SourceError(
-        f"dataset.path is {path}: split {split!r} is not in it; it has {sorted(saved)}. Set dataset.split=…"
+        f"dataset.path is {path}: split {split!r} is not in it; it has {sorted(map(str, saved))}. Set dataset.split=…; "
+        "a held-out set is written out with its path and split (_target_: builders.sources.mapped.Mapped)."
     )
 
 
