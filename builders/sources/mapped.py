@@ -182,7 +182,13 @@ class Mapped:
         if not messages:
             self.skipped[reason] += 1
             return None
-        tools = [to_chat(tool) for tool in _list(self._value(row, "tools")) if isinstance(tool, Mapping)]
+        try:
+            tools = [to_chat(tool) for tool in _list(self._value(row, "tools")) if isinstance(tool, Mapping)]
+            world = self._value(row, "world_seed")
+            metadata: dict[str, Any] = {} if world is None else {"world_seed": int(world)}
+        except (ValueError, TypeError) as error:  # without them it would be another question
+            self.skipped[f"tools or world_seed cannot be read ({type(error).__name__})"] += 1
+            return None
         reference = self._reference(row)
         if problem is not None:
             reference = replace(reference, tests=problem.tests, source="gold" if problem.tests else reference.source)
@@ -190,10 +196,6 @@ class Mapped:
         name = str(name or _split_of(reference, bool(tools)))
         given = identity or self._value(row, "id")
         query_id = str(given) if given not in (None, "") else content_id(name, messages, tools)
-        metadata: dict[str, Any] = {}
-        world = self._value(row, "world_seed")
-        if world is not None:
-            metadata["world_seed"] = int(world)
         recorded = self._value(row, "candidates")
         if recorded is not None:
             metadata["candidates"] = _list(recorded)

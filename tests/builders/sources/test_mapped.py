@@ -139,3 +139,14 @@ def test_json_in_a_text_that_cannot_be_read_is_nothing_and_ends_no_run(
 def test_a_regex_that_is_none_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"dataset\.columns\.answer\.regex is '\(', which is none"):
         source(tmp_path / "a.jsonl", [], columns={"answer": {"path": "a", "regex": "("}})
+
+
+@pytest.mark.parametrize("bad", [{"tools": [{"description": "has no name"}]}, {"seed": "x"}, {"seed": [1]}])
+def test_a_row_whose_world_cannot_be_read_is_left_out_and_ends_no_run(tmp_path: Path, bad: dict[str, Any]) -> None:
+    good = {"question": "1+1?", "tools": [{"name": "f", "parameters": {"type": "object"}}], "seed": 3}
+    columns = {"question": "question", "tools": "tools", "world_seed": "seed"}
+    found = source(tmp_path / "a.jsonl", [{**good, **bad}, good], columns=columns)
+    (query,) = found
+    assert query.metadata == {"world_seed": 3}
+    assert sum(found.skipped.values()) == 1
+    assert "cannot be read" in next(iter(found.skipped))
