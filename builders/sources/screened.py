@@ -55,7 +55,7 @@ class Screened:
         self.skipped.clear()
         self.dropped.clear()
         held_out = HeldOut(map(_named, self.held_out), run=self.run, common=self.common)
-        left_out = {_name(one): dict(one.skipped) for one in self.held_out if getattr(one, "skipped", None)}
+        left_out = {_name(one): dict(lost) for one in self.held_out if (lost := getattr(one, "skipped", None))}
         if held_out.empty:
             raise SourceError(
                 f"dataset.held_out: {', '.join(held_out.empty)} gave no prompt to keep apart; rows left out there: "
