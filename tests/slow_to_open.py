@@ -1,9 +1,8 @@
-"""Verifiers that do not open: one takes a minute and notes what happens to it, one takes its process down."""
+"""A verifier that takes a minute to open and notes in a file what happens to it, for tests of Ctrl-C."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
 from tests.last_number import LastNumber
@@ -21,12 +20,5 @@ class SlowToOpen(LastNumber):
             await asyncio.sleep(0.1)
             self.notes.write_text("cleaned up")
             raise
-
-    async def __aexit__(self, *exc: object) -> None: ...
-
-
-class DiesOpening(LastNumber):
-    async def __aenter__(self) -> None:
-        os._exit(1)
 
     async def __aexit__(self, *exc: object) -> None: ...

@@ -222,7 +222,7 @@ def test_a_gateway_killed_for_its_memory_stops_the_run(cluster, tight) -> None:
 def test_workers_that_never_open_end_the_run(cluster, tmp_path) -> None:
     with OpenAIServer() as server:
         given = config(tmp_path, server)
-        given["stages"]["verify"]["verifier"] = {"_target_": "tests.slow_to_open.DiesOpening"}
+        given["stages"]["verify"]["verifier"] = {"_target_": "tests.dies_opening.DiesOpening"}
         with pytest.raises(MachineError, match=r"were lost while they opened"):
             RayExecutor(cluster.address, Place(1, 0.5)).run(given, tmp_path / "ray")
         assert server.requests == 0
