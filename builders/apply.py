@@ -13,12 +13,15 @@ import concurrent.futures
 import contextlib
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from builders.arrow_rows import from_table, to_table
 from builders.protocols import Stage
+
+log = logging.getLogger(__name__)
 
 
 class Loop:
@@ -136,6 +139,8 @@ def apply(
     """
     from datasets import Features
 
+    if cache_file is not None:
+        _drop_if_cut_off(cache_file, len(dataset))
     taken, adds = Features(dataset.features), Features(dict(stage.adds))
 
     def whole(table: Any) -> Any:
@@ -165,6 +170,21 @@ def fingerprint(*parts: Any) -> str:
     """A stable name (32 hex digits) of JSON-like ``parts``; the order of a mapping's keys does not matter."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _drop_if_cut_off(cache_file: Path, rows: int) -> None:
+    """Delete a cache file that does not hold ``rows`` rows: the machine went down before all of it was on disk."""
+    from datasets import Dataset
+
+    if not cache_file.exists():
+        return
+    try:
+        whole = len(Dataset.from_file(str(cache_file))) == rows
+    except Exception:  # Arrow and datasets raise many kinds for a file that ends early
+        whole = False
+    if not whole:
+        log.warning("%s was cut off, and is made anew", cache_file)
+        cache_file.unlink()
 
 
 async def _all(

@@ -17,7 +17,7 @@ from builders.schema import SCHEMA_VERSION
 
 FILE = "manifest.json"
 LIBRARIES = ("bestofn", "datasets", "pyarrow", "hydra-core", "sympy", "torch", "transformers", "trl")
-SECRET = re.compile(r"(?i)(api_?key|token|secret|password|authorization)$")
+SECRET = re.compile(r"(?i)(api[_-]?key|access[_-]?key|token|secret|password|authorization|credentials?|cookie)$")
 
 
 def write(out: Path, manifest: Mapping[str, Any]) -> None:
@@ -62,12 +62,12 @@ def versions() -> dict[str, str]:
 
 def redacted(value: Any, key: str = "") -> Any:
     """``value`` with whatever stands under a secret's name replaced."""
+    if isinstance(value, str | Mapping | list | tuple) and value and SECRET.search(key):
+        return "***"
     if isinstance(value, Mapping):
         return {name: redacted(item, str(name)) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [redacted(item) for item in value]
-    if isinstance(value, str) and value and SECRET.search(key):
-        return "***"
     return value
 
 

@@ -25,6 +25,7 @@ PUSH_EVERY_S = 2.0
 TRIES = 3  # at the end, for what could not be copied
 KEPT_HERE = ("journal.sqlite", "cache")
 MANIFEST = "manifest.json"
+State = tuple[int, int]  # time, size
 PUT_IS_ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "oci", "memory"}  # an object is there whole, or not
 
 
@@ -47,7 +48,8 @@ class Mirror:
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url.rstrip("/")
         self.folder = folder
-        self._known: dict[str, tuple[int, int]] = {}  # path -> (time, size) of what is there already
+        self._known: dict[str, State | None] = {}  # what is there already, as far as this run knows
+        self._marked: set[str] = set()  # the markers there of what this run found there
         self._stop = threading.Event()
         self._complete = False
         self._thread = threading.Thread(target=self._keep_up, name="mirror", daemon=True)
@@ -98,6 +100,7 @@ class Mirror:
         with _told(self.url):
             self._fs.invalidate_cache()
             there = {PurePosixPath(name).name for name in self._ls("shards")}
+            self._marked = {name for name in there if name.endswith(".json")}
             for marker in sorted(name for name in there if name.endswith(".json")):
                 part = marker.removesuffix(".json") + ".parquet"
                 if part not in there or (self.folder / "shards" / marker).exists():
@@ -106,6 +109,7 @@ class Mirror:
                 for name in (part, marker):
                     self._fs.get_file(f"{self._root}/shards/{name}", str(self.folder / "shards" / name))
                     self._known[f"shards/{name}"] = _state(self.folder / "shards" / name)
+                self._marked.discard(marker)
 
     def _keep_up(self) -> None:
         told = False
@@ -120,12 +124,26 @@ class Mirror:
 
     def _push_shards(self) -> None:
         for marker in sorted((self.folder / "shards").glob("*.json")):
-            self._push(f"shards/{marker.with_suffix('.parquet').name}")
-            self._push(f"shards/{marker.name}")
+            part = marker.with_suffix(".parquet")
+            self._unmark(f"shards/{part.name}", f"shards/{marker.name}")
+            self._push(f"shards/{part.name}")
+            if self._known.get(f"shards/{part.name}") == _state(part):  # else it was replaced while it was copied
+                self._push(f"shards/{marker.name}")
+
+    def _unmark(self, part: str, marker: str) -> None:
+        """Take the marker away that is there, where another part is about to take the place of its own."""
+        if self._known.get(part) == _state(self.folder / part):
+            return
+        name = PurePosixPath(marker).name
+        if self._known.pop(marker, None) is not None or name in self._marked:
+            with _told(self.url), contextlib.suppress(FileNotFoundError):
+                self._fs.rm_file(f"{self._root}/{marker}")
+            self._marked.discard(name)
 
     def _push(self, path: str) -> None:
         local, remote = self.folder / path, f"{self._root}/{path}"
-        if not local.exists() or self._known.get(path) == (state := _state(local)):
+        state = _state(local)
+        if state is None or self._known.get(path) == state:
             return
         with _told(self.url):
             if _protocols(self._fs) & PUT_IS_ATOMIC:
@@ -182,6 +200,10 @@ def _protocols(fs: Any) -> set[str]:
     return {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
 
 
-def _state(path: Path) -> tuple[int, int]:
-    told = path.stat()
+def _state(path: Path) -> State | None:
+    """What tells a file from the one before it; None when there is none, for the run may take it away meanwhile."""
+    try:
+        told = path.stat()
+    except FileNotFoundError:
+        return None
     return told.st_mtime_ns, told.st_size

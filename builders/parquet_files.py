@@ -120,6 +120,9 @@ class Writer:
         self._written = 0
 
     def _put_in_place(self) -> None:
+        for file in self._temporary:  # a loss of power leaves the file whole, or not there
+            with file.open("rb") as written:
+                os.fsync(written.fileno())
         count = len(self._temporary)
         stem = self.path.stem
         names = [f"{stem}-{i:05d}-of-{count:05d}.parquet" for i in range(count)] if count > 1 else [self.path.name]

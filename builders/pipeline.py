@@ -210,6 +210,7 @@ def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
         file = cache / f"{number:05d}-{stage.name}-{name}.arrow"
         added = apply(dataset, stage, build.loop, fingerprint=name, cache_file=file, row_done=build.progress.row_done)
         dataset = beside(dataset, added)
+    unmark(part)
     parquet_files.write_tables(
         dataset.with_format("arrow").iter(256), part, dataset.features, {"schema_version": SCHEMA_VERSION}
     )
@@ -221,6 +222,11 @@ def run_shard(build: Build, number: int, queries: Sequence[Query]) -> Path:
 def part_of(out: Path, number: int) -> Path:
     """Where shard ``number`` lands; its marker has the suffix ``.json``."""
     return out / "shards" / f"{number:05d}.parquet"
+
+
+def unmark(part: Path) -> None:
+    """Take away the marker of what stands at ``part``: a kill must not leave it beside what comes in its place."""
+    part.with_suffix(".json").unlink(missing_ok=True)
 
 
 def is_finished(build: Build, number: int, queries: Sequence[Query]) -> bool:

@@ -87,13 +87,13 @@ class GatewaySampler:
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0
     ) -> list[Completion | ProviderError]:
-        from ray.exceptions import RayActorError, RayTaskError
+        from ray.exceptions import RayError, RayTaskError
 
         try:
             return await self._gateway.draw.remote(address(self), request, list(indices), attempt)
         except RayTaskError as error:
             raise cause_of(error) from None
-        except RayActorError as error:
+        except RayError as error:  # also killed for its memory, which is none of RayActorError
             self._lost()
             raise MachineError(f"the process that asks for the whole cluster is gone: {error}") from error
 

@@ -145,13 +145,13 @@ class RemoteStage:
         self._workers = itertools.cycle(workers)
 
     async def __call__(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        from ray.exceptions import RayActorError, RayTaskError
+        from ray.exceptions import RayError, RayTaskError
 
         try:
             return await next(self._workers).apply.remote(row)
         except RayTaskError as error:
             raise cause_of(error) from None
-        except RayActorError as error:
+        except RayError as error:
             raise MachineError(f"the workers of stage {self.name} are gone, and did not come back: {error}") from error
 
 

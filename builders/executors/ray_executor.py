@@ -126,7 +126,7 @@ class RayExecutor:
 
     def _run_shards(self, build: pipeline.Build, crew: _Crew) -> list[Path]:
         import ray
-        from ray.exceptions import RayActorError, RayTaskError
+        from ray.exceptions import ObjectLostError, RayError, RayTaskError
 
         todo = _Shards(build)
         flying: dict[Any, tuple[_Worker, int, Sequence[Query]]] = {}
@@ -149,8 +149,9 @@ class RayExecutor:
                     landed: Landed = ray.get(ref)
                 except RayTaskError as error:
                     raise cause_of(error) from None
-                except RayActorError as error:
-                    crew.replace(worker, error)
+                except RayError as error:  # it died, was killed for its memory, or its machine took the part along
+                    if not isinstance(error, ObjectLostError):
+                        crew.replace(worker, error)
                     todo.give_back(number, queries, error)
                 else:
                     _land(build.out, number, landed)
@@ -245,6 +246,7 @@ class _Crew:
         self._spent: Mapping[str, Any] = {}
         self._alone_since = time.monotonic()
         self._said = False
+        self._lost_unopened = 0  # workers, since one opened
 
     def __enter__(self) -> _Crew:
         import ray
@@ -294,18 +296,25 @@ class _Crew:
     def note_opened(self, ref: Any) -> None:
         """A worker has opened everything, or could not: then its error stops the run."""
         import ray
-        from ray.exceptions import RayActorError, RayTaskError
+        from ray.exceptions import RayError, RayTaskError
 
         worker = self.opening.pop(ref)
         try:
             machine = ray.get(ref)
         except RayTaskError as error:
             raise cause_of(error) from None
-        except RayActorError as error:
-            if error.actor_init_failed:  # its configuration or its machine is wrong, and will be
+        except RayError as error:
+            if getattr(error, "actor_init_failed", False):  # its configuration or its machine is wrong, and will be
                 raise MachineError(f"a worker could not be made: {error}") from None
+            self._lost_unopened += 1
+            if self._lost_unopened >= LOST_AT_MOST * len(self._workers):
+                raise MachineError(
+                    f"{self._lost_unopened} workers in a row were lost while they opened what the build needs; the "
+                    f"last: {error}\nIs the machine short of memory? Give workers another by executor.workers."
+                ) from None
             self.replace(worker, error)
             return
+        self._lost_unopened = 0
         worker.is_open = True
         log.info("a worker is ready on %s", machine)
 
@@ -440,6 +449,7 @@ def _land(out: Path, number: int, landed: Landed) -> None:
         file.write(landed.part)
         file.flush()
         os.fsync(file.fileno())
+    pipeline.unmark(part)
     temporary.replace(part)
     manifest.write_text(part.with_suffix(".json"), landed.marker)
 

@@ -11,7 +11,7 @@ import binascii
 import json
 import pickletools
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from builders.records import CodeTests, TestKind
@@ -33,30 +33,32 @@ def check(found: Any) -> Cases | None:
 def input_output(found: Any) -> Cases | None:
     """``{"inputs": […], "outputs": […], "fn_name"?}`` (APPS, TACO), as a mapping or as JSON."""
     table = _decoded(found)
-    if not isinstance(table, Mapping) or not table.get("inputs"):
+    pairs = _pairs(table, "inputs", "outputs") if isinstance(table, Mapping) else None
+    if not pairs:
         return None
-    pairs = list(zip(table["inputs"], table.get("outputs") or (), strict=False))
     name = table.get("fn_name")
     if name:
         return "function", tuple(_wrapped_call(given, expected) for given, expected in pairs), str(name)
-    return "stdin", tuple({"stdin": _lines(given), "stdout": _lines(expected)} for given, expected in pairs), ""
+    return "stdin", _texts(pairs), ""
 
 
 def input_output_columns(found: Any) -> Cases | None:
-    """``{"input": […], "output": […]}`` (CodeContests' public, private and generated tests, one or a list of them)."""
-    tables = [table for table in (found if isinstance(found, Sequence) else [found]) if isinstance(table, Mapping)]
-    cases = [
-        {"stdin": _lines(given), "stdout": _lines(expected)}
-        for table in tables
-        for given, expected in zip(table.get("input") or (), table.get("output") or (), strict=False)
-    ]
-    return ("stdin", tuple(cases), "") if cases else None
+    """``{"input": […], "output": […]}`` (CodeContests' public, private and generated tests, one or a list of them).
+
+    A text in the list names a file that programs read or write: then none of the tests fits standard input and output.
+    """
+    listed = found if isinstance(found, Sequence) else [found]
+    if any(isinstance(one, str) and one.strip() for one in listed):
+        return None
+    pairs = [_pairs(table, "input", "output") for table in listed if isinstance(table, Mapping)]
+    whole = [one for one in pairs if one is not None]
+    return ("stdin", _texts(case for one in whole for case in one), "") if len(whole) == len(pairs) else None
 
 
 def cases(found: Any) -> Cases | None:
     """``[{"input", "output"}]``: text in, text out (Codeforces)."""
     listed = [case for case in _listed(found) if isinstance(case, Mapping) and "input" in case and "output" in case]
-    return ("stdin", tuple({"stdin": _lines(c["input"]), "stdout": _lines(c["output"])} for c in listed), "")
+    return "stdin", _texts((case["input"], case["output"]) for case in listed), ""
 
 
 def livecodebench(found: Any) -> Cases | None:
@@ -82,7 +84,7 @@ def livecodebench(found: Any) -> Cases | None:
         return None
     if told[0].get("testtype") == "functional":
         return "function", tuple(_call(_argument_lines(c["input"]), _value(c.get("output"))) for c in told), ""
-    return "stdin", tuple({"stdin": str(c["input"]), "stdout": str(c.get("output", ""))} for c in told), ""
+    return "stdin", _texts((case["input"], case.get("output", "")) for case in told), ""
 
 
 MOST_BYTES = 512 * 1024 * 1024
@@ -130,6 +132,20 @@ def code_tests(found: Any, form: str, language: str, entry_point: str, setup: st
         return None
     kind, cases, name = made
     return CodeTests(kind, language, cases, entry_point or name, setup, timeout_s)  # type: ignore[arg-type]
+
+
+def _pairs(table: Mapping[str, Any], given: str, expected: str) -> list[tuple[Any, Any]] | None:
+    """The cases in two columns; None for columns that are no lists."""
+    columns = [[] if table.get(name) is None else table[name] for name in (given, expected)]
+    if not all(isinstance(column, list | tuple) for column in columns):
+        return None
+    return list(zip(*columns, strict=False))
+
+
+def _texts(pairs: Iterable[tuple[Any, Any]]) -> tuple[dict[str, str], ...]:
+    """Cases of text in, text out; not those with None for either, which would be asked for as a word."""
+    whole = ((given, expected) for given, expected in pairs if given is not None and expected is not None)
+    return tuple({"stdin": _lines(given), "stdout": _lines(expected)} for given, expected in whole)
 
 
 def _call(given: Any, expected: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from builders.sources.final_answers import after_hashes, last_boxed
 from builders.tool_formats import expected_from_calls
 from builders.written_calls import written_calls
 
+UNREADABLE = (ValueError, RecursionError)  # no JSON, more digits than Python reads, or too deep
 STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 
 
@@ -42,7 +44,7 @@ def last_list(text: str) -> list[Any] | None:
     while place >= 0:
         try:
             value, end = decoder.raw_decode(text, place)
-        except (json.JSONDecodeError, RecursionError):
+        except UNREADABLE:
             end = place + 1
         else:
             if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
@@ -90,6 +92,12 @@ class Column:
             column = cls(name, **{str(key): value for key, value in setting.items()})
             if column.take and column.take not in TAKES:
                 raise SourceError(f"dataset.columns.{name}.take is {column.take!r}; expected {', '.join(TAKES)}")
+            try:
+                re.compile(column.regex)
+            except re.error as error:
+                raise SourceError(
+                    f"dataset.columns.{name}.regex is {column.regex!r}, which is none: {error}."
+                ) from error
             return column
         return cls(name, constant=setting)
 
@@ -129,7 +137,7 @@ def walk(row: Any, path: str, name: str, *, strict: bool = True) -> Any:
             value = value[int(index)] if index else value[key]
         except (KeyError, IndexError, TypeError):
             return None
-    return value
+    return None if isinstance(value, float) and math.isnan(value) else value  # pandas' word for nothing
 
 
 def missing(name: str, path: str, found: Sequence[str]) -> str:
@@ -149,5 +157,5 @@ def _filled(template: str, row: Mapping[str, Any], name: str) -> str:
 def _decoded(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except UNREADABLE:
         return None

@@ -63,18 +63,32 @@ def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[dict[str, 
                         padded = [*values, *[""] * (len(header) - len(values))]
                         yield {name: value or None for name, value in zip(header, padded, strict=True)}
             except (csv.Error, UnicodeDecodeError) as error:
-                raise _unreadable(file, f"line {lines.line_num + 1}: {error}", "Expected: CSV in UTF-8.") from error
+                line = lines.line_num if isinstance(error, csv.Error) else _first_not_utf8(file)
+                raise _unreadable(file, f"line {line}: {error}", "Expected: CSV in UTF-8.") from error
+
+
+def _first_not_utf8(file: Path) -> int:
+    """The number of the line; the error itself knows only its place in what was read ahead."""
+    with _opened(file) as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return 0
 
 
 def _sized(files: Sequence[Path]) -> Iterator[tuple[dict[str, Any], int]]:
     """Rows, each with the bytes it took; one of a list, which is in memory anyway, counts nothing."""
     for file in files:
         with _opened(file) as stream:
+            begun = False
             for number, line in enumerate(stream, 1):
                 text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
-                if number == 1 and text.startswith(b"["):
+                if not begun and text.startswith(b"["):
                     yield from ((row, 0) for row in _list(file, text + stream.read()))
                 elif text:
+                    begun = True
                     yield _row(file, f"line {number}", _parsed(file, f"line {number}", text)), len(text)
 
 

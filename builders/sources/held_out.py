@@ -31,14 +31,14 @@ class HeldOut:
 
     def __init__(self, sets: Iterable[tuple[str, Iterable[Query]]], *, run: int = 13, common: int = 10) -> None:
         self.run = run
-        self.prompts = 0
+        self.empty: list[str] = []  # the sets that gave no prompt
         self._names: list[str] = []
         self._exact: dict[str, int] = {}
         self._same: dict[str, int] = {}
         hashes, owners = array("Q"), array("l")
         for name, queries in sets:
+            before = len(self._names)
             for query in queries:
-                self.prompts += 1
                 text = question(query)
                 owner = len(self._names)
                 self._exact.setdefault(digest(text), owner)
@@ -48,6 +48,8 @@ class HeldOut:
                 found = _hashes(words(text), run)
                 hashes.extend(found)
                 owners.extend([owner] * len(found))
+            if len(self._names) == before:
+                self.empty.append(name)
         self._runs, self._owners = _without_common(np.array(hashes, "u8"), np.array(owners, "i8"), common)
 
     def likeness(self, query: Query) -> Likeness | None:

@@ -34,14 +34,16 @@ class Malformed:
 
     def __iter__(self) -> Iterator[Query]:
         self.skipped.clear()
-        for query in self.source:
-            if query.tools or len(query.messages) != 1 or query.reference.answer is None:
-                self.skipped["not a single question with a known answer"] += 1
-                continue
-            if self.well_posed:
-                yield replace(query, metadata={**query.metadata, "posed": "well", "origin": query.id})
-            yield from self._spoiled(query, query.reference.answer)
-        self.skipped.update(getattr(self.source, "skipped", {}))
+        try:
+            for query in self.source:
+                if query.tools or len(query.messages) != 1 or query.reference.answer is None:
+                    self.skipped["not a single question with a known answer"] += 1
+                    continue
+                if self.well_posed:
+                    yield replace(query, metadata={**query.metadata, "posed": "well", "origin": query.id})
+                yield from self._spoiled(query, query.reference.answer)
+        finally:  # also when nobody asks for more
+            self.skipped.update(getattr(self.source, "skipped", {}))
 
     def _spoiled(self, query: Query, answer: str) -> Iterator[Query]:
         for kind in self.kinds:

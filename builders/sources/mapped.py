@@ -97,13 +97,17 @@ class Mapped:
                 raise SourceError(missing_part(key))
 
     def __iter__(self) -> Iterator[Query]:
-        self.skipped.clear()
         seen = SeenIds()
-        for query in self._grouped() if self.group_by else self._plain():
+        for query in self.every():
             if seen.add(query.id):
                 yield query
             else:
                 self.skipped["duplicate id"] += 1
+
+    def every(self) -> Iterator[Query]:
+        """The queries, those with an id that was there before as well."""
+        self.skipped.clear()
+        yield from self._grouped() if self.group_by else self._plain()
 
     def _plain(self) -> Iterator[Query]:
         for split in self.splits or [self.split]:
@@ -178,7 +182,13 @@ class Mapped:
         if not messages:
             self.skipped[reason] += 1
             return None
-        tools = [to_chat(tool) for tool in _list(self._value(row, "tools")) if isinstance(tool, Mapping)]
+        try:
+            tools = [to_chat(tool) for tool in _list(self._value(row, "tools")) if isinstance(tool, Mapping)]
+            world = self._value(row, "world_seed")
+            metadata: dict[str, Any] = {} if world is None else {"world_seed": int(world)}
+        except (ValueError, TypeError) as error:  # without them it would be another question
+            self.skipped[f"tools or world_seed cannot be read ({type(error).__name__})"] += 1
+            return None
         reference = self._reference(row)
         if problem is not None:
             reference = replace(reference, tests=problem.tests, source="gold" if problem.tests else reference.source)
@@ -186,10 +196,6 @@ class Mapped:
         name = str(name or _split_of(reference, bool(tools)))
         given = identity or self._value(row, "id")
         query_id = str(given) if given not in (None, "") else content_id(name, messages, tools)
-        metadata: dict[str, Any] = {}
-        world = self._value(row, "world_seed")
-        if world is not None:
-            metadata["world_seed"] = int(world)
         recorded = self._value(row, "candidates")
         if recorded is not None:
             metadata["candidates"] = _list(recorded)
@@ -357,10 +363,10 @@ def _texts(value: Any) -> list[Any]:
 
 
 def _alone(answer: Any) -> Any:
-    """What stands alone in a list, None for an empty list; a list of several, and what is no list, as it is."""
+    """What stands alone in a list, None for an empty list or a blank; a list of several, and what is none, as it is."""
     while isinstance(answer, list | tuple) and len(answer) < 2:
         answer = answer[0] if answer else None
-    return answer
+    return None if isinstance(answer, str) and not answer.strip() else answer
 
 
 def _split_of(reference: Reference, tools: bool) -> str:

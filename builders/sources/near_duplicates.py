@@ -7,11 +7,8 @@ memory.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import xxhash
@@ -27,7 +24,7 @@ _CACHE_KIB = 64 * 1024
 
 
 class SeenPrompts:
-    """The prompts so far; a context manager that deletes its file.
+    """The prompts so far; a context manager whose file is gone with it, also after a kill.
 
     ``near`` is the Jaccard similarity of the sets of 4-token runs from which two prompts count as one; None: only equal
     words count. Numbers, tools and the other roles' messages must be equal: a problem with other numbers is another
@@ -39,13 +36,9 @@ class SeenPrompts:
             raise ConfigError(f"dataset.near is {near}; expected a similarity above 0 and up to 1, or null for none")
         self.near = near
         self._bands, self._width = _banding(near) if near is not None else (0, 0)
-        self._path: Path | None = None
 
     def __enter__(self) -> SeenPrompts:
-        handle, name = tempfile.mkstemp(prefix="bestofn-seen-", suffix=".sqlite")
-        os.close(handle)
-        self._path = Path(name)
-        self._file = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
+        self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)  # a file without a name
         for line in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{_CACHE_KIB}"):
             self._file.execute(f"PRAGMA {line}")
         self._file.execute("CREATE TABLE prompt (number INTEGER PRIMARY KEY, id TEXT, signature BLOB)")
@@ -56,8 +49,6 @@ class SeenPrompts:
 
     def __exit__(self, *error: object) -> None:
         self._file.close()
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
 
     def likeness(self, query: Query) -> Likeness | None:
         """What ``query`` repeats; None when it is new, and then it is remembered."""
@@ -94,7 +85,8 @@ class SeenPrompts:
 
     def _remember(self, name: str, key: str, signature: np.ndarray | None, bands: Sequence[int]) -> None:
         stored = signature.tobytes() if signature is not None else None
-        number = self._file.execute("INSERT INTO prompt (id, signature) VALUES (?, ?)", (name, stored)).lastrowid
+        known_as = name.encode("utf-8", "replace").decode()  # SQLite takes no lone surrogates
+        number = self._file.execute("INSERT INTO prompt (id, signature) VALUES (?, ?)", (known_as, stored)).lastrowid
         self._file.execute("INSERT INTO same VALUES (?, ?)", (key, number))
         self._file.executemany("INSERT OR IGNORE INTO band VALUES (?, ?)", [(band, number) for band in bands])
 

@@ -78,8 +78,10 @@ class Nemotron:
     def __iter__(self) -> Iterator[Query]:
         self.skipped.clear()
         for source in self._sources:
-            yield from source
-            self.skipped.update(source.skipped)
+            try:
+                yield from source
+            finally:  # also when nobody asks for more
+                self.skipped.update(source.skipped)
 
 
 def route(split: str, version: int | None, strict: bool = False) -> int:

@@ -95,7 +95,8 @@ def _with_starter(row: Row) -> str:
 
 
 def _all_contest_tests(row: Row) -> list[Any]:
-    return [row[key] for key in ("public_tests", "private_tests", "generated_tests") if row.get(key)]
+    kinds = ("public_tests", "private_tests", "generated_tests")
+    return [row[key] for key in (*kinds, "input_file", "output_file") if row.get(key)]
 
 
 def codeforces_question(row: Row) -> str:
@@ -119,9 +120,11 @@ def codeforces_tests(row: Row) -> list[Row]:
     """The official tests, where complete, and the examples.
 
     None for interactive problems and for those with a checker of their own: several outputs are right there, and to
-    ask for one of them would fail right answers. Tests that the site shows cut off (they end in "...") are left out.
+    ask for one of them would fail right answers; none for those that read and write files. Tests that the site shows
+    cut off (they end in "...") are left out.
     """
-    if row.get("interaction_format") or row.get("generated_checker"):
+    files = row.get("input_mode") not in (None, "", "stdio")
+    if files or row.get("interaction_format") or row.get("generated_checker"):
         return []
     cases = [*(row.get("examples") or ()), *(row.get("official_tests") or ())]
     whole = [case for case in cases if not any(_cut(case.get(key)) for key in ("input", "output"))]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from builders.records import Query, content_text
 
 _SCRIPT = "\u3040-\u30ff\u3400-\u9fff"  # written without blanks: each character is a word
-_WORD = re.compile(rf"[{_SCRIPT}]|\d+(?:[.,]\d+)*|[^\W_{_SCRIPT}]+")
+_WORD = re.compile(rf"[{_SCRIPT}]|(?:(?<![\w.,])\.)?\d+(?:[.,]\d+)*|[^\W_{_SCRIPT}]+")
 _TOKEN = re.compile(rf"{_WORD.pattern}|[^\s\w.,;:?'\"`’“”$\\]")
 
 

@@ -26,6 +26,8 @@ def rows(
     JSON and CSV files give what is written in them, whatever ``streaming`` is: ``builders.sources.file_rows``.
     Of a folder whose files are named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``) those of ``split``
     are read, all without one; a folder of other files, and a single file, is its only split.
+    What names its splits (the Hub, ``save_to_disk``) needs ``split`` where there are several: to hold out the training
+    rows for want of a name would keep nothing apart.
     Raises ``SourceError`` that names what was found.
     """
     local = Path(path).expanduser()
@@ -110,7 +112,7 @@ def _named_after(split: str, folder: Path) -> Path | list[Path]:
     if (folder / split).is_dir():
         return folder / split
     name = re.compile(rf"{re.escape(split)}(?:[-._].*)?|.*[-._]{re.escape(split)}(?:[-._]\d+)?(?:-of-\d+)?")
-    files = [file for file in sorted(folder.iterdir()) if _suffix(file) in READERS]
+    files = [file for file in _sorted(folder) if _suffix(file) in READERS]
     return [file for file in files if name.fullmatch(file.name[: file.name.lower().rindex(_suffix(file))])]
 
 
@@ -125,7 +127,8 @@ def _load(
     import datasets
 
     if isinstance(path, str):
-        return datasets.load_dataset(path, config, split=split or "train", streaming=streaming)
+        found = datasets.load_dataset(path, config, split=split, streaming=streaming)
+        return found if split else found[_only_split(found, None, path)]
     if _is_saved(path):
         saved = datasets.load_from_disk(str(path))
         return saved[_only_split(saved, split, path)] if isinstance(saved, datasets.DatasetDict) else saved
@@ -143,7 +146,7 @@ def _is_saved(path: Path | list[Path]) -> TypeGuard[Path]:
 def _files(path: Path | list[Path], format: str | None) -> tuple[str, list[Path]]:
     """What reads the files of ``path``, and the files."""
     if isinstance(path, Path):
-        found = [file for file in sorted(path.iterdir()) if _suffix(file) in READERS] if path.is_dir() else [path]
+        found = [file for file in _sorted(path) if _suffix(file) in READERS] if path.is_dir() else [path]
     else:
         found = path
     if not found:
@@ -157,19 +160,30 @@ def _files(path: Path | list[Path], format: str | None) -> tuple[str, list[Path]
     return reader, found
 
 
-def _only_split(saved: Any, split: str | None, path: Path) -> str:
+def _only_split(saved: Any, split: str | None, path: Path | str) -> str:
     if split in saved:
         return str(split)
     if split is None and len(saved) == 1:
         return str(next(iter(saved)))
     raise SourceError(
-        f"dataset.path is {path}: split {split!r} is not in it; it has {sorted(saved)}. Set dataset.split=…"
+        f"dataset.path is {path}: split {split!r} is not in it; it has {sorted(map(str, saved))}. Set dataset.split=…; "
+        "a held-out set is written out with its path and split (_target_: builders.sources.mapped.Mapped)."
     )
 
 
 def _suffix(file: Path) -> str:
     suffixes = [suffix for suffix in file.suffixes if suffix not in COMPRESSION]
     return suffixes[-1].lower() if suffixes else ""
+
+
+def _sorted(folder: Path) -> list[Path]:
+    """What is in ``folder``, part-2 before part-10: origins are found by the number of a row over all files."""
+
+    def place(file: Path) -> tuple[list[Any], str]:
+        texts = re.split(r"(\d+)", file.name)
+        return [int(text) if odd % 2 else text for odd, text in enumerate(texts)], file.name
+
+    return sorted(folder.iterdir(), key=place)
 
 
 def _looks_local(path: str, format: str | None) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from builders.records import Query
 from builders.sources.held_out import HeldOut, Likeness
 from builders.sources.mapped import Mapped
 from builders.sources.near_duplicates import SeenPrompts
+
+log = logging.getLogger(__name__)
 
 KEPT_EXAMPLES = 200
 
@@ -51,12 +54,15 @@ class Screened:
     def __iter__(self) -> Iterator[Query]:
         self.skipped.clear()
         self.dropped.clear()
-        held_out = HeldOut(((_name(one), one) for one in self.held_out), run=self.run, common=self.common)
-        if self.held_out and not held_out.prompts:
+        held_out = HeldOut(map(_named, self.held_out), run=self.run, common=self.common)
+        left_out = {_name(one): dict(lost) for one in self.held_out if (lost := getattr(one, "skipped", None))}
+        if held_out.empty:
             raise SourceError(
-                f"dataset.held_out gave no prompt ({', '.join(map(_name, self.held_out))}): nothing could be kept "
-                "apart. Check its paths and columns."
+                f"dataset.held_out: {', '.join(held_out.empty)} gave no prompt to keep apart; rows left out there: "
+                f"{left_out or 'none'}. Check its path and columns."
             )
+        if left_out:
+            log.warning("dataset.held_out: rows without a prompt, which nothing is kept apart from: %s", left_out)
         try:
             if self.seen is None:
                 yield from self._passing(held_out, None)
@@ -82,6 +88,11 @@ class Screened:
         self.skipped[found.reason] += 1
         if len(self.dropped) < KEPT_EXAMPLES:
             self.dropped.append({"query_id": query.id, "reason": found.reason, "like": found.like})
+
+
+def _named(source: Any) -> tuple[str, Iterable[Query]]:
+    """The name of a held-out set, and all its prompts, whatever ids they have."""
+    return _name(source), source.every() if isinstance(source, Mapped) else source
 
 
 def _name(source: Any) -> str:

@@ -60,13 +60,16 @@ class Vague:
     def __iter__(self) -> Iterator[Query]:
         self.skipped.clear()
         taken = 0
-        for query in self.source:
-            if self.max_queries is not None and taken >= self.max_queries:
-                return
-            reasons = vagueness(query.text) if len(query.messages) == 1 and not query.tools else ()
-            if not reasons:
-                self.skipped["not vague"] += 1
-                continue
-            taken += 1
-            facts = {"posed": "vague", "flaw": ", ".join(reasons), "origin": query.id}
-            yield replace(query, split="vague", reference=Reference(), metadata={**query.metadata, **facts})
+        try:
+            for query in self.source:
+                if self.max_queries is not None and taken >= self.max_queries:
+                    return
+                reasons = vagueness(query.text) if len(query.messages) == 1 and not query.tools else ()
+                if not reasons:
+                    self.skipped["not vague"] += 1
+                    continue
+                taken += 1
+                facts = {"posed": "vague", "flaw": ", ".join(reasons), "origin": query.id}
+                yield replace(query, split="vague", reference=Reference(), metadata={**query.metadata, **facts})
+        finally:  # also when nobody asks for more
+            self.skipped.update(getattr(self.source, "skipped", {}))

@@ -267,6 +267,8 @@ SHIPPED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
                 "public_tests": {"input": ["1"], "output": ["1"]},
                 "private_tests": {"input": [], "output": []},
                 "generated_tests": {"input": ["2", "3"], "output": ["2", "3"]},
+                "input_file": "",
+                "output_file": "",
             }
             for i in range(3)
         ],

@@ -186,3 +186,64 @@ def test_folders_of_urls() -> None:
     assert folder_of("s3://bucket/a/run-1/") == Path("runs/s3-bucket-a-run-1")
     assert is_url("gs://b/x")
     assert not is_url("runs/x")
+
+
+def shard(folder: Path, content: str) -> None:
+    """A shard of ``content`` in the run's folder, in the order in which a build puts it there."""
+    shards = folder / "shards"
+    shards.mkdir(parents=True, exist_ok=True)
+    (shards / "00000.json").unlink(missing_ok=True)
+    (shards / "00000.parquet").write_text(f"part {content}")
+    (shards / "00000.json").write_text(f"marker {content}")
+
+
+def pulled(url: str, folder: Path) -> dict[str, str]:
+    """What a machine begins with that has nothing."""
+    Mirror(url, folder)._pull()
+    return {path.name: path.read_text() for path in sorted((folder / "shards").glob("*"))}
+
+
+def test_a_machine_lost_between_part_and_marker_leaves_no_marker_of_another_part(tmp_path, monkeypatch) -> None:
+    url = f"file://{tmp_path}/there"
+    shard(tmp_path / "here", "first")
+    Mirror(url, tmp_path / "here")._push_shards()
+    assert pulled(url, tmp_path / "a") == {"00000.json": "marker first", "00000.parquet": "part first"}
+    shard(tmp_path / "here", "second, of other settings")
+    again = Mirror(url, tmp_path / "here")
+    again._pull()
+    push = again._push
+
+    def lost(path: str) -> None:
+        if path.endswith(".json"):
+            raise MachineError("lost")
+        push(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(again, "_push", lost)
+        with pytest.raises(MachineError):
+            again._push_shards()
+    (tmp_path / "b" / "shards").mkdir(parents=True)
+    assert pulled(url, tmp_path / "b") == {}
+    again._push_shards()
+    assert pulled(url, tmp_path / "c")["00000.json"] == "marker second, of other settings"
+
+
+def test_a_marker_does_not_follow_a_part_that_was_replaced_meanwhile(tmp_path, monkeypatch) -> None:
+    url = f"file://{tmp_path}/there"
+    shard(tmp_path / "here", "first")
+    mirror = Mirror(url, tmp_path / "here")
+    push = mirror._push
+
+    def replaced(path: str) -> None:
+        push(path)
+        if path.endswith(".parquet"):
+            shard(tmp_path / "here", "second, of other settings")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirror, "_push", replaced)
+        mirror._push_shards()
+    (tmp_path / "a" / "shards").mkdir(parents=True)
+    assert pulled(url, tmp_path / "a") == {}
+    mirror._push_shards()
+    both = {"00000.json": "marker second, of other settings", "00000.parquet": "part second, of other settings"}
+    assert pulled(url, tmp_path / "b") == both

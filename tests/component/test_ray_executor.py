@@ -1,5 +1,6 @@
 """A build on a real Ray cluster of several nodes on this machine, with real HTTP: the dataset of a single machine."""
 
+import asyncio
 import json
 import os
 import signal
@@ -14,10 +15,14 @@ from typing import Any
 import pytest
 
 from builders import assemble
+from builders.cost import Ledger
 from builders.errors import BudgetError, ConfigError, MachineError
+from builders.executors.cluster_gateway import GatewaySampler
 from builders.executors.local_executor import LocalExecutor
 from builders.executors.ray_executor import PLACES, SECRETS, Place, RayExecutor, _environment, _Tally
 from builders.journal import Journal
+from builders.providers.openai_chat import OpenAIChat
+from builders.records import Request
 from tests.loopback import OpenAIServer
 
 pytest.importorskip("ray")
@@ -171,6 +176,56 @@ def test_what_stops_a_run_comes_back_as_itself(cluster, tmp_path) -> None:
         described = json.loads((tmp_path / "ray" / "manifest.json").read_text())
         assert described["state"] == "interrupted"
         assert described["spending"]["usd"] == pytest.approx(server.completions * 0.01)
+
+
+@pytest.fixture
+def tight(cluster, monkeypatch) -> Iterator[dict[str, float]]:
+    """What a worker must ask for to come on a node on which Ray's own guard takes any memory for too much."""
+    monkeypatch.setenv("RAY_memory_usage_threshold", "0.01")
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "100")
+    node = insisting(lambda: cluster.add_node(**NODE, resources={"tight": 1}))
+    monkeypatch.undo()
+    yield {"tight": 0.1}
+    cluster.remove_node(node, allow_graceful=False)
+
+
+def test_a_worker_killed_for_its_memory_is_a_lost_worker(cluster, tight, tmp_path) -> None:
+    """Ray tells of it by another error than of other deaths."""
+    with OpenAIServer(latency_s=0.05) as server:
+        executor = RayExecutor(cluster.address, Place(1, 0.5, resources=tight), shards_in_flight=2)
+        with pytest.raises(MachineError, match=r"(?s)(lost its worker 3 times|while they opened).*low on memory"):
+            executor.run(config(tmp_path, server), tmp_path / "ray")
+    assert json.loads((tmp_path / "ray" / "manifest.json").read_text())["state"] == "interrupted"
+
+
+class Sleeper:
+    async def draw(self, *given: Any) -> None:
+        await asyncio.sleep(60)
+
+
+def test_a_gateway_killed_for_its_memory_stops_the_run(cluster, tight) -> None:
+    """Else every answer under way would be an error of its row, and the shards with them finished."""
+    import ray
+
+    lost: list[str] = []
+    ray.init(cluster.address, log_to_driver=False)
+    try:
+        gateway = ray.remote(Sleeper).options(num_cpus=0, resources=tight).remote()
+        sampler = GatewaySampler(OpenAIChat(model="m", free=True), Ledger(), gateway, lambda: lost.append("it"))
+        with pytest.raises(MachineError, match="is gone"):
+            asyncio.run(sampler.draw(Request(({"role": "user", "content": "?"},))))
+    finally:
+        ray.shutdown()
+    assert lost == ["it"]
+
+
+def test_workers_that_never_open_end_the_run(cluster, tmp_path) -> None:
+    with OpenAIServer() as server:
+        given = config(tmp_path, server)
+        given["stages"]["verify"]["verifier"] = {"_target_": "tests.dies_opening.DiesOpening"}
+        with pytest.raises(MachineError, match=r"were lost while they opened"):
+            RayExecutor(cluster.address, Place(1, 0.5)).run(given, tmp_path / "ray")
+        assert server.requests == 0
 
 
 def test_wrong_settings_end_before_any_actor(tmp_path) -> None:

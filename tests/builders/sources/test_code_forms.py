@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.sources.code_forms import input_output, livecodebench
+from builders.sources.code_forms import FORMS, code_tests, input_output, livecodebench
 from verifiers.code_comparison import accepted
 
 JSON = st.recursive(
@@ -92,3 +92,42 @@ def test_numbers_too_long_to_read_leave_no_tests() -> None:
     long = "1" * 5000
     assert input_output(f'{{"inputs": [[1]], "outputs": [{long}], "fn_name": "f"}}') is None
     assert livecodebench("[" * 100_000) is None
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inside: (
+        st.lists(inside, max_size=3)
+        | st.dictionaries(st.sampled_from(["inputs", "outputs", "input", "output", "fn_name", "testtype"]), inside)
+    ),
+    max_leaves=12,
+)
+
+
+@given(form=st.sampled_from(sorted(FORMS)), found=ANYTHING)
+def test_tests_of_any_shape_never_end_the_run(form: str, found: Any) -> None:
+    tests = code_tests(found, form, "python", "", "", None)
+    assert tests is None or tests.cases
+
+
+@pytest.mark.parametrize(
+    ("form", "found"),
+    [
+        ("input_output", {"inputs": ["1", None, "3"], "outputs": ["1", "2", None]}),
+        ("input_output_columns", {"input": ["1", None, "3"], "output": ["1", "2", None]}),
+        ("cases", [{"input": "1", "output": "1"}, {"input": None, "output": "2"}, {"input": "3", "output": None}]),
+        (
+            "livecodebench",
+            [{"input": "1", "output": "1"}, {"input": None, "output": "2"}, {"input": "3", "output": None}],
+        ),
+    ],
+)
+def test_a_result_that_is_not_told_is_not_asked_for(form: str, found: Any) -> None:
+    """The word None, which it would become, is what no right program prints."""
+    assert code_tests(found, form, "python", "", "", None).cases == ({"stdin": "1", "stdout": "1"},)
+
+
+@pytest.mark.parametrize("form", ["input_output", "input_output_columns"])
+def test_a_text_in_the_place_of_a_list_is_no_list_of_its_letters(form: str) -> None:
+    names = ("inputs", "outputs") if form == "input_output" else ("input", "output")
+    assert code_tests(dict(zip(names, ("12", "34"), strict=True)), form, "python", "", "", None) is None

@@ -141,7 +141,7 @@ def test_answers_in_csv_keep_their_words(tmp_path: Path) -> None:
     ("text", "place"),
     [
         (b"a,b\n1,2\n1,2,3\n", "line 3 has 3 values"),
-        (b'a,b\n1,"2\n', "line 3: unexpected end of data"),
+        (b'a,b\n1,"2\n', "line 2: unexpected end of data"),
         (b"a,b\n1,\xff\n", "line [12]: 'utf-8' codec"),
     ],
 )
@@ -149,3 +149,15 @@ def test_csv_that_cannot_be_read_is_named(tmp_path: Path, text: bytes, place: st
     (tmp_path / "a.csv").write_bytes(text)
     with pytest.raises(SourceError, match=rf"a\.csv: it cannot be read, {place}(.|\n)*Expected"):
         list(csv_rows([tmp_path / "a.csv"]))
+
+
+@pytest.mark.parametrize(("bad", "line"), [(b'1,2\n"x"y,2\n1,2\n', 3), (b"1,2\n1,2\n\xff,2\n", 4), (b'1,2\n3,"x\n', 3)])
+def test_the_line_of_csv_that_cannot_be_read_is_named(tmp_path: Path, bad: bytes, line: int) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,b\n" + bad)
+    with pytest.raises(SourceError, match=rf"cannot be read, line {line}: "):
+        list(csv_rows([tmp_path / "a.csv"]))
+
+
+def test_a_list_may_begin_on_a_later_line(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('\n \n[{"a": 1},\n{"a": 2}]\n')
+    assert list(json_rows([tmp_path / "a.json"])) == [{"a": 1}, {"a": 2}]

@@ -191,3 +191,32 @@ def test_a_question_that_is_there_is_left_alone(tmp_path: Path) -> None:
     (query,) = list(Mapped(str(tmp_path / "rows.jsonl"), origins=Origins(paths={"taco": "never-opened"})))
     assert query.text == "Mine."
     assert query.reference.tests is None
+
+
+def test_a_problem_that_reads_a_file_has_no_tests_of_standard_input(tmp_path: Path) -> None:
+    """A right program reads input.txt there, and would fail every test."""
+    assert codeforces_tests({**FORCES[0], "input_mode": "file"}) == []
+    assert codeforces_tests({**FORCES[0], "input_mode": "stdio"}) == codeforces_tests(FORCES[0]) != []
+    found = [CONTESTS[0] | {"input_file": name, "output_file": name} for name in ("", "b.txt")]
+    (tmp_path / "contests.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+    origins = Origins(paths={"code_contests": str(tmp_path / "contests.jsonl")})
+    pointer = {"dataset": "code_contests", "split": "train"}
+    plain, filed = (origins.problem({**pointer, "index": index}) for index in (0, 1))
+    assert isinstance(plain, Problem)
+    assert isinstance(filed, Problem)
+    assert plain.tests
+    assert filed.tests is None
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_rows_are_counted_over_the_files_of_a_split_in_their_order(tmp_path: Path, kind: str) -> None:
+    """part-10 stands after part-2, whatever their letters say: else another problem's tests would be taken."""
+    for number in range(12):
+        row = {"question": f"Question {number}", "starter_code": "", "input_output": json.dumps(IO)}
+        if kind == "jsonl":
+            (tmp_path / f"train-{number}.jsonl").write_text(json.dumps(row) + "\n")
+        else:
+            Dataset.from_list([row]).to_parquet(tmp_path / f"train-{number}.parquet")
+    origins = Origins(paths={"taco": str(tmp_path)})
+    found = [origins.problem({"dataset": "taco", "split": "train", "index": index}) for index in range(12)]
+    assert [one.question for one in found if isinstance(one, Problem)] == [f"Question {n}" for n in range(12)]

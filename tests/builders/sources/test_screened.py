@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
-import tempfile
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,9 +17,14 @@ from hypothesis import strategies as st
 from builders.assemble import Assembly, compose
 from builders.errors import ConfigError, SourceError
 from builders.records import Query
+from builders.sources.malformed import Malformed
 from builders.sources.near_duplicates import SeenPrompts
+from builders.sources.nemotron import Nemotron
 from builders.sources.prompt_text import tokens, words
 from builders.sources.screened import Screened
+from builders.sources.vague import Vague
+
+ROOT = Path(__file__).resolve().parents[3]
 
 WORDS = [
     f"{first}{last}" for first in ("ba", "ke", "lo", "mi", "nu", "ra", "so", "ti") for last in ("r", "n", "st", "v")
@@ -120,12 +127,24 @@ def test_the_first_of_its_kind_stays_and_a_second_pass_gives_the_same() -> None:
     assert passing(Screened(Listed(texts))) == [f"q{number}" for number in range(50)]
 
 
-def test_the_file_of_what_was_seen_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    running = iter(Screened(Listed(["a b c d", "e f g h"])))
-    next(running)
-    assert list(tmp_path.iterdir())
-    running.close()  # type: ignore[attr-defined]
+def test_the_file_of_what_was_seen_is_gone_after_a_kill(tmp_path: Path) -> None:
+    program = """
+import os, signal
+from builders.sources import near_duplicates
+from builders.records import Query
+near_duplicates._CACHE_KIB = 16
+with near_duplicates.SeenPrompts() as seen:
+    for number in range(300):
+        assert seen.likeness(Query("q", "math", ({"role": "user", "content": f"say {number}"},))) is None
+    opened = [f"/proc/self/fd/{one}" for one in os.listdir("/proc/self/fd")]
+    names = [os.readlink(one) for one in opened if os.path.lexists(one)]
+    print(sum(name.startswith(os.environ["TMPDIR"]) for name in names), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    words = [sys.executable, "-c", program]
+    env = os.environ | {"TMPDIR": str(tmp_path), "SQLITE_TMPDIR": str(tmp_path)}
+    done = subprocess.run(words, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "1\n", done.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -170,3 +189,53 @@ def test_what_passes_is_no_held_out_text_and_never_twice(mine: list[str], held: 
 def test_words_know_neither_case_nor_punctuation(text: str) -> None:
     assert words(text) == words(f"  «{text}» …")
     assert tokens(" ".join(tokens(text))) == tokens(text)
+
+
+def test_each_held_out_set_must_give_prompts(tmp_path: Path) -> None:
+    (tmp_path / "good.jsonl").write_text(json.dumps({"question": "say 1"}) + "\n")
+    (tmp_path / "dashes.jsonl").write_text(json.dumps({"question": "-"}) + "\n")
+    held_out = [str(tmp_path / name) for name in ("good.jsonl", "dashes.jsonl")]
+    with pytest.raises(SourceError, match=r"held_out: dashes\.jsonl gave no prompt.*question is '-'"):
+        list(Screened(Listed(["a"]), held_out=held_out))
+
+
+def test_held_out_prompts_of_one_id_are_all_kept_apart(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Test sets count anew in each subject."""
+    rows = [{"id": 1, "question": "Say one."}, {"id": 1, "question": "Say two."}, {"id": 2, "question": None}]
+    (tmp_path / "held.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = Screened(Listed(["Say two.", "Say three."]), held_out=[str(tmp_path / "held.jsonl")])
+    assert passing(source) == ["q1"]
+    assert "nothing is kept apart from: {'held.jsonl': {'question is not a text': 1}}" in caplog.text
+
+
+def test_what_the_source_left_out_is_counted_when_enough_have_passed(tmp_path: Path) -> None:
+    (tmp_path / "v2" / "math").mkdir(parents=True)
+    talk = [[{"role": "user", "content": text}] for text in ("", "Say 1.", "-", "Say it again.", "Say 3.")]
+    rows = [{"uuid": str(number), "messages": messages} for number, messages in enumerate(talk)]
+    (tmp_path / "v2" / "math" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    left_out = {"empty question": 1, "question is '-'": 1}
+
+    def nemotron() -> Nemotron:
+        return Nemotron(splits=["math"], paths={"2": str(tmp_path / "v2")})
+
+    for source in (Screened(nemotron(), max_queries=2), Vague(nemotron(), max_queries=1)):
+        assert list(source)
+        assert {reason: source.skipped[reason] for reason in left_out} == left_out
+    spoiled = Malformed(Screened(Malformed(Vague(nemotron())), max_queries=1))
+    assert list(spoiled) == []
+    assert {reason: spoiled.skipped[reason] for reason in left_out} == left_out
+
+
+def test_a_number_may_begin_with_its_point() -> None:
+    texts = ["What is .5 + .5?", "What is 5 + 5?", "What is 0.5 + 0.5?", "what is .5 + .5"]
+    source = Screened(Listed(texts), held_out=[Listed(["What is 7 + .5?"])])
+    assert passing(source) == ["q0", "q1", "q2"]
+    assert passing(Screened(Listed(["What is 7 + 5?"]), held_out=[Listed(["What is 7 + .5?"])])) == ["q0"]
+    assert tokens("It ends here. 5 apples...5") == ["it", "ends", "here", "5", "apples", "5"]
+
+
+def test_an_id_may_hold_half_a_character() -> None:
+    with SeenPrompts() as seen:
+        query = Query("a\ud800", "math", ({"role": "user", "content": "half \ud800"},))
+        assert seen.likeness(query) is None
+        assert seen.likeness(query) is not None

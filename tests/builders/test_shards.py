@@ -1,0 +1,106 @@
+"""A shard on disk is what its marker says, whenever the run or the machine was stopped."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from builders import manifest, pipeline
+from builders.assemble import compose
+from builders.executors import ray_executor
+from builders.executors.cluster_worker import Landed
+from builders.pipeline import part_of
+
+
+class Killed(BaseException):
+    """Nobody catches it, as nobody catches a kill."""
+
+
+def config(*more: str) -> dict[str, Any]:
+    words = ["dataset=starter", "dataset.splits=[math]", "dataset.max_queries=4", "provider=scripted", "sandbox=none"]
+    return compose([*words, "tools=none", *more])
+
+
+def run(out: Path, *more: str) -> Path:
+    """The one shard of a build with these settings, run into ``out``."""
+    with pipeline.assembled(config(*more), out) as build:
+        ((number, queries),) = pipeline.shards(build.source, 16)
+        return pipeline.run_shard(build, number, queries)
+
+
+def is_finished(out: Path, *more: str) -> bool:
+    with pipeline.assembled(config(*more), out) as build:
+        ((number, queries),) = pipeline.shards(build.source, 16)
+        return pipeline.is_finished(build, number, queries)
+
+
+def candidates(part: Path) -> list[int]:
+    return [len(row) for row in pq.read_table(part, columns=["candidates"])["candidates"].to_pylist()]
+
+
+def test_a_kill_before_the_marker_leaves_no_marker_of_other_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert candidates(run(tmp_path, "n=2")) == [2, 2, 2, 2]
+
+    def killed(path: Path, text: str) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "write_text", killed)
+        with pytest.raises(Killed):
+            run(tmp_path, "n=3")
+    assert not is_finished(tmp_path, "n=2"), "the part has three candidates a query by now"
+    assert candidates(run(tmp_path, "n=2")) == [2, 2, 2, 2]
+
+
+def test_a_part_that_came_back_does_not_get_the_marker_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = run(tmp_path / "other", "n=3")
+    landed = Landed(({}, {}), part.read_bytes(), part.with_suffix(".json").read_text())
+    run(tmp_path / "run", "n=2")
+
+    def killed(path: Path, text: str) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "write_text", killed)
+        with pytest.raises(Killed):
+            ray_executor._land(tmp_path / "run", 0, landed)
+    assert candidates(part_of(tmp_path / "run", 0)) == [3, 3, 3, 3]
+    assert not is_finished(tmp_path / "run", "n=2")
+
+
+def test_a_part_is_on_disk_before_it_is_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a loss of power a marker must not stand beside a part whose bytes never came to the disk."""
+    synced: list[tuple[str, int]] = []
+    fsync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        name = os.readlink(f"/proc/self/fd/{descriptor}")
+        synced.append((Path(name).name, os.fstat(descriptor).st_size))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    part = run(tmp_path, "n=2")
+    names = [name.split(".")[1] for name, size in synced if name.startswith("00000.") and size]
+    assert names == ["parquet", "json"]
+    assert part.stat().st_size in [size for name, size in synced]
+
+
+@pytest.mark.parametrize("left", [0, 8, 0.5])
+def test_a_cache_file_that_was_cut_off_is_made_anew(tmp_path: Path, left: float) -> None:
+    """As after a loss of power: the answers are in the journal, so that nothing is lost with the file."""
+    part = run(tmp_path, "n=2")
+    whole = candidates(part)
+    part.with_suffix(".json").unlink()
+    for file in (tmp_path / "cache").iterdir():
+        with file.open("r+b") as stream:
+            stream.truncate(int(file.stat().st_size * left) if left < 1 else int(left))
+    assert candidates(run(tmp_path, "n=2")) == whole
+    assert is_finished(tmp_path, "n=2")
