@@ -293,3 +293,37 @@ def test_internlm2_is_asked_by_its_own_method(tmp_path: Path) -> None:
         ModelReward(str(folder), family="internlm2", trust_remote_code=True), (ask("Hi"), answers("a", "b"))
     )
     assert row[0].value != row[1].value
+
+
+STRICT = (
+    "{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('tools are not known') }}{% endif %}"
+    "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("family", ["generic", "armorm", "internlm2"])
+def test_a_conversation_that_the_template_refuses_costs_no_other_its_score(tmp_path: Path, family: Any) -> None:
+    """Queries that wait are scored in one turn: the trouble of one stays its own."""
+    if family == "generic":
+        folder = save_reward_model(tmp_path)
+    elif family == "armorm":
+        folder = save_armorm(tmp_path)
+    else:
+        folder = save_remote(tmp_path, INTERN, "TinyIntern", "AutoModel")
+    reward = ModelReward(str(folder), family=family, trust_remote_code=family != "generic", chat_template=STRICT)
+    with_tool = Candidate(1, ({"role": "tool", "content": "4"}, {"role": "assistant", "content": "4"}))
+    asked = [(ask("Hi"), answers("a", "b")), (ask("Sum"), [*answers("4"), with_tool]), (ask("Ho"), answers("c"))]
+
+    async def run() -> list[Any]:
+        async with reward:
+            work = (reward.score(q, c, [PASS] * len(c)) for q, c in asked)
+            return await asyncio.gather(*work, return_exceptions=True)
+
+    first, refused, last = asyncio.run(run())
+    assert all(score.value is not None for score in [*first, *last])
+    if family == "internlm2":  # its own code takes the chats of a query at once
+        assert "tools are not known" in str(refused)
+    else:
+        assert refused[0].value is not None
+        assert refused[1].value is None
+        assert "tools are not known" in refused[1].parts["error"]
