@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from builders.errors import ConfigError, MachineError
 from builders.records import Candidate, Query, Score, Verdict
+from builders.trainable import trainable
 from reward.memory_plan import check_memory
 
 GROUPS_AT_ONCE = 64  # queries that wait together are scored together, at most so many
@@ -133,9 +134,9 @@ class ModelReward:
         )
 
 
-def chat_of(query: Query, candidate: Candidate) -> list[Mapping[str, Any]]:
-    """Prompt and answer as one chat, in the order they were said."""
-    return [*query.messages, *candidate.messages]
+def chat_of(query: Query, candidate: Candidate) -> list[dict[str, Any]]:
+    """Prompt and answer as one chat, in the order they were said and in the form that pairs are published in."""
+    return trainable([*query.messages, *candidate.messages])
 
 
 def _release() -> None:
