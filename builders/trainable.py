@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from builders.records import content_text
+from builders.tool_formats import call_arguments
 
 
 def trainable(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -29,8 +30,9 @@ def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     function = dict(call.get("function") or {})
     if isinstance(function.get("arguments"), str):
         try:
-            function["arguments"] = json.loads(function["arguments"] or "{}")
-        except json.JSONDecodeError:
+            text = json.dumps(call_arguments(call), ensure_ascii=False, allow_nan=False)
+            function["arguments"] = json.loads(text.encode("utf-8", "replace"))  # half of an emoji is no text
+        except (ValueError, RecursionError):  # no object, endless, or nested without end: as it was written
             function["arguments"] = {"_raw": function["arguments"]}
     return {
         "type": "function",

@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 
 from builders import assemble
 from builders.statistics import bootstrap_difference_interval
-from builders.trainers import recipe, train
 from builders.trainable import trainable
+from builders.trainers import recipe, train
 from scripts.loop import Passes, build, mean, passes, settings, trained
 
 Score = Callable[[Mapping[str, Any]], float]

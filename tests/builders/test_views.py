@@ -162,6 +162,26 @@ def test_ragged_arguments_come_back_as_they_were(run: Path) -> None:
     assert all(set(call) == {"a", "b"} for call in calls)
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('{"a": "\\ud83d"}', {"a": "?"}),  # an emoji that was cut in half
+        ('{"a": 12345678901234567890}', {"a": 12345678901234567890}),
+        ("", {}),
+        *((text, {"_raw": text}) for text in ('{"a": NaN}', '{"a": 1e999}', "[1]", "{", f'{{"a": {"9" * 5000}}}')),
+        *((text, {"_raw": text}) for text in ('{"a": ' + "[" * depth for depth in (900, 100_000))),
+    ],
+)
+def test_whatever_arguments_a_model_wrote_are_published(tmp_path: Path, written: str, read: dict[str, Any]) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": written}}
+    row = answers({}, {}) | {"pairs": [{"chosen": 0, "rejected": 1, "margin": 0.5, "reason": "test"}]}
+    row["candidates"][0]["messages"] = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    path = tmp_path / "dpo" / "train.parquet"
+    parquet_files.write_parquet(views.dpo(row, {}), path, views.view_features("dpo"), {})
+    ((message,),) = loaded(tmp_path, "dpo")["chosen"]
+    assert message["tool_calls"][0]["function"]["arguments"] == read
+
+
 def test_streaming_reads_the_same(run: Path) -> None:
     assert list(loaded(run, "sft", streaming=True)) == loaded(run, "sft").to_list()
 
