@@ -407,8 +407,10 @@ def _teachable(candidate: Mapping[str, Any], verdict: Mapping[str, Any], run: Ma
     refusal = (verdict["detail"] or {}).get("refusal") or {}
     results = (candidate.get("detail") or {}).get("tool_results") or ()
     refused = refusal.get("is_refusal") or candidate["stop_reason"] in ("refusal", "content_filter")
+    said = any(content_text(m.get("content")).strip() or m.get("tool_calls") for m in candidate["messages"])
     return _usable(candidate) and (
-        (rules.get("truncated") or candidate["stop_reason"] != "length")
+        said
+        and (rules.get("truncated") or candidate["stop_reason"] != "length")
         and (rules.get("refused") or refusal.get("right") or not refused)
         and (rules.get("made_up_tools") or not any(result.get("source") == "llm" for result in results))
         and (rules.get("greedy") or candidate.get("arm") != "greedy")

@@ -229,6 +229,16 @@ def test_what_no_pair_takes_is_not_taught_alone_either(reason: str) -> None:
     assert [flat["candidate_idx"] for flat in views.sft(row, run)] == [0]
 
 
+@pytest.mark.parametrize("nothing", [None, "", " \n", []])
+def test_an_answer_that_says_nothing_is_not_taught(nothing: Any) -> None:
+    """As in pairs; a tool call without words says something."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    silent = {"role": "assistant", "content": nothing}
+    row = answers({"messages": [silent]}, {"messages": [silent | {"tool_calls": [call]}]})
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [1]
+    assert [flat["candidate_idx"] for flat in views.sft(row, {})] == [1]
+
+
 def test_a_text_that_was_said_twice_is_one_label() -> None:
     row = answers({}, {"messages": [{"role": "assistant", "content": "answer 0"}]}, {})
     assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [0, 2]
