@@ -110,8 +110,10 @@ def test_format_of_tool_calls() -> None:
         calling("sub", "{}"),
         calling("add", "{"),
         calling("add", "[1]"),
+        calling("add", "[" * 100_000),
+        calling("add", f'{{"a": {"9" * 5_000}}}'),
     ]
-    assert values(run(FormatReward(None, tool_calls=True), given, query)) == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert values(run(FormatReward(None, tool_calls=True), given, query)) == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_persona_counts_markers_outside_code() -> None:
