@@ -131,13 +131,19 @@ def reward_model(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
 
 
 def kto(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
-    """One row a candidate that passed or failed and may be taught; a text that was said again counts once."""
-    seen: set[str] = set()
-    for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True):
-        if verdict["outcome"] in ("pass", "fail") and _teachable(candidate, verdict, run):
-            trace = _json([trainable_message(message) for message in candidate["messages"]])
-            if trace in seen:
-                continue
+    """One row a candidate that passed or failed and may be taught.
+
+    A text that was said again counts once, and not at all when it both passed and failed.
+    """
+    judged = [
+        (_json([trainable_message(message) for message in candidate["messages"]]), candidate, verdict)
+        for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True)
+        if verdict["outcome"] in ("pass", "fail")
+    ]
+    refuted = {trace for trace, _, verdict in judged if verdict["outcome"] == "fail"}
+    seen = refuted & {trace for trace, _, verdict in judged if verdict["outcome"] == "pass"}
+    for trace, candidate, verdict in judged:
+        if trace not in seen and _teachable(candidate, verdict, run):
             seen.add(trace)
             yield {
                 "prompt": trainable(row["messages"]),

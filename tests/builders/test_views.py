@@ -242,6 +242,8 @@ def test_an_answer_that_says_nothing_is_not_taught(nothing: Any) -> None:
 def test_a_text_that_was_said_twice_is_one_label() -> None:
     row = answers({}, {"messages": [{"role": "assistant", "content": "answer 0"}]}, {})
     assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [0, 2]
+    row["verdicts"][1]["outcome"] = "fail"  # the same program, at the edge of its time
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [2]
 
 
 def test_no_partial_file_is_left(tmp_path: Path) -> None:
