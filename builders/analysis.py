@@ -118,13 +118,14 @@ def over_optimised(curve: Mapping[str, Any]) -> dict[str, Any] | None:
 def greedy_against_best(groups: Iterable[Group], *, resamples: int, seed: int) -> dict[str, Any] | None:
     """The greedy answer against the best of the samples by reward, on the same queries; None without a greedy arm.
 
+    Answers that nobody could judge count on neither side: the best by reward would mostly be spared them.
     ``overhead``: seconds of all samples over seconds of the greedy answer. ``wins``, ``losses``: queries where only
     one of the two is right; ``p``: McNemar's exact test over queries whose best sample is one.
     """
     rows = array("d")
     for group in groups:
-        greedy = [place for place, flag in enumerate(group.greedy) if flag]
-        picked = picked_share(group)
+        greedy = [place for place in group.judged if group.greedy[place]]
+        picked = picked_share(group, [place for place in group.judged if not group.greedy[place]])
         if greedy and picked is not None:
             sampled = sum(group.seconds[place] or 0.0 for place in group.sampled)
             rows.extend((float(group.right(greedy[0])), picked, group.seconds[greedy[0]] or 0.0, sampled))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,11 @@ class Group:
         return [place for place, greedy in enumerate(self.greedy) if not greedy]
 
     @property
+    def judged(self) -> list[int]:
+        """Places of the candidates that passed or failed."""
+        return [place for place, outcome in enumerate(self.outcomes) if outcome in ("pass", "fail")]
+
+    @property
     def conclusive(self) -> list[int]:
         """Places of the sampled candidates that passed or failed: what an estimate may count.
 
@@ -68,8 +74,8 @@ class Group:
         """
         return [
             place
-            for place in self.sampled
-            if self.outcomes[place] in ("pass", "fail") and (self.fixed is None or self.indices[place] < self.fixed)
+            for place in self.judged
+            if not self.greedy[place] and (self.fixed is None or self.indices[place] < self.fixed)
         ]
 
     def right(self, place: int) -> bool:
@@ -148,7 +154,7 @@ def _group(columns: Mapping[str, list[Any]], begin: int, end: int) -> Group:
             status or ("pass" if verified else "fail")
             for status, verified in zip(pick("verification_status"), pick("is_verified"), strict=True)
         ),
-        rewards=pick("reward_final"),
+        rewards=tuple(None if value is None or math.isnan(value) else value for value in pick("reward_final")),
         clusters=pick("answer_cluster"),
         seconds=pick("latency_s"),
         lengths=pick("quality_answer_length"),

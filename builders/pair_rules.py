@@ -52,7 +52,7 @@ def sides(judged: Sequence[Judged], rules: PairRules) -> tuple[list[Judged], lis
     rate = conclusive.count("pass") / len(conclusive) if conclusive else 0.0
     if not rules.pass_rate_least <= rate <= rules.pass_rate_most:
         return [], []
-    usable = [one for one in judged if _usable(one, rules)]
+    usable = [one for one in judged if _usable(one, rules) and not _contradicted(one, judged)]
     return tuple(_distinct(one for one in usable if one.verdict.outcome == side) for side in ("pass", "fail"))  # type: ignore[return-value]
 
 
@@ -104,6 +104,12 @@ def _usable(one: Judged, rules: PairRules) -> bool:
         and (rules.made_up_tools or not any(result.get("source") == "llm" for result in results))
         and (not rules.models or candidate.model in rules.models)
     )
+
+
+def _contradicted(one: Judged, judged: Sequence[Judged]) -> bool:
+    """Whether the very same answer got both verdicts, as a program at the edge of its time may: neither proves much."""
+    both = {one.verdict.outcome, *(o.verdict.outcome for o in judged if o.candidate.messages == one.candidate.messages)}
+    return {"pass", "fail"} <= both
 
 
 def _allowed(pair: Two, rules: PairRules) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import re
 from functools import lru_cache
+from xml.etree.ElementTree import Element, tostring
 
 FENCE = re.compile(r"```[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 FORMULA = re.compile(
@@ -106,26 +107,26 @@ def _prose(text: str, *, one_line: bool = False) -> str:
 @lru_cache(maxsize=4096)
 def formula(source: str, display: bool = False) -> str:
     """MathML of a LaTeX formula, or the escaped source when it cannot be read."""
-    from latex2mathml.converter import convert
+    from latex2mathml.converter import convert_to_element
 
     if len(source) > LONGEST_FORMULA:
         return f"<code>{html.escape(source)}</code>"
     try:
-        return _harmless(convert(_unboxed(source), display="block" if display else "inline"))
+        return _harmless(convert_to_element(_unboxed(source), display="block" if display else "inline"))
     except Exception:  # any text may stand between two dollar signs: shown as written
         return f"<code>{html.escape(source)}</code>"
 
 
-def _harmless(mathml: str) -> str:
-    r"""MathML with only the attributes that shape a formula: ``\href`` and ``\style`` must not reach the page."""
-    from xml.etree import ElementTree
+def _harmless(root: Element) -> str:
+    r"""MathML with only the attributes that shape a formula: ``\href`` and ``\style`` must not reach the page.
 
-    root = ElementTree.fromstring(mathml)
+    Texts are escaped here and not by the library, whose own way of writing lets elements in ``\text`` through.
+    """
     for element in root.iter():
         for name in [name for name in element.attrib if name not in FORMULA_ATTRIBUTES]:
             del element.attrib[name]
-        element.tag = element.tag.rsplit("}", 1)[-1]
-    return ElementTree.tostring(root, encoding="unicode")
+        element.text = html.unescape(element.text) if element.text else None  # its signs are references: &#x02212;
+    return tostring(root, encoding="unicode")
 
 
 def _unboxed(source: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.figures import Figures
+from builders.terminal import visible
 
 
 def headline(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], out: Path) -> str:
@@ -25,7 +26,7 @@ def headline(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], ou
     if skipped:
         lines.append("Skipped rows: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
     for text, count in figures.troubles.most_common(3):
-        lines.append(f"{count:,} candidates could not be judged: {text}")
+        lines.append(f"{count:,} candidates could not be judged: {visible(text)}")
     if not figures.pairs:
         lines.append(
             "No pair came out: a pair needs a passing and a failing answer to one query. "

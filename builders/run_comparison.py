@@ -14,12 +14,18 @@ from typing import Any
 from builders.statistics import bootstrap_difference_interval, mcnemar
 
 CONCLUSIVE = ("pass", "fail")
-COLUMNS = ("query_id", "candidate_idx", "split", "arm", "is_verified", "verification_status", "usage_completion_tokens")
+COLUMNS = (
+    "query_id", "candidate_idx", "split", "arm", "n_fixed", "is_verified", "verification_status",
+    "usage_completion_tokens",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class QueryFigures:
-    """One query of one run. ``rate`` is None when no verdict was conclusive."""
+    """One query of one run. ``rate`` is None when no verdict was conclusive.
+
+    Samples that adaptive sampling added because of what it had found are left out of it: they would bias it.
+    """
 
     split: str
     candidates: int
@@ -32,13 +38,14 @@ class QueryFigures:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure in both runs over the same ``queries``; ``interval`` is of ``after`` − ``before``, in 95 of 100."""
+    """One measure in both runs over the same ``queries``; ``interval`` is of ``after`` − ``before``, in 95 of 100;
+    None without queries."""
 
     name: str
     queries: int
     before: float
     after: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
 
     @property
     def change(self) -> float:
@@ -112,10 +119,11 @@ def compared(before: Mapping[str, QueryFigures], after: Mapping[str, QueryFigure
 def _figures(group: Sequence[Mapping[str, Any]]) -> QueryFigures:
     judged = [row for row in group if row["verification_status"] in CONCLUSIVE]
     first = next((row for row in judged if row["candidate_idx"] == 0), None)
+    counted = [row for row in judged if row.get("n_fixed") is None or row["candidate_idx"] < row["n_fixed"]]
     return QueryFigures(
         split=str(group[0]["split"]),
         candidates=len(group),
-        rate=sum(bool(row["is_verified"]) for row in judged) / len(judged) if judged else None,
+        rate=sum(bool(row["is_verified"]) for row in counted) / len(counted) if counted else None,
         any_pass=any(row["is_verified"] for row in judged),
         first=bool(first["is_verified"]) if first else None,
         errors=sum(row["verification_status"] == "error" for row in group),
@@ -126,7 +134,7 @@ def _figures(group: Sequence[Mapping[str, Any]]) -> QueryFigures:
 def _difference(name: str, before: Sequence[float], after: Sequence[float], seed: int) -> Difference:
     count = len(before)
     mean_before, mean_after = (sum(values) / count if count else 0.0 for values in (before, after))
-    interval = bootstrap_difference_interval(before, after, resamples=10_000, seed=seed)
+    interval = bootstrap_difference_interval(before, after, resamples=10_000, seed=seed) if count else None
     return Difference(name, count, mean_before, mean_after, interval)
 
 

@@ -69,7 +69,7 @@ def _totals(
     for group in groups:
         outcomes.update(group.outcomes)
         indices.add(group)
-        sampled, conclusive, picked = group.sampled, group.conclusive, picked_share(group)
+        sampled, conclusive, picked = group.sampled, group.conclusive, picked_share(group, group.sampled)
         yield QueryTotals(
             split=splits.setdefault(group.split, len(splits)),
             candidates=len(group.outcomes),
@@ -115,9 +115,9 @@ def rate_interval(queries: Mapping[str, np.ndarray], resamples: int) -> tuple[fl
     )
 
 
-def picked_share(group: Group) -> float | None:
-    """Truth of the highest-rewarded sample; ties count by the share of passes among them. None without rewards."""
-    scored = [(group.rewards[place], group.right(place)) for place in group.sampled]
+def picked_share(group: Group, places: Sequence[int]) -> float | None:
+    """Truth of the highest-rewarded of these; ties count by the share of passes among them. None without rewards."""
+    scored = [(group.rewards[place], group.right(place)) for place in places]
     values = [value for value, _ in scored if value is not None]
     if not values:
         return None

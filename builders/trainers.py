@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from builders.errors import ConfigError
 from builders.parquet_files import rows_in, table_files
+from builders.views import view_features
 
 log = logging.getLogger(__name__)
 
@@ -98,11 +99,22 @@ def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction]
     if held_out is not None:
         metrics |= trainer.evaluate()
     trainer.save_model(str(settings.out))
-    metrics |= {"rows": len(data), "evaluated_rows": len(held_out or ())}
+    rows, evaluated = kept(trainer, "train", len(data)), kept(trainer, "eval", len(held_out or ()))
+    metrics |= {"rows": rows, "rows_left_out": len(data) - rows, "evaluated_rows": evaluated}
     (settings.out / "metrics.json").write_text(
         json.dumps({"metrics": metrics, "log": trainer.state.log_history}, indent=1, default=str) + "\n"
     )
     return metrics
+
+
+def kept(trainer: Any, side: str, given: int) -> int:
+    """How many of the ``given`` rows TRL uses: it drops those of which ``max_length`` leaves nothing to learn from."""
+    if not given or getattr(trainer.args, "packing", False):  # packed rows hold several of ours
+        return given
+    used = len(getattr(trainer, f"{side}_dataset"))
+    if used < given:
+        log.warning("TRL left out %d of %d rows (%s): longer than trl.max_length", given - used, given, side)
+    return used
 
 
 # --- settings --------------------------------------------------------------------------------------------------------
@@ -141,19 +153,25 @@ def configuration(settings: TrainingSettings, arguments: Mapping[str, Any]) -> A
 
 
 def write_yaml(settings: TrainingSettings, arguments: Mapping[str, Any]) -> Path:
-    """The same training as a file for TRL's own command."""
+    """The same training as a file for TRL's own command, which cannot keep to some ``splits``."""
     import yaml
 
     view = METHODS[settings.method][0]
     folders = [str(run / view) for run in settings.runs]
-    data = {"dataset_name": folders[0]} if len(folders) == 1 else {"datasets": [{"path": one} for one in folders]}
+    data: dict[str, Any] = {"datasets": [{"path": one} for one in folders]}
+    if settings.method == "reward" and not settings.margin:  # TRL takes a margin that is there into its loss
+        columns = [name for name in view_features(view) if name != "margin"]
+        data = {"datasets": [{**one, "columns": columns} for one in data["datasets"]]}
+    elif len(folders) == 1:
+        data = {"dataset_name": folders[0]}
     own = {key: value for key, value in arguments.items() if key != "model_init_kwargs"}
     text = yaml.safe_dump(
         {"model_name_or_path": settings.model_path, "dtype": settings.dtype, **data, **own}, sort_keys=False
     )
     path = settings.out / f"trl_{settings.method}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"# trl {settings.method} --config {path}\n{text}")
+    whole = f"# on all splits, not on {', '.join(settings.splits)} alone\n" if settings.splits else ""
+    path.write_text(f"# trl {settings.method} --config {path}\n{whole}{text}")
     return path
 
 

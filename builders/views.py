@@ -26,6 +26,7 @@ from builders import parquet_files
 from builders.arrow_rows import from_table
 from builders.parquet_files import Writer, table_files
 from builders.records import content_text, with_system_text
+from builders.trainable import trainable, trainable_message
 
 Rows = Iterator[dict[str, Any]]
 WAITING_BYTES = 16 << 20  # of Arrow, over all views: then the largest row group ends
@@ -46,7 +47,7 @@ def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
         usage = candidate["usage"] or {}
         answer = _answer(candidate["messages"])
         reference = row["reference"] or {}
-        trace = _json([_message(message) for message in candidate["messages"]])
+        trace = _json([trainable_message(message) for message in candidate["messages"]])
         twin = first_with.setdefault(trace, candidate["index"]) if candidate["messages"] else candidate["index"]
         yield {
             "query_id": row["query_id"],
@@ -110,9 +111,9 @@ def dpo(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
     """One row a pair, with an explicit prompt."""
     for pair, chosen, rejected in _pairs(row):
         yield {
-            "prompt": _trainable(row["messages"]),
-            "chosen": _trainable(chosen["messages"]),
-            "rejected": _trainable(rejected["messages"]),
+            "prompt": trainable(row["messages"]),
+            "chosen": trainable(chosen["messages"]),
+            "rejected": trainable(rejected["messages"]),
             "tools": _json(row["tools"]) if row["tools"] else None,
             **_pair_facts(row, pair),
         }
@@ -122,25 +123,31 @@ def reward_model(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
     """One row a pair, whole conversations on both sides; ``margin`` in every row."""
     for pair, chosen, rejected in _pairs(row):
         yield {
-            "chosen": _trainable([*row["messages"], *chosen["messages"]]),
-            "rejected": _trainable([*row["messages"], *rejected["messages"]]),
+            "chosen": trainable([*row["messages"], *chosen["messages"]]),
+            "rejected": trainable([*row["messages"], *rejected["messages"]]),
             "tools": _json(row["tools"]) if row["tools"] else None,
             **_pair_facts(row, pair),
         }
 
 
 def kto(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
-    """One row a candidate that passed or failed and may be taught; a text that was said again counts once."""
-    seen: set[str] = set()
-    for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True):
-        if verdict["outcome"] in ("pass", "fail") and _teachable(candidate, verdict, run):
-            trace = _json([_message(message) for message in candidate["messages"]])
-            if trace in seen:
-                continue
+    """One row a candidate that passed or failed and may be taught.
+
+    A text that was said again counts once, and not at all when it both passed and failed.
+    """
+    judged = [
+        (_json([trainable_message(message) for message in candidate["messages"]]), candidate, verdict)
+        for candidate, verdict in zip(row["candidates"], row["verdicts"], strict=True)
+        if verdict["outcome"] in ("pass", "fail")
+    ]
+    refuted = {trace for trace, _, verdict in judged if verdict["outcome"] == "fail"}
+    seen = refuted & {trace for trace, _, verdict in judged if verdict["outcome"] == "pass"}
+    for trace, candidate, verdict in judged:
+        if trace not in seen and _teachable(candidate, verdict, run):
             seen.add(trace)
             yield {
-                "prompt": _trainable(row["messages"]),
-                "completion": _trainable(candidate["messages"]),
+                "prompt": trainable(row["messages"]),
+                "completion": trainable(candidate["messages"]),
                 "label": verdict["outcome"] == "pass",
                 "tools": _json(row["tools"]) if row["tools"] else None,
                 "query_id": row["query_id"],
@@ -159,8 +166,8 @@ def sft(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
     ]
     for _, best in sorted(passed, key=lambda pair: pair[0])[:1]:
         yield {
-            "prompt": _trainable(row["messages"]),
-            "completion": _trainable(best["messages"]),
+            "prompt": trainable(row["messages"]),
+            "completion": trainable(best["messages"]),
             "tools": _json(row["tools"]) if row["tools"] else None,
             "query_id": row["query_id"],
             "split_name": row["split"],
@@ -177,7 +184,7 @@ def prm(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
         steps = _steps(score["parts"] or {})
         if steps and _usable(candidate):
             yield {
-                "prompt": _trainable(row["messages"]),
+                "prompt": trainable(row["messages"]),
                 "completions": [str(step["text"]) for step in steps],
                 "labels": [step["score"] >= 0.5 for step in steps],
                 "scores": [float(step["score"]) for step in steps],
@@ -190,7 +197,7 @@ def prm(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
 def grpo(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
     """The prompt with all that a verifier needs to judge new answers to it."""
     yield {
-        "prompt": _trainable(row["messages"]),
+        "prompt": trainable(row["messages"]),
         "query_id": row["query_id"],
         "split_name": row["split"],
         "tools": _json(row["tools"]) if row["tools"] else None,
@@ -396,36 +403,6 @@ def _pair_facts(row: Mapping[str, Any], pair: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _trainable(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Messages as chat templates want them: no empty keys, tool arguments as objects, contents as text."""
-    return [_message(message) for message in messages]
-
-
-def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in message.items() if value is not None and key != "reasoning"}
-    if not isinstance(kept.get("content"), str):
-        kept["content"] = content_text(kept.get("content"))
-    if kept.get("tool_calls"):
-        kept["tool_calls"] = [_call(call) for call in kept["tool_calls"]]
-    else:
-        kept.pop("tool_calls", None)
-    return kept
-
-
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    function = dict(call.get("function") or {})
-    if isinstance(function.get("arguments"), str):
-        try:
-            function["arguments"] = json.loads(function["arguments"] or "{}")
-        except json.JSONDecodeError:
-            function["arguments"] = {"_raw": function["arguments"]}
-    return {
-        "type": "function",
-        **{key: value for key, value in call.items() if value is not None},
-        "function": function,
-    }
-
-
 def _usable(candidate: Mapping[str, Any]) -> bool:
     return not candidate["error"] and bool(candidate["messages"])
 
@@ -436,8 +413,10 @@ def _teachable(candidate: Mapping[str, Any], verdict: Mapping[str, Any], run: Ma
     refusal = (verdict["detail"] or {}).get("refusal") or {}
     results = (candidate.get("detail") or {}).get("tool_results") or ()
     refused = refusal.get("is_refusal") or candidate["stop_reason"] in ("refusal", "content_filter")
+    said = any(content_text(m.get("content")).strip() or m.get("tool_calls") for m in candidate["messages"])
     return _usable(candidate) and (
-        (rules.get("truncated") or candidate["stop_reason"] != "length")
+        said
+        and (rules.get("truncated") or candidate["stop_reason"] != "length")
         and (rules.get("refused") or refusal.get("right") or not refused)
         and (rules.get("made_up_tools") or not any(result.get("source") == "llm" for result in results))
         and (rules.get("greedy") or candidate.get("arm") != "greedy")

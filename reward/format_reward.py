@@ -68,6 +68,6 @@ def _call_problem(call: Mapping[str, Any], declared: set[str]) -> str:
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return f"the arguments of {function.get('name')!r} are not JSON"
     return "" if isinstance(arguments, Mapping) else f"the arguments of {function.get('name')!r} are no object"

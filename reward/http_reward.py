@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -65,16 +66,10 @@ class HttpReward:
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         alive = [place for place, one in enumerate(candidates) if not one.error]
         scores = [Score(None)] * len(candidates)
-        if not alive:
-            return scores
-        try:
+        if alive:
             values = await self._values(query, [candidates[place] for place in alive])
-        except AuthenticationError:
-            raise
-        except ProviderError as error:
-            values = [Score(None, {"error": str(error)})] * len(alive)
-        for place, score in zip(alive, values, strict=True):
-            scores[place] = score
+            for place, score in zip(alive, values, strict=True):
+                scores[place] = score
         return scores
 
     async def _values(self, query: Query, candidates: Sequence[Candidate]) -> list[Score]:
@@ -83,8 +78,8 @@ class HttpReward:
                 {"model": self.model, "messages": [*query.messages, *one.messages], "use_activation": False}
                 for one in candidates
             ]
-            replies = await asyncio.gather(*(self._post("/classify", body) for body in bodies))
-            return [Score(_entry(reply, 0, "probs")) for reply in replies]
+            found = await asyncio.gather(*(self._told("/classify", body, "probs", 1) for body in bodies))
+            return [score for (score,) in found]
         if self.style == "messages":
             body = {
                 "model": self.model,
@@ -97,8 +92,17 @@ class HttpReward:
                 "text_1": conversation_text(query),
                 "text_2": [candidate_text(one) for one in candidates],
             }
-        reply = await self._post("/score", body)
-        return [Score(_entry(reply, place, "score")) for place in range(len(candidates))]
+        return await self._told("/score", body, "score", len(candidates))
+
+    async def _told(self, path: str, body: Mapping[str, Any], key: str, count: int) -> list[Score]:
+        """What one call tells of the ``count`` answers in it. Raises ``AuthenticationError``."""
+        try:
+            reply = await self._post(path, body)
+        except AuthenticationError:
+            raise
+        except ProviderError as error:
+            return [Score(None, {"error": str(error)})] * count
+        return [_entry(reply, place, key) for place in range(count)]
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         trouble: ProviderError = ServiceError("nothing was asked")
@@ -133,13 +137,13 @@ class HttpReward:
             raise ServiceError(f"{url}: {type(error).__name__}: {error}") from error
 
 
-def _entry(reply: Mapping[str, Any], place: int, key: str) -> float:
-    """The value of answer ``place``. Raises ``ServiceError`` for a reply of another shape."""
-    data = reply.get("data")
-    rows = {row.get("index", at): row for at, row in enumerate(data)} if isinstance(data, list) else {}
-    value = (rows.get(place) or {}).get(key)
+def _entry(reply: Any, place: int, key: str) -> Score:
+    """The value of answer ``place``; none where the reply has no number for it."""
+    data = reply.get("data") if isinstance(reply, Mapping) else None
+    listed = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
+    value = {row.get("index", at): row for at, row in enumerate(listed)}.get(place, {}).get(key)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ServiceError(f"the reward service's data[{place}].{key} is {value!r}; expected one number")
-    return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return Score(None, {"error": f"the reward service's data[{place}].{key} is {value!r}; expected one number"})
+    return Score(float(value))

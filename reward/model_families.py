@@ -74,20 +74,28 @@ class Classifier:
         return list(self.tokenizer(text, add_special_tokens=not written, truncation=False)["input_ids"])
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Any]) -> list[list[Score]]:
-        tokens = [[self.ids(chat, own) for chat in group] for group, own in zip(groups, tools, strict=True)]
-        fitting = [[place for place, ids in enumerate(group) if len(ids) <= self.max_length] for group in tokens]
-        values = self.scorer.score(
-            [[group[place] for place in kept] for group, kept in zip(tokens, fitting, strict=True)]
-        )
-        scores = [[self._too_long(len(ids)) for ids in group] for group in tokens]
-        for row, kept, found in zip(scores, fitting, values, strict=True):
-            for place, value in zip(kept, found, strict=True):
-                row[place] = score_of(value)
-        return scores
+        read = self.read(groups, tools)
+        values = self.scorer.score([[ids for ids in group if not isinstance(ids, Score)] for group in read])
+        return [
+            [ids if isinstance(ids, Score) else score_of(next(found)) for ids in group]
+            for group, found in zip(read, map(iter, values), strict=True)
+        ]
 
-    def _too_long(self, length: int) -> Score:
+    def read(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Any]) -> list[list[list[int] | Score]]:
+        """Of each chat its token ids, or a score without a value that says why it cannot be scored."""
+        return [[self._read(chat, own) for chat in group] for group, own in zip(groups, tools, strict=True)]
+
+    def _read(self, chat: Chat, tools: Sequence[Any]) -> list[int] | Score:
+        from jinja2 import TemplateError
+
+        try:
+            ids = self.ids(chat, tools)
+        except (TemplateError, TypeError, ValueError) as error:  # no system prompt, no tools, roles in another order …
+            return Score(None, {"error": f"the chat template refuses this conversation: {error}"})
+        if len(ids) <= self.max_length:
+            return ids
         return Score(
-            None, {"error": f"{length} tokens; max_length is {self.max_length}, and a cut text is another text"}
+            None, {"error": f"{len(ids)} tokens; max_length is {self.max_length}, and a cut text is another text"}
         )
 
 
@@ -101,23 +109,20 @@ class ArmoRM(Classifier):
         self.model.config.pad_token_id = self.pad
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Any]) -> list[list[Score]]:
-        tokens = [[self.ids(chat, own) for chat in group] for group, own in zip(groups, tools, strict=True)]
-        scores = [[self._too_long(len(ids)) for ids in group] for group in tokens]
-        places = [
-            (g, i) for g, group in enumerate(tokens) for i, ids in enumerate(group) if len(ids) <= self.max_length
-        ]
-        work = batches([len(tokens[g][i]) for g, i in places], self.budget)
+        read = self.read(groups, tools)
+        sequences = [ids for group in read for ids in group if not isinstance(ids, Score)]
+        found: dict[int, Score] = {}
+        work = batches([len(ids) for ids in sequences], self.budget)
         while work:
             batch = work.pop(0)
             try:
-                found = self._forward([tokens[g][i] for g, i in (places[place] for place in batch)])
+                scores = self._forward([sequences[place] for place in batch])
             except out_of_memory():
                 work[:0] = sequence_scorer.halves(batch)
                 continue
-            for place, score in zip(batch, found, strict=True):
-                g, i = places[place]
-                scores[g][i] = score
-        return scores
+            found.update(zip(batch, scores, strict=True))
+        values = (found[place] for place in range(len(sequences)))
+        return [[ids if isinstance(ids, Score) else next(values) for ids in group] for group in read]
 
     def _forward(self, sequences: Sequence[Sequence[int]]) -> list[Score]:
         import torch

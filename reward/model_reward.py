@@ -9,6 +9,7 @@ from typing import Any, Literal
 from builders.errors import ConfigError, MachineError
 from builders.records import Candidate, Query, Score, Verdict
 from builders.threads import in_thread
+from builders.trainable import trainable
 from reward.memory_plan import check_memory
 
 GROUPS_AT_ONCE = 64  # queries that wait together are scored together, at most so many
@@ -84,18 +85,26 @@ class ModelReward:
         while self._waiting:
             turn, self._waiting = self._waiting[:GROUPS_AT_ONCE], self._waiting[GROUPS_AT_ONCE:]
             try:
-                groups, tools = [chats for chats, _, _ in turn], [own for _, own, _ in turn]
-                scored = await in_thread(self._model.score, groups, tools)
-            except BaseException as error:
+                await self._score_together(turn)
+            except BaseException:
                 for _, _, done in turn:
-                    if not done.done():
-                        done.set_exception(error) if isinstance(error, Exception) else done.cancel()
-                if not isinstance(error, Exception):
-                    raise
-                continue
-            for (_, _, done), scores in zip(turn, scored, strict=True):
-                if not done.done():
-                    done.set_result(scores)
+                    done.cancel()
+                raise
+
+    async def _score_together(self, turn: Sequence[tuple[Any, Any, asyncio.Future[list[Score]]]]) -> None:
+        """Score these queries at once; when that fails, each alone, so that the trouble of one stays its own."""
+        groups, tools = [chats for chats, _, _ in turn], [own for _, own, _ in turn]
+        try:
+            scored = await in_thread(self._model.score, groups, tools)
+        except Exception as error:
+            for one in turn if len(turn) > 1 else ():
+                await self._score_together([one])
+            if len(turn) == 1 and not turn[0][2].done():
+                turn[0][2].set_exception(error)
+            return
+        for (_, _, done), scores in zip(turn, scored, strict=True):
+            if not done.done():
+                done.set_result(scores)
 
     def _load(self) -> Any:
         try:
@@ -126,9 +135,9 @@ class ModelReward:
         )
 
 
-def chat_of(query: Query, candidate: Candidate) -> list[Mapping[str, Any]]:
-    """Prompt and answer as one chat, in the order they were said."""
-    return [*query.messages, *candidate.messages]
+def chat_of(query: Query, candidate: Candidate) -> list[dict[str, Any]]:
+    """Prompt and answer as one chat, in the order they were said and in the form that pairs are published in."""
+    return trainable([*query.messages, *candidate.messages])
 
 
 def _release() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from builders.records import Candidate, Query, Score, Verdict, content_text
 
 PATTERNS = {
-    "email": re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b"),
+    "email": re.compile(r"(?<![\w.+-])[.+-]*(\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)\b"),  # tried once a word: time is linear
     "phone": re.compile(r"(?<![\w.])(?:\+\d{1,3}[ -]?)?\(?\d{3}\)?[ -]\d{3}[ -]\d{4}(?![\w.])"),
     "card": re.compile(r"\b(?:\d{4}[ -]){3}\d{4}\b"),
     "social_security": re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),

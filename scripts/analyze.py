@@ -151,6 +151,8 @@ def show(found: dict[str, Any]) -> None:
 
 def headlines(found: dict[str, Any], *, read: int = 5) -> list[str]:
     """What the figures say, a line each, and ``read`` queries where reward and verifier disagree."""
+    from builders.terminal import visible
+
     lines = [f"The curve of {LABELS[name]} bends at k={k:g}." for name, k in found["knee"].items()]
     if reward := found["reward"]:
         auc = "–" if reward["auc"] is None else f"{100 * reward['auc']:.1f} %"
@@ -172,7 +174,7 @@ def headlines(found: dict[str, Any], *, read: int = 5) -> list[str]:
         )
     for row in found["disagreements"][:read]:
         sides = f"rewarded {row['rewarded']}, verified {row['verified']}"
-        lines.append(f"Read {row['query_id']}: {sides} ({row['explanation'][:80]})")
+        lines.append(f"Read {visible(row['query_id'])}: {sides} ({visible(row['explanation'][:80])})")
     return lines
 
 

@@ -44,7 +44,7 @@ def run(words: Sequence[str]) -> str:
         if not comparison.shared:
             raise ConfigError(f"{paths[0]} and {path} share no query_id: they are not runs of the same queries")
     if as_json:
-        return json.dumps({path: dataclasses.asdict(one) for path, one in found.items()}, indent=2)
+        return json.dumps({path: dataclasses.asdict(one) for path, one in found.items()}, indent=2, allow_nan=False)
     return "\n\n".join(_text(str(paths[0]), path, comparison) for path, comparison in found.items())
 
 
@@ -80,6 +80,9 @@ def _text(before: str, after: str, found: Comparison) -> str:
         )
     lines.append(f"\n{'':<18}{'queries':>8}{'before':>10}{'after':>10}{'change':>10}   95 % interval")
     for one in found.differences:
+        if one.interval is None:
+            lines.append(f"{one.name:<18}{one.queries:>8}{'–':>10}{'–':>10}{'–':>10}")
+            continue
         low, high = one.interval
         sure = "" if low <= 0 <= high else "  *"
         lines.append(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from builders import assemble
+from builders import assemble, candidate_table
 from builders.arrow_rows import from_table
 from builders.errors import BestofnError
 from builders.parquet_files import rows_in, table_files
@@ -138,19 +138,12 @@ def settings(
 
 
 def passes(run: Path) -> Passes:
-    """The conclusive verdicts of a run by query; a query without any is left out."""
-    import pyarrow.parquet as pq
-
-    columns = ["query_id", "split", "verification_status"]
-    rows = pq.read_table(table_files(run / "candidates"), columns=columns).to_pylist()
-    counted: dict[str, list[Any]] = defaultdict(lambda: ["", 0, 0])
-    for row in rows:
-        if row["verification_status"] in ("pass", "fail"):
-            one = counted[row["query_id"]]
-            one[0] = row["split"]
-            one[1] += row["verification_status"] == "pass"
-            one[2] += 1
-    return {query: (split, right, count) for query, (split, right, count) in counted.items()}
+    """The conclusive verdicts of a run's samples by query; a query without any is left out."""
+    return {
+        group.query_id: (group.split, sum(map(group.right, places)), len(places))
+        for group in candidate_table.read(run).groups()
+        if (places := group.conclusive)
+    }
 
 
 def pass_report(before: Passes, after: Passes) -> dict[str, Any]:

@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 
 from builders import assemble
 from builders.statistics import bootstrap_difference_interval
+from builders.trainable import trainable
 from builders.trainers import recipe, train
-from builders.views import _trainable
 from scripts.loop import Passes, build, mean, passes, settings, trained
 
 Score = Callable[[Mapping[str, Any]], float]
@@ -95,7 +95,7 @@ def max_min(ours: pa.Table, run: Path, score: Score) -> pa.Table:
 
 def talk(messages: str) -> list[str]:
     """Messages of the candidates table in the form of the views."""
-    return [json.dumps(message) for message in _trainable(json.loads(messages))]
+    return [json.dumps(message) for message in trainable(json.loads(messages))]
 
 
 def as_run(pool: Path, pairs: pa.Table, out: Path) -> Path:

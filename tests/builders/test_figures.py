@@ -85,6 +85,13 @@ def test_a_split_with_smaller_pools_says_its_own_k(tmp_path: Path) -> None:
     assert "pass@2 100.0 %" in printed
 
 
+def test_why_nobody_could_judge_is_one_line_of_plain_text(tmp_path: Path) -> None:
+    (broken,) = [row("math", "e", [None])]
+    broken["verdicts"][0]["explanation"] = "ValueError: \x1b]0;title\x07\n\x1b[2J"
+    printed = report.headline([broken], {"queries": 1}, tmp_path)
+    assert "1 candidates could not be judged: ValueError: \\x1b]0;title\\x07\\n\\x1b[2J\n" in printed
+
+
 def test_queries_of_one_kind_are_one_entry() -> None:
     """Only the order of the scores counts, so that memory does not grow with the queries."""
     rows = [row("math", "pfpf", [n + 0.5, n, n + 0.5, n - 1], n) for n in range(500)]

@@ -37,13 +37,18 @@ HOSTILE = [
     "# <style>*{display:none}</style>",
     "$\\href{javascript:alert(1)}{x}$",
     "$\\unicode{x3c}script>$",
+    "$\\text{<style>*{display:none}</style>}$",
+    "$\\text{<style>x</style>}$",
+    "\\boxed{\\textbf{<script>x</script>}}",
+    "$$\\mbox{<form><input/></form>}$$",
+    "$\\text{<a>x</a><svg/><iframe/>}$",
 ]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_a_model_wrote_becomes_a_tag(text: str) -> None:
     found = tags(text)
-    assert not found.seen & {"script", "img", "iframe", "svg", "a", "style"}
+    assert not found.seen & {"script", "img", "iframe", "svg", "a", "style", "object", "embed", "form", "input"}
     assert not {name for name in found.attributes if name.startswith("on") or name in ("href", "src")}
 
 

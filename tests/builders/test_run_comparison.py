@@ -53,6 +53,7 @@ def test_figures_by_hand() -> None:
     math, code = found.splits[1], found.splits[0]
     assert (math.split, math.queries, math.improved, math.worsened) == ("math", 2, 0, 2)
     assert (code.split, code.queries, code.improved, code.worsened) == ("code", 1, 1, 0)
+    assert rate.interval is not None
     low, high = rate.interval
     assert low <= rate.change <= high
 
@@ -66,6 +67,25 @@ def test_mcnemar_of_ten_against_none() -> None:
 def test_a_run_equals_itself() -> None:
     found = compared(by_query(BEFORE), by_query(BEFORE))
     assert all(one.change == 0.0 and one.interval == (0.0, 0.0) for one in found.differences)
+
+
+def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
+    """Adaptive sampling draws on while all pass: of pp|f the fixed two say 1, all three say less."""
+    adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
+    rate, any_pass, *_ = compared(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
+    assert (rate.before, rate.after) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert any_pass.after == 1.0
+
+
+def test_nothing_to_compare_is_no_difference(tmp_path: Path) -> None:
+    one, two = written(tmp_path / "one", rows(q1="a")), written(tmp_path / "two", rows(q1="p"))
+    text = run([one, two])
+    assert "nan" not in text
+    assert "*" not in text
+    found = json.loads(run([one, two, "--json"]), parse_constant=pytest.fail)[two]
+    assert found["differences"][0] == {
+        "name": "pass rate", "queries": 0, "before": 0.0, "after": 0.0, "interval": None
+    }  # fmt: skip
 
 
 def written(folder: Path, table: list[dict]) -> str:

@@ -162,6 +162,26 @@ def test_ragged_arguments_come_back_as_they_were(run: Path) -> None:
     assert all(set(call) == {"a", "b"} for call in calls)
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('{"a": "\\ud83d"}', {"a": "?"}),  # an emoji that was cut in half
+        ('{"a": 12345678901234567890}', {"a": 12345678901234567890}),
+        ("", {}),
+        *((text, {"_raw": text}) for text in ('{"a": NaN}', '{"a": 1e999}', "[1]", "{", f'{{"a": {"9" * 5000}}}')),
+        *((text, {"_raw": text}) for text in ('{"a": ' + "[" * depth for depth in (900, 100_000))),
+    ],
+)
+def test_whatever_arguments_a_model_wrote_are_published(tmp_path: Path, written: str, read: dict[str, Any]) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": written}}
+    row = answers({}, {}) | {"pairs": [{"chosen": 0, "rejected": 1, "margin": 0.5, "reason": "test"}]}
+    row["candidates"][0]["messages"] = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    path = tmp_path / "dpo" / "train.parquet"
+    parquet_files.write_parquet(views.dpo(row, {}), path, views.view_features("dpo"), {})
+    ((message,),) = loaded(tmp_path, "dpo")["chosen"]
+    assert message["tool_calls"][0]["function"]["arguments"] == read
+
+
 def test_streaming_reads_the_same(run: Path) -> None:
     assert list(loaded(run, "sft", streaming=True)) == loaded(run, "sft").to_list()
 
@@ -209,9 +229,21 @@ def test_what_no_pair_takes_is_not_taught_alone_either(reason: str) -> None:
     assert [flat["candidate_idx"] for flat in views.sft(row, run)] == [0]
 
 
+@pytest.mark.parametrize("nothing", [None, "", " \n", []])
+def test_an_answer_that_says_nothing_is_not_taught(nothing: Any) -> None:
+    """As in pairs; a tool call without words says something."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    silent = {"role": "assistant", "content": nothing}
+    row = answers({"messages": [silent]}, {"messages": [silent | {"tool_calls": [call]}]})
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [1]
+    assert [flat["candidate_idx"] for flat in views.sft(row, {})] == [1]
+
+
 def test_a_text_that_was_said_twice_is_one_label() -> None:
     row = answers({}, {"messages": [{"role": "assistant", "content": "answer 0"}]}, {})
     assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [0, 2]
+    row["verdicts"][1]["outcome"] = "fail"  # the same program, at the edge of its time
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [2]
 
 
 def test_no_partial_file_is_left(tmp_path: Path) -> None:

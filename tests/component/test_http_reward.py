@@ -42,9 +42,9 @@ class Faulty:
         return await score(request)
 
 
-async def serve(handler: Any) -> tuple[web.AppRunner, str]:
+async def serve(handler: Any, classifier: Any = classify) -> tuple[web.AppRunner, str]:
     app = web.Application()
-    app.add_routes([web.post("/v1/classify", classify), web.post("/v1/score", handler)])
+    app.add_routes([web.post("/v1/classify", classifier), web.post("/v1/score", handler)])
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -52,9 +52,9 @@ async def serve(handler: Any) -> tuple[web.AppRunner, str]:
     return runner, f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
 
 
-def ask(*handlers: Any, **settings: Any) -> list[Score]:
+def ask(*handlers: Any, classifier: Any = classify, **settings: Any) -> list[Score]:
     async def run() -> list[Score]:
-        served = [await serve(handler) for handler in handlers]
+        served = [await serve(handler, classifier) for handler in handlers]
         try:
             async with HttpReward([url for _, url in served], "rm", pause_s=0.01, **settings) as reward:
                 return await reward.score(QUERY, CANDIDATES, [Verdict("pass", 1.0, "", "t")] * 3)
@@ -102,3 +102,27 @@ def test_another_shape_is_no_value() -> None:
     found = ask(odd, style="score", retries=0)
     assert [one.value for one in found] == [None] * 3
     assert "expected one number" in found[0].parts["error"]
+
+
+def test_an_answer_that_is_refused_costs_no_sibling_its_value() -> None:
+    """One text a call: the one that is longer than the model's context is refused alone."""
+
+    async def short(request: web.Request) -> web.Response:
+        body = await request.json()
+        if len(body["messages"][-1]["content"]) == 2:
+            return web.Response(status=400, text="maximum context length is 512 tokens")
+        return await classify(request)
+
+    found = ask(score, classifier=short, style="classify")
+    assert [one.value for one in found] == [1.0, None, 3.0]
+    assert "maximum context length" in found[1].parts["error"]
+
+
+def test_a_number_that_is_none_is_no_value() -> None:
+    async def odd(request: web.Request) -> web.Response:
+        rows = '{"index": 0, "score": 1.0}, {"index": 1, "score": NaN}, {"index": 2, "score": Infinity}'
+        return web.Response(text=f'{{"data": [{rows}]}}', content_type="application/json")
+
+    found = ask(odd, style="score")
+    assert [one.value for one in found] == [1.0, None, None]
+    assert "nan" in found[1].parts["error"]

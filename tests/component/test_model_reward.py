@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from builders import views
 from builders.errors import ConfigError
 from builders.records import Candidate, Query, Score, Verdict
-from reward.model_reward import ModelReward
+from reward.model_reward import ModelReward, chat_of
 from reward.sequence_scorer import SequenceScorer
 from reward.token_batches import batches, padding_waste, shared_prefix
 from tests.tiny_models import llama_config, save_language_model, save_reward_model, tokenizer
@@ -81,6 +82,29 @@ def test_tools_of_the_query_are_read(folder: Path) -> None:
         ModelReward(str(folder)), (ask("Hi"), answers("x")), (ask("Hi", tools=(tool,)), answers("x"))
     )
     assert plain[0].value != with_tools[0].value
+
+
+def test_a_conversation_is_scored_in_the_form_that_it_is_published_in(folder: Path) -> None:
+    """A reward model trained on a run reads in the next one what it was trained on: arguments of calls as objects."""
+    arguments = '{"a": 1}'
+    call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": arguments}}
+    said = (
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "1"},
+        {"role": "assistant", "content": "1"},
+    )
+    query, candidate = ask("Add 1."), Candidate(0, said)
+    row = {"query_id": "q", "split": "s", "messages": query.messages, "tools": (), "scores": [{"value": 0.0}] * 2}
+    both = [{"index": 0, "messages": said}, {"index": 1, "messages": said}]
+    pair = {"chosen": 0, "rejected": 1, "margin": 0.0, "reason": ""}
+    (published,) = views.reward_model({**row, "candidates": both, "pairs": [pair]}, {})
+    asked, trained = scores(
+        ModelReward(str(folder)),
+        (query, [candidate]),
+        (Query("q", "s", ()), [Candidate(0, tuple(published["chosen"]))]),
+    )
+    assert asked == trained
+    assert chat_of(query, candidate)[1]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
 
 
 def test_a_missing_head_is_refused(tmp_path: Path) -> None:
@@ -293,3 +317,37 @@ def test_internlm2_is_asked_by_its_own_method(tmp_path: Path) -> None:
         ModelReward(str(folder), family="internlm2", trust_remote_code=True), (ask("Hi"), answers("a", "b"))
     )
     assert row[0].value != row[1].value
+
+
+STRICT = (
+    "{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('tools are not known') }}{% endif %}"
+    "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("family", ["generic", "armorm", "internlm2"])
+def test_a_conversation_that_the_template_refuses_costs_no_other_its_score(tmp_path: Path, family: Any) -> None:
+    """Queries that wait are scored in one turn: the trouble of one stays its own."""
+    if family == "generic":
+        folder = save_reward_model(tmp_path)
+    elif family == "armorm":
+        folder = save_armorm(tmp_path)
+    else:
+        folder = save_remote(tmp_path, INTERN, "TinyIntern", "AutoModel")
+    reward = ModelReward(str(folder), family=family, trust_remote_code=family != "generic", chat_template=STRICT)
+    with_tool = Candidate(1, ({"role": "tool", "content": "4"}, {"role": "assistant", "content": "4"}))
+    asked = [(ask("Hi"), answers("a", "b")), (ask("Sum"), [*answers("4"), with_tool]), (ask("Ho"), answers("c"))]
+
+    async def run() -> list[Any]:
+        async with reward:
+            work = (reward.score(q, c, [PASS] * len(c)) for q, c in asked)
+            return await asyncio.gather(*work, return_exceptions=True)
+
+    first, refused, last = asyncio.run(run())
+    assert all(score.value is not None for score in [*first, *last])
+    if family == "internlm2":  # its own code takes the chats of a query at once
+        assert "tools are not known" in str(refused)
+    else:
+        assert refused[0].value is not None
+        assert refused[1].value is None
+        assert "tools are not known" in refused[1].parts["error"]

@@ -14,7 +14,7 @@ from builders import assemble
 from builders.errors import ConfigError
 from builders.providers.local_transformers import LocalTransformers
 from builders.records import Request, Sampling
-from builders.trainers import METHODS, TrainingSettings, recipe, train
+from builders.trainers import METHODS, TrainingSettings, recipe, train, trl_arguments, write_yaml
 
 pytestmark = pytest.mark.train
 
@@ -124,6 +124,32 @@ def test_the_written_yaml_is_what_trls_own_command_reads(run: Path, tmp_path: Pa
     assert script.dataset_name == str(run / "dpo")
     assert training.loss_type == ["sigmoid", "sft"]
     assert model.model_name_or_path.endswith("pocket")
+
+
+def test_the_written_yaml_of_a_reward_model_leaves_the_margins_out_too(run: Path, tmp_path: Path) -> None:
+    from trl import get_dataset
+    from trl.scripts.reward import make_parser
+
+    for margin in (False, True):
+        chosen = dataclasses.replace(settings(run, "reward", tmp_path), margin=margin, splits=("math",))
+        file = write_yaml(chosen, trl_arguments(chosen))
+        assert "# on all splits, not on math alone" in file.read_text()
+        script, _, _, mixture = make_parser().parse_args_and_config(["--config", str(file)])[:4]
+        if margin:
+            assert script.dataset_name == str(run / "reward_model")
+        else:
+            assert set(get_dataset(mixture)["train"].column_names) >= {"chosen", "rejected", "tools"}
+            assert "margin" not in get_dataset(mixture)["train"].column_names
+
+
+def test_rows_that_trl_leaves_out_are_told(run: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What does not fit into ``max_length`` is not trained on, and not claimed."""
+    every = train(settings(run, "reward", tmp_path / "all", save_strategy="no"))
+    some = train(settings(run, "reward", tmp_path / "some", save_strategy="no", max_length=60))
+    assert every["rows_left_out"] == 0
+    assert 0 < some["rows"] < every["rows"]
+    assert some["rows"] + some["rows_left_out"] == every["rows"]
+    assert "left out" in caplog.text
 
 
 def test_says_what_is_wrong(run: Path, tmp_path: Path) -> None:

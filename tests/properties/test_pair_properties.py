@@ -6,6 +6,7 @@ import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ PAIRINGS: dict[str, Callable[..., object]] = {
     )
 }
 BY_SCORE = ("best_vs_worst", "hard_negative", "all_pairs", "ladder")  # strategies that want a positive margin
+CHOSEN, REJECTED = attrgetter("chosen"), attrgetter("rejected")
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = st.sampled_from(
     ["", "one", "two two", "a longer text of several words in a row", "a longer text of several", "x y"]
@@ -80,6 +82,8 @@ def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order:
             assert side.candidate.stop_reason != "length"
             assert side.candidate.arm == "sample"
             assert not side.verdict.detail["refusal"]["is_refusal"]
+    traces = [{str(by_index[index].candidate.messages) for index in map(side, found)} for side in (CHOSEN, REJECTED)]
+    assert not traces[0] & traces[1]  # one answer is never held up and struck down in one query
     assert len({(pair.chosen, pair.rejected) for pair in found}) == len(found)
     shuffled = list(table)
     order.shuffle(shuffled)
@@ -122,6 +126,11 @@ def texts_of(table: list[Judged], outcome: str) -> set[str]:
         and one.candidate.stop_reason != "length"
         and one.candidate.arm == "sample"
         and not one.verdict.detail["refusal"]["is_refusal"]
+        and not any(
+            {one.verdict.outcome, other.verdict.outcome} == {"pass", "fail"}
+            and one.candidate.messages == other.candidate.messages
+            for other in table
+        )
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import time
 from importlib import metadata
 from typing import Any
 
@@ -110,8 +111,10 @@ def test_format_of_tool_calls() -> None:
         calling("sub", "{}"),
         calling("add", "{"),
         calling("add", "[1]"),
+        calling("add", "[" * 100_000),
+        calling("add", f'{{"a": {"9" * 5_000}}}'),
     ]
-    assert values(run(FormatReward(None, tool_calls=True), given, query)) == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert values(run(FormatReward(None, tool_calls=True), given, query)) == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_persona_counts_markers_outside_code() -> None:
@@ -135,6 +138,9 @@ def test_privacy_counts_what_the_question_did_not_hold() -> None:
     query = Query("q", "s", ({"role": "user", "content": "Write to ann@example.org"},))
     given = answers("To ann@example.org", "To bob@example.org, 555 123 4567", "key sk-abcdefghijklmnopqrstuv")
     assert values(run(PrivacyReward(), given, query)) == [0.0, -0.5, -0.25]
+    started = time.perf_counter()
+    assert values(run(PrivacyReward(), answers("a." * 50_000, "1-" * 50_000), query)) == [0.0, 0.0]
+    assert time.perf_counter() - started < 5  # an answer that ran away holds up nobody: it took minutes
 
 
 def test_weights_and_missing_parts() -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from builders.analysis import analyze
+from builders.summary import summarize
 from scripts.analyze import main
 from tests.runs import write_run
 
@@ -112,6 +113,38 @@ def test_greedy_against_best(tmp_path: Path) -> None:
     assert (found["greedy"], found["best_by_reward"]) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
     assert (found["wins"], found["losses"], found["p"]) == (1, 1, 1.0)
     assert found["overhead"] == pytest.approx(8.0)
+
+
+def test_what_nobody_could_judge_counts_on_neither_side_of_greedy(tmp_path: Path) -> None:
+    """A sandbox that broke under a greedy answer does not make it wrong."""
+    path = pool(tmp_path / "x.parquet", QUERIES, [True, True, True])
+    table = pq.read_table(path).to_pylist()
+    for row in table:
+        if row["query_id"] == "q0" and row["arm"] == "greedy":
+            row |= {"is_verified": False, "verification_status": "error"}
+        if row["query_id"] == "q1" and row["reward_final"] == 0.9:  # the best by reward; the next has 0.5 and is right
+            row |= {"is_verified": False, "verification_status": "abstain"}
+    pq.write_table(pa.Table.from_pylist(table), path)
+    found = analyze(path, resamples=10)["greedy"]
+    assert (found["queries"], found["greedy"], found["best_by_reward"]) == (2, 1.0, 1.0)
+
+
+def test_a_reward_that_is_no_number_is_none(tmp_path: Path) -> None:
+    nan = float("nan")
+    path = pool(tmp_path / "x.parquet", [[(True, nan, "a"), (False, 0.5, "b")], [(True, nan, "a"), (False, nan, "b")]])
+    assert summarize(path, resamples=10)["picked"] == 0.0
+    assert analyze(path, resamples=10)["reward"]["pairs"] == 0
+
+
+def test_a_verdict_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model calls a tool of this name, and the verdict quotes it."""
+    path = pool(tmp_path / "x.parquet", QUERIES)
+    table = [
+        row | {"verification_explanation": "made\x1b[2J\x9b1m\u202e \x07\n"} for row in pq.read_table(path).to_pylist()
+    ]
+    pq.write_table(pa.Table.from_pylist(table), path)
+    main([str(path), "--resamples", "10"])
+    assert "made\\x1b[2J\\x9b1m\\u202e \\x07\\n" in capsys.readouterr().out
 
 
 def test_a_hacked_reward_is_seen(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from scripts.loop import Preference, check_decided, pair_report, pass_report, pa
 
 def write_candidates(run: Path, statuses: dict[str, list[str]]) -> Path:
     rows = [
-        {"query_id": query, "split": "math", "verification_status": status}
+        {"query_id": query, "split": "math", "verification_status": status, "is_verified": status == "pass"}
         for query, each in statuses.items()
         for status in each
     ]
@@ -30,6 +30,20 @@ def write_candidates(run: Path, statuses: dict[str, list[str]]) -> Path:
 def test_counts_conclusive_verdicts_alone(tmp_path: Path) -> None:
     run = write_candidates(tmp_path, {"a": ["pass", "fail", "abstain", "error"], "b": ["abstain"]})
     assert passes(run) == {"a": ("math", 1, 2)}
+
+
+def test_greedy_answers_and_samples_added_for_what_was_found_are_not_counted(tmp_path: Path) -> None:
+    """Two samples were fixed; adaptive sampling went on until one failed, and a greedy answer stands beside them."""
+    row = {"query_id": "a", "split": "math", "n_fixed": 2}
+    arms = ["sample"] * 4 + ["greedy"]
+    rows = [
+        row
+        | {"candidate_idx": i, "arm": arm, "is_verified": i != 3, "verification_status": "fail" if i == 3 else "pass"}
+        for i, arm in enumerate(arms)
+    ]
+    (tmp_path / "candidates").mkdir()
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "candidates" / "data.parquet")
+    assert passes(tmp_path) == {"a": ("math", 2, 2)}
 
 
 def test_gain_is_paired_by_query() -> None:
