@@ -104,6 +104,10 @@ class ConnectionFailed(ProviderError):
     """No connection, or it broke, or it took too long."""
 
 
+STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError)
+"""What is raised from within a row, where other trouble becomes data: every row would meet it."""
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """End the program with the text and the exit code of a ``BestofnError``; a bug keeps its traceback."""

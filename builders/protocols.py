@@ -65,7 +65,7 @@ class Sampler(Protocol):
     ) -> list[Completion | ProviderError]:
         """One entry an index, in the order of ``indices``; an index that got no answer holds its error.
 
-        Raises ``AuthenticationError``, ``BudgetError`` and ``MachineError``: what stops the run.
+        Raises ``STOPS_THE_RUN`` of ``builders.errors``.
         """
         ...
 

@@ -20,14 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from builders.errors import AuthenticationError, BudgetError, JournalError, MachineError, ProviderError
+from builders.errors import STOPS_THE_RUN, ProviderError
 from builders.protocols import Sampler, Tools
 from builders.providers.sampling import seed_of
 from builders.records import Candidate, Completion, Message, Request, StopReason, ToolResult, Usage
 from builders.tool_formats import call_arguments, call_name
 from sandbox.tools.capability_refusal import says_it_cannot
-
-STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError)
 
 ToolStop = Literal["", "answered", "no_tools", "max_turns", "max_tokens", "repeated", "truncated"]
 """Why the loop ended. ``no_tools``: calls were made and nothing can run them; "": the request declares no tool."""

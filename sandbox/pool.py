@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -11,6 +12,9 @@ from builders.errors import SandboxError
 from builders.records import Execution, Program
 from sandbox.box import Box, BoxGone
 
+log = logging.getLogger(__name__)
+
+OPENED_AGAIN_AFTER_S = (0.5, 2.0, 8.0)  # when no box comes up: an engine that is restarted is back by then
 ENOUGH_TIMEOUTS = 1  # of the inputs of one program: the rest would most likely run out of time as well
 
 
@@ -38,7 +42,10 @@ class Pool:
         await asyncio.gather(*(box.close() for box in boxes), return_exceptions=True)
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program``; a box that dies is replaced and the run repeated once, then the trouble is reported."""
+        """Run ``program``; a box that dies is replaced and the run repeated once, then the trouble is reported.
+
+        Raises ``SandboxError`` when no box comes up any more: no program could be run, and the run had better stop.
+        """
         async with self._free:
             if not program.stdins:
                 return await self._run_once(program)
@@ -59,10 +66,7 @@ class Pool:
     async def _run_once(self, program: Program) -> Execution:
         trouble = ""
         for _ in range(2):
-            try:
-                box = await self._take(program.language)
-            except SandboxError as error:
-                return _infra(str(error))
+            box = await self._take(program.language)
             try:
                 return await box.run(program)
             except BoxGone as error:
@@ -77,9 +81,18 @@ class Pool:
             box = next((box for box in self._idle if box.language == language), self._idle[-1])
             self._idle.remove(box)
             return box
-        box = await self._open_box()
+        box = await self._opened()
         self._all.add(box)
         return box
+
+    async def _opened(self) -> Box:
+        for wait_s in OPENED_AGAIN_AFTER_S:
+            try:
+                return await self._open_box()
+            except SandboxError as error:
+                log.warning("%s. It is tried again in %g s.", error, wait_s)
+                await asyncio.sleep(wait_s)
+        return await self._open_box()
 
     def _give(self, box: Box) -> None:
         if box.fit and box.runs < self._runs_per_box:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
+from builders.errors import STOPS_THE_RUN, ProviderError
 from builders.judge_reply import fenced, object_schema, reply_object
 from builders.protocols import Sampler
 from builders.records import Request, Sampling
@@ -65,7 +65,7 @@ class PairwiseJudge:
             schema=SCHEMA,
         )
         (answer,) = await self.sampler.draw(request)
-        if isinstance(answer, AuthenticationError | BudgetError | MachineError):
+        if isinstance(answer, STOPS_THE_RUN):
             raise answer
         if isinstance(answer, ProviderError):
             return None, str(answer)

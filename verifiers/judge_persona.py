@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
+from builders.errors import STOPS_THE_RUN, ProviderError
 from builders.judge_reply import fenced, object_schema, reply_object
 from builders.protocols import Sampler
 from builders.records import Persona, Request, Sampling
@@ -48,7 +48,7 @@ class PersonaJudge:
             schema=SCHEMA,
         )
         (answer,) = await self.sampler.draw(request)
-        if isinstance(answer, AuthenticationError | BudgetError | MachineError):
+        if isinstance(answer, STOPS_THE_RUN):
             raise answer
         model = self.sampler.model
         if isinstance(answer, ProviderError):

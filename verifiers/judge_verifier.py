@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
+from builders.errors import STOPS_THE_RUN, ProviderError
 from builders.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
 from builders.protocols import Sampler
 from builders.records import Candidate, Completion, Query, Request, Sampling, Verdict, content_text
@@ -87,7 +87,7 @@ class Judge:
         )
 
     def _read(self, answer: Completion | ProviderError, text: str) -> Mapping[str, Any] | str:
-        if isinstance(answer, AuthenticationError | BudgetError | MachineError):
+        if isinstance(answer, STOPS_THE_RUN):
             raise answer
         if isinstance(answer, ProviderError):
             return f"the judge gave no answer: {answer}"

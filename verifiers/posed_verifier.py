@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from builders.errors import AuthenticationError, BudgetError, MachineError, ProviderError
+from builders.errors import STOPS_THE_RUN, ProviderError
 from builders.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
 from builders.protocols import Sampler, Verifier
 from builders.records import Candidate, Outcome, Query, Request, Sampling, Verdict
@@ -75,7 +75,7 @@ class PosedVerifier:
             schema=SCHEMA,
         )
         (answer,) = await sampler.draw(request)
-        if isinstance(answer, AuthenticationError | BudgetError | MachineError):
+        if isinstance(answer, STOPS_THE_RUN):
             raise answer
         if isinstance(answer, ProviderError):
             return None

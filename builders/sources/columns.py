@@ -30,6 +30,7 @@ from builders.tool_formats import expected_from_calls
 from builders.written_calls import written_calls
 
 UNREADABLE = (ValueError, RecursionError)  # no JSON, more digits than Python reads, or too deep
+LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
 STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 
 
@@ -40,16 +41,18 @@ def calls_in(text: str) -> list[dict[str, Any]] | None:
 
 def last_list(text: str) -> list[Any] | None:
     """The last JSON list of objects in ``text`` (tools told in a system prompt); None when there is none."""
-    decoder, found, place = json.JSONDecoder(), None, text.find("[")
-    while place >= 0:
+    decoder, found, start = json.JSONDecoder(), None, LIST_OF_OBJECTS.search(text)
+    while start:
         try:
-            value, end = decoder.raw_decode(text, place)
-        except UNREADABLE:
-            end = place + 1
+            value, end = decoder.raw_decode(text, start.start())
+        except ValueError:
+            end = start.end()
+        except RecursionError:  # what stands within it is hardly less deep
+            break
         else:
-            if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+            if all(isinstance(item, Mapping) for item in value):
                 found = value
-        place = text.find("[", end)
+        start = LIST_OF_OBJECTS.search(text, end)
     return found
 
 

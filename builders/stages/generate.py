@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from builders import steps_form
 from builders.cost import Plan, added
-from builders.errors import ConfigError
+from builders.errors import STOPS_THE_RUN, ConfigError
 from builders.protocols import Archive, Sampler, Tools, Verifier
 from builders.records import (
     Candidate,
@@ -21,7 +21,7 @@ from builders.records import (
     paragraphs,
     with_system_text,
 )
-from builders.rollout import STOPS_THE_RUN, RolloutLimits, rollout
+from builders.rollout import RolloutLimits, rollout
 from builders.schema import candidate_to_row, features, query_from_row
 from builders.stages.adaptive import Adaptive, Stopped
 from builders.stages.prompt_variants import chosen

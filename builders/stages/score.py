@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from builders.errors import AuthenticationError, BudgetError
+from builders.errors import STOPS_THE_RUN
 from builders.protocols import Reward
 from builders.records import Score
 from builders.schema import candidate_from_row, features, query_from_row, score_to_row, verdict_from_row
@@ -31,7 +31,7 @@ class ScoreCandidates:
             scores = await self.reward.score(query, candidates, verdicts)
             if len(scores) != len(candidates):
                 raise ValueError(f"{self.reward.name} gave {len(scores)} scores for {len(candidates)} candidates")
-        except (AuthenticationError, BudgetError):
+        except STOPS_THE_RUN:
             raise
         except Exception as error:  # one of the three places where exceptions become data
             scores = [Score(None, {"error": f"{type(error).__name__}: {error}"})] * len(candidates)

@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from builders.errors import AuthenticationError, BudgetError
+from builders.errors import STOPS_THE_RUN
 from builders.protocols import Verifier
 from builders.records import Candidate, Query, Verdict
 from builders.schema import candidate_from_row, features, query_from_row, verdict_to_row
-
-STOPS_THE_RUN = (AuthenticationError, BudgetError)
 
 
 class Verify:

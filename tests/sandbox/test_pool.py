@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+import pytest
+
+import sandbox.pool
 from builders.errors import SandboxError
 from builders.records import Execution, Program
 from sandbox.box import BoxGone
@@ -88,10 +91,28 @@ def test_a_program_that_takes_two_boxes_down_is_our_trouble_not_its_failure() ->
     assert "died too" in result.detail["reason"]
 
 
-def test_a_box_that_cannot_be_opened_is_told() -> None:
-    (result,), _ = pooled([], times(1))
-    assert result.status == "infra"
-    assert result.detail["reason"] == "no more boxes"
+def test_a_box_that_cannot_be_opened_stops_whoever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox.pool, "OPENED_AGAIN_AFTER_S", (0.0, 0.0))
+    with pytest.raises(SandboxError, match="no more boxes"):
+        pooled([], times(1))
+
+
+def test_an_engine_that_comes_back_costs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox.pool, "OPENED_AGAIN_AFTER_S", (0.0, 0.0))
+    away = [SandboxError("restarting"), SandboxError("still restarting")]
+
+    async def open_box() -> Told:
+        if away:
+            raise away.pop()
+        return Told([], [])
+
+    async def run() -> Execution:
+        pool = Pool(open_box, 1, 100)  # type: ignore[arg-type]
+        result = await pool.run(Program("python", "pass"))
+        await pool.close()
+        return result
+
+    assert asyncio.run(run()) == OK
 
 
 def test_there_are_never_more_boxes_than_workers() -> None:
