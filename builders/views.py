@@ -273,10 +273,9 @@ def view_features(name: str) -> Any:
 
 
 def side_of(row: Mapping[str, Any], test_share: float) -> str:
-    """``train`` or ``test`` by the hash of the prompt, so that repeats of a prompt fall on one side."""
-    digest = hashlib.sha256(
-        json.dumps(row["messages"], sort_keys=True, default=str).encode("utf-8", "replace")
-    ).digest()
+    """``train`` or ``test`` by the hash of the prompt, so that repeats of it fall on one side, in whatever form."""
+    prompt = json.dumps(trainable(row["messages"]), sort_keys=True, default=str)
+    digest = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
     return "test" if int.from_bytes(digest[:8], "big") / 2**64 < test_share else "train"
 
 

@@ -135,6 +135,13 @@ def test_sides_share_no_prompt(run: Path) -> None:
         assert not prompts["train"] & prompts["test"], view
 
 
+def test_a_prompt_is_on_one_side_in_whatever_form_its_source_wrote_it() -> None:
+    for number in range(50):
+        plain = {"role": "user", "content": f"What is {number} + 1?"}
+        parts = {"role": "user", "content": [{"type": "text", "text": plain["content"]}], "name": None}
+        assert views.side_of({"messages": [plain]}, 0.5) == views.side_of({"messages": [parts]}, 0.5)
+
+
 def test_pairs_are_ready_to_train_on(run: Path) -> None:
     for row in loaded(run, "dpo"):
         assert row["chosen"] != row["rejected"]
