@@ -72,7 +72,7 @@ class Writer:
     def __exit__(self, kind: Any, *rest: Any) -> None:
         try:
             if kind is None:
-                self._flush()
+                self.flush()
                 self.end_group()
             self._file.close()
             if kind is None:
@@ -84,10 +84,10 @@ class Writer:
     def add(self, row: Mapping[str, Any]) -> None:
         self._rows.append(row)
         if len(self._rows) >= ROWS_AT_ONCE:
-            self._flush()
+            self.flush()
 
     def add_table(self, table: Any) -> None:
-        self._flush()
+        self.flush()
         self._tables.append(table.cast(self._schema))
         self.count += table.num_rows
         self.waiting += table.nbytes
@@ -95,7 +95,7 @@ class Writer:
             self.end_group()
 
     def end_group(self) -> None:
-        """Write what waits, except the last rows that are still Python's."""
+        """Write the row group under way; rows that wait as Python's stay."""
         import pyarrow as pa
 
         if self._tables:
@@ -107,7 +107,8 @@ class Writer:
             self._tables, self.waiting = [], 0
             pa.default_memory_pool().release_unused()  # else the allocator keeps more with every group
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Put what waits as Python's rows into the row group under way."""
         if self._rows:
             rows, self._rows = self._rows, []
             self.add_table(to_table(rows, self.features))

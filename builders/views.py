@@ -29,6 +29,7 @@ from builders.records import content_text, with_system_text
 from builders.trainable import trainable, trainable_message
 
 Rows = Iterator[dict[str, Any]]
+READ_ROWS, READ_BYTES = 64, 8 << 20  # of a shard that are Python objects at once; bytes are Arrow's
 WAITING_BYTES = 16 << 20  # of Arrow, over all views: then the largest row group ends
 
 
@@ -302,15 +303,22 @@ def write_views(
             for name in names
             for side in (("data",) if name == "candidates" else ("train", "test"))
         }
-        for row in nested(parts):
-            side = side_of(row, test_share)
-            spoken = {**row, "messages": with_system_text(row["messages"], system)} if system else row
-            for name in names:
-                writer = writers[(name, "data" if name == "candidates" else side)]
-                for flat in VIEWS[name](row if name == "candidates" else spoken, run):
-                    writer.add(flat)
-            if sum(writer.waiting for writer in writers.values()) >= WAITING_BYTES:
-                max(writers.values(), key=lambda writer: writer.waiting).end_group()
+        read = 0
+        for batch, size in _batches(parts):
+            for row in batch:
+                side = side_of(row, test_share)
+                spoken = {**row, "messages": with_system_text(row["messages"], system)} if system else row
+                for name in names:
+                    writer = writers[(name, "data" if name == "candidates" else side)]
+                    for flat in VIEWS[name](row if name == "candidates" else spoken, run):
+                        writer.add(flat)
+                if sum(writer.waiting for writer in writers.values()) >= WAITING_BYTES:
+                    max(writers.values(), key=lambda writer: writer.waiting).end_group()
+            read += size
+            if read >= READ_BYTES:
+                read = 0
+                for writer in writers.values():
+                    writer.flush()
     counts = {}
     for (name, side), writer in writers.items():
         optional = name == "prm" or side == "test"
@@ -342,14 +350,22 @@ def totals(parts: Sequence[Path]) -> dict[str, Any]:
 
 def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
     """The rows of nested shards, a batch in memory at a time."""
+    for batch, _ in _batches(parts):
+        yield from batch
+
+
+def _batches(parts: Sequence[Path]) -> Iterator[tuple[Sequence[dict[str, Any]], int]]:
+    """The rows of nested shards and the bytes that they are in Arrow, few of long rows at once."""
     import pyarrow.parquet as pq
     from datasets import Features
 
     for part in parts:
         with pq.ParquetFile(part) as file:
             features = Features.from_arrow_schema(file.schema_arrow)
-            for batch in file.iter_batches(batch_size=64):
-                yield from from_table(batch, features)
+            size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
+            at_once = READ_BYTES * file.metadata.num_rows // max(1, size)
+            for batch in file.iter_batches(batch_size=max(1, min(READ_ROWS, at_once))):
+                yield from_table(batch, features), batch.nbytes
 
 
 def schema_metadata(run: Mapping[str, Any]) -> dict[str, str]:

@@ -99,6 +99,23 @@ def test_what_waits_is_bounded_over_all_views(tmp_path: Path, monkeypatch: pytes
     assert pq.read_metadata(candidates).num_row_groups > 3
 
 
+def test_few_long_rows_wait_as_python_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: dict[bool, int] = {}
+    real = Writer.add
+
+    def add(self: Writer, row: Any) -> None:
+        real(self, row)
+        if self.path.parent.name == "candidates":
+            held[long] = max(held.get(long, 0), len(self._rows))
+
+    monkeypatch.setattr(Writer, "add", add)
+    for long, size in ((False, views.READ_BYTES), (True, 20_000)):
+        monkeypatch.setattr(views, "READ_BYTES", size)
+        write_run(tmp_path / str(long), QUERIES)
+    assert held[False] == parquet_files.ROWS_AT_ONCE - 1
+    assert held[True] < 100
+
+
 def test_every_reader_takes_several_files_for_one_table(whole: Path, split: Path) -> None:
     for view in ("candidates", "dpo", "reward_model", "kto", "sft", "grpo"):
         assert len(table_files(split / view)) > len(table_files(whole / view)), view
