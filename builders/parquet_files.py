@@ -19,7 +19,7 @@ from builders.arrow_rows import to_table
 
 ROWS_AT_ONCE = 500  # rows that wait as Python objects
 GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either; bytes are Arrow's
-FILE_BYTES = 256 << 20  # Arrow's; until a file ends, the description of each of its row groups stays in memory
+FILE_BYTES = 128 << 20  # Arrow's; until a file ends, the description of each of its row groups stays in memory
 ONE_FILE = float("inf")
 _NAME = re.compile(r"(?P<side>.+?)(-\d{5}-of-\d{5})?\.parquet")
 
@@ -48,7 +48,8 @@ class Writer:
 
     With ``file_bytes``, what goes beyond it begins another file, and several are named ``STEM-00000-of-00003.parquet``;
     files of the same table from before are gone in the end. ``waiting`` is how many bytes of Arrow wait for the end of
-    their row group: whoever keeps many writers open may end the largest one's with ``end_group``.
+    their row group, ``rows`` how many rows wait as Python's: whoever keeps many writers open may end the largest one's
+    group with ``end_group``, and put the rows of the one with most into its group with ``flush``.
 
     No page index is written: until the file ends its description would stay in memory, 40 MB for a million rows.
     """
@@ -80,6 +81,10 @@ class Writer:
         finally:
             for file in self._temporary:
                 file.unlink(missing_ok=True)
+
+    @property
+    def rows(self) -> int:
+        return len(self._rows)
 
     def add(self, row: Mapping[str, Any]) -> None:
         self._rows.append(row)

@@ -30,7 +30,7 @@ from builders.trainable import trainable, trainable_message
 
 Rows = Iterator[dict[str, Any]]
 READ_ROWS, READ_BYTES = 64, 8 << 20  # of a shard that are Python objects at once; bytes are Arrow's
-WAITING_BYTES = 16 << 20  # of Arrow, over all views: then the largest row group ends
+WAITING_ROWS, WAITING_BYTES = 300, 12 << 20  # over all views: rows as Python objects; bytes of Arrow in row groups
 
 
 def candidates(row: Mapping[str, Any], run: Mapping[str, Any]) -> Rows:
@@ -312,6 +312,8 @@ def write_views(
                     writer = writers[(name, "data" if name == "candidates" else side)]
                     for flat in VIEWS[name](row if name == "candidates" else spoken, run):
                         writer.add(flat)
+                if sum(writer.rows for writer in writers.values()) >= WAITING_ROWS:
+                    max(writers.values(), key=lambda writer: writer.rows).flush()
                 if sum(writer.waiting for writer in writers.values()) >= WAITING_BYTES:
                     max(writers.values(), key=lambda writer: writer.waiting).end_group()
             read += size

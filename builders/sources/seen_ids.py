@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-RECENT = 32_768  # held in a set before they are sorted away
+RECENT = 4_096  # held in a set before they are sorted away
 
 
 class SeenIds:
