@@ -8,11 +8,15 @@ from __future__ import annotations
 import html
 import re
 from functools import lru_cache
+from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
-FENCE = re.compile(r"```[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
+FENCE = re.compile(r"```[ \t]{0,8}([\w+-]{0,40})[^\n]{0,200}\n(.*?)(?:```|\Z)", re.DOTALL)  # bounded: see _SOME
+LONGEST_FORMULA = 2_000  # characters; a longer one is shown as written
+# Bounded, for a search that runs to the end of the text from each beginning of a formula is quadratic.
+_SOME = rf".{{1,{LONGEST_FORMULA}}}?"
 FORMULA = re.compile(
-    r"\$\$(?P<display>.+?)\$\$|\\\[(?P<bracket>.+?)\\\]|\\\((?P<paren>.+?)\\\)"
+    rf"\$\$(?P<display>{_SOME})\$\$|\\\[(?P<bracket>{_SOME})\\\]|\\\((?P<paren>{_SOME})\\\)"
     r"|(?<![\\$\w])\$(?P<dollar>[^\s$](?:[^$\n]*[^\s$])?)\$(?![\w$])|(?P<boxed>\\boxed\{)",
     re.DOTALL,
 )
@@ -48,7 +52,8 @@ FORMULA_ATTRIBUTES = frozenset(
     ]
 )
 MARKS = re.compile(r"```\w*|\*\*|`|^#{1,4} ")
-LONGEST_FORMULA = 2_000  # characters; a longer one is shown as written
+BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+NEWLINES = re.compile(r"\n*")
 
 
 def readable(text: str) -> str:
@@ -58,7 +63,7 @@ def readable(text: str) -> str:
     for fence in FENCE.finditer(text):
         parts.append(_prose(text[position : fence.start()].rstrip("\n")))
         parts.append(coloured(fence.group(2), fence.group(1)))
-        position = fence.end() + len(text[fence.end() :]) - len(text[fence.end() :].lstrip("\n"))
+        position = NEWLINES.match(text, fence.end()).end()  # type: ignore[union-attr]
     parts.append(_prose(text[position:]))
     return "".join(parts)
 
@@ -72,24 +77,31 @@ def coloured(code: str, language: str = "") -> str:
     """A ``<pre>`` of ``code`` with Pygments' classes; plain when the language is not known."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
+
+    shown = highlight(code.rstrip(), _lexer(language), HtmlFormatter(nowrap=True))
+    return f'<pre class="code">{shown.rstrip()}</pre>'
+
+
+@lru_cache(maxsize=256)
+def _lexer(language: str) -> Any:
     from pygments.lexers import TextLexer, get_lexer_by_name
     from pygments.util import ClassNotFound
 
     try:
-        lexer = get_lexer_by_name(language or "text")
+        return get_lexer_by_name(language or "text")
     except ClassNotFound:
-        lexer = TextLexer()
-    return f'<pre class="code">{highlight(code.rstrip(), lexer, HtmlFormatter(nowrap=True)).rstrip()}</pre>'
+        return TextLexer()
 
 
 def _prose(text: str, *, one_line: bool = False) -> str:
     parts: list[str] = []
     position = 0
+    closings = _closings(text)
     while match := FORMULA.search(text, position):
         kind = match.lastgroup or ""
         if kind == "boxed":
-            end = _closing(text, match.end())
-            if end is None:
+            end = closings.get(match.end())
+            if end is None or end - match.end() > LONGEST_FORMULA:
                 parts.append(_inline(text[position : match.end()]))
                 position = match.end()
                 continue
@@ -133,16 +145,16 @@ def _unboxed(source: str) -> str:
     return source.replace("\\boxed", "\\mathbf")
 
 
-def _closing(text: str, start: int) -> int | None:
-    depth = 1
-    for index in range(start, min(len(text), start + LONGEST_FORMULA)):
-        if text[index] == "{" and text[index - 1] != "\\":
-            depth += 1
-        elif text[index] == "}" and text[index - 1] != "\\":
-            depth -= 1
-            if depth == 0:
-                return index
-    return None
+def _closings(text: str) -> dict[int, int]:
+    """Place after an opening brace -> place of the brace that closes it."""
+    opened: list[int] = []
+    found: dict[int, int] = {}
+    for brace in BRACE.finditer(text):
+        if brace[0] == "{":
+            opened.append(brace.end())
+        elif brace[0] == "}" and opened:
+            found[opened.pop()] = brace.start()
+    return found
 
 
 def _inline(text: str) -> str:

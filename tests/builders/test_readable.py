@@ -1,3 +1,4 @@
+import time
 from html.parser import HTMLParser
 
 import pytest
@@ -50,6 +51,20 @@ def test_nothing_a_model_wrote_becomes_a_tag(text: str) -> None:
     found = tags(text)
     assert not found.seen & {"script", "img", "iframe", "svg", "a", "style", "object", "embed", "form", "input"}
     assert not {name for name in found.attributes if name.startswith("on") or name in ("href", "src")}
+
+
+@pytest.mark.parametrize("text", ["\\[ ", "\\( ", "\\[ a \n", "\\boxed{", "```", "$$ ", "**a ", "`"])
+def test_the_work_is_linear_in_what_is_never_closed(text: str) -> None:
+    """A model that repeats itself must not hold up the report: eight times the text is not much more than eight times
+    the work, where it was sixty-four times."""
+
+    def work(count: int) -> float:
+        began = time.process_time()
+        readable(text * count)
+        return time.process_time() - began
+
+    work(100)
+    assert work(16_000) < 24 * max(0.01, min(work(2_000) for _ in range(3)))
 
 
 @settings(max_examples=300, deadline=None)
