@@ -138,39 +138,32 @@ def test_interrupt_keeps_every_answer(tmp_path: Path) -> None:
         assert answered < 400
 
 
-def test_interrupt_while_something_opens_ends_at_once_and_leaves_it_clean(sums: Path, tmp_path: Path) -> None:
+def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:
+    """What a build says whose verifier writes a file of notes when it begins to open, and is then interrupted."""
     notes = tmp_path / "notes"
-    slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.SlowToOpen, notes: {notes}}}"
+    slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.{verifier}, notes: {notes}}}"
     with OpenAIServer() as server:
         words = command(sums, server.url, tmp_path / "run", "trusted=[tests]", f"++{slow}")
+        place = words.index("scripts.build")
+        words[place : place + 1] = ["scripts.main", "build"]
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
         process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while not notes.exists() and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
-        assert process.returncode == 130, errors
-        assert notes.read_text() == "cleaned up"
-        assert "the same command goes on" in errors
-        assert "Traceback" not in errors
+    assert process.returncode == 130, errors
+    assert "the same command goes on" in errors
+    assert "Traceback" not in errors
+    return notes.read_text()
+
+
+def test_interrupt_while_something_opens_ends_at_once_and_leaves_it_clean(sums: Path, tmp_path: Path) -> None:
+    assert interrupted_while_opening("SlowToOpen", sums, tmp_path) == "cleaned up"
 
 
 def test_interrupt_does_not_wait_for_what_cannot_be_interrupted(sums: Path, tmp_path: Path) -> None:
-    notes = tmp_path / "notes"
-    slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.SlowToLoad, notes: {notes}}}"
-    with OpenAIServer() as server:
-        words = command(sums, server.url, tmp_path / "run", "trusted=[tests]", f"++{slow}")
-        words[words.index("scripts.build")] = "scripts.main"
-        words.insert(words.index("scripts.main") + 1, "build")
-        env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
-        process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while not notes.exists() and process.poll() is None:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
-        assert process.returncode == 130, errors
-        assert "the same command goes on" in errors
-        assert "Traceback" not in errors
+    assert interrupted_while_opening("SlowToLoad", sums, tmp_path) == "loading"
 
 
 def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_goes_on(tmp_path: Path) -> None:
