@@ -17,7 +17,7 @@ from typing import Any
 
 from builders import card_plots, manifest
 from builders.errors import AuthenticationError, ConfigError, OutageError, RequestError, SourceError
-from builders.parquet_files import rows_in, side_of, table_files
+from builders.parquet_files import file_side, rows_in, table_files
 from builders.summary import summarize
 
 log = logging.getLogger(__name__)
@@ -259,8 +259,8 @@ def _split_rows(found: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 def _sides(files: Mapping[str, Path]) -> dict[str, dict[str, list[Path]]]:
     """View -> side -> its files; ``train`` first."""
     found: dict[str, dict[str, list[Path]]] = {}
-    for path, file in sorted(files.items(), key=lambda item: side_of(item[1]) != "train"):
-        found.setdefault(path.partition("/")[0], {}).setdefault(side_of(file), []).append(file)
+    for path, file in sorted(files.items(), key=lambda item: file_side(item[1]) != "train"):
+        found.setdefault(path.partition("/")[0], {}).setdefault(file_side(file), []).append(file)
     return {view: found[view] for view in dict.fromkeys(path.partition("/")[0] for path in files)}
 
 

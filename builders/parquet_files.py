@@ -27,10 +27,10 @@ _NAME = re.compile(r"(?P<side>.+?)(-\d{5}-of-\d{5})?\.parquet")
 def table_files(folder: Path, *sides: str) -> list[Path]:
     """The files in ``folder`` of the sides (``train``, ``test``, ``data``), or of all, in their order; [] of none."""
     files = sorted(folder.glob("*.parquet"))
-    return [file for side in sides for file in files if side_of(file) == side] if sides else files
+    return [file for side in sides for file in files if file_side(file) == side] if sides else files
 
 
-def side_of(file: Path) -> str:
+def file_side(file: Path) -> str:
     """``train`` for ``train.parquet`` and for ``train-00000-of-00003.parquet``."""
     named = _NAME.fullmatch(file.name)
     return named["side"] if named else file.stem

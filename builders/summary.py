@@ -13,7 +13,7 @@ import numpy as np
 
 from builders import candidate_table, statistics
 from builders.candidate_table import CandidateTable, Group
-from builders.parquet_files import side_of, table_files
+from builders.parquet_files import file_side, table_files
 
 POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "splits", "generated_at", "persona", "notes")
@@ -240,7 +240,7 @@ def pairs(path: Path) -> dict[str, Any] | None:
     reasons: Counter[str] = Counter()
     for file in files:
         with pq.ParquetFile(file) as table:
-            side = side_of(file)
+            side = file_side(file)
             counts[side] = counts.get(side, 0) + table.metadata.num_rows
             for batch in table.iter_batches(batch_size=256, columns=["chosen", "rejected", "margin", "reason"]):
                 rows = batch.to_pylist()

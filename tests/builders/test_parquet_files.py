@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import candidate_table, hub, parquet_files, summary, views
-from builders.parquet_files import Writer, side_of, table_files
+from builders.parquet_files import Writer, file_side, table_files
 from builders.trainers import TrainingSettings, dataset
 from scripts import compare, loop
 from tests.runs import write_run
@@ -77,7 +77,7 @@ def test_rows_come_back_in_order_from_as_many_files_as_it_took(
     [("train.parquet", "train"), ("test-00000-of-00012.parquet", "test"), ("a-b.parquet", "a-b")],
 )
 def test_a_file_says_its_side(name: str, side: str) -> None:
-    assert side_of(Path(name)) == side
+    assert file_side(Path(name)) == side
 
 
 def test_what_waits_is_bounded_over_all_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
