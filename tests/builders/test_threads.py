@@ -42,6 +42,44 @@ def test_results_errors_and_context_come_through() -> None:
         asyncio.run(in_thread(lambda: 1 / 0))
 
 
+def test_threads_are_kept_for_what_comes_next() -> None:
+    def work(together: threading.Barrier) -> int:
+        together.wait(30)
+        return threading.get_ident()
+
+    async def side_by_side(count: int) -> set[int]:
+        together = threading.Barrier(count)
+        return set(await asyncio.gather(*(in_thread(work, together) for _ in range(count))))
+
+    first = asyncio.run(side_by_side(3))
+    assert len(first) == 3
+    for _ in range(5):  # also from other loops
+        before = set(threading.enumerate())
+        assert len(asyncio.run(side_by_side(3))) == 3
+        assert set(threading.enumerate()) <= before
+
+
+def test_a_thread_that_was_left_behind_works_again_when_it_has_ended() -> None:
+    began, release = threading.Event(), threading.Event()
+    idents: list[int] = []
+
+    def work() -> None:
+        idents.append(threading.get_ident())
+        began.set()
+        release.wait(60)
+
+    async def main() -> int:
+        task = asyncio.create_task(in_thread(work))
+        assert await asyncio.to_thread(began.wait, 60)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        meanwhile = await in_thread(threading.get_ident)
+        release.set()
+        return meanwhile
+
+    assert asyncio.run(main()) != idents[0]
+
+
 def test_a_cancelled_caller_does_not_wait() -> None:
     release = threading.Event()
 
