@@ -121,6 +121,7 @@ def card(run: Path, hub: Hub, described: Mapping[str, Any], found: Mapping[str, 
     files = data_files(run)
     template = (Path(__file__).parent / "card.md").read_text("utf-8")
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    environment.filters["cell"] = _cell
     text = environment.from_string(template).render(
         header="---\n" + yaml_text(header(hub, files, described)) + "---",
         plots=plots,
@@ -266,6 +267,11 @@ def _sides(files: Mapping[str, Path]) -> dict[str, dict[str, list[Path]]]:
 
 def _rows(sides: Mapping[str, Sequence[Path]]) -> str:
     return " + ".join(f"{rows_in(files):,}{'' if side == 'data' else f' {side}'}" for side, files in sides.items())
+
+
+def _cell(value: Any) -> str:
+    """Text within a cell of a Markdown table, also within its backticks."""
+    return " ".join(str(value).split()).replace("|", "\\|").replace("`", "'")
 
 
 def _target(node: Any) -> str | None:

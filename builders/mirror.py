@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 from builders.errors import ConfigError, MachineError
 from builders.views import VIEWS
@@ -34,8 +34,9 @@ def is_url(out: str) -> bool:
 
 
 def folder_of(url: str) -> Path:
-    """The working folder of this machine for the run at ``url``: the same command finds it again."""
-    return Path("runs") / re.sub(r"[^\w.-]+", "-", url).strip("-")
+    """The working folder of this machine for the run at ``url``, and for no other: the same command finds it again."""
+    scheme, _, path = url.partition("://")
+    return Path("runs") / "+".join(quote(name, safe="") for name in (scheme, *path.split("/")) if name)
 
 
 class Mirror:

@@ -183,7 +183,10 @@ def test_what_is_wrong_is_said(bucket, tmp_path) -> None:
 
 
 def test_folders_of_urls() -> None:
-    assert folder_of("s3://bucket/a/run-1/") == Path("runs/s3-bucket-a-run-1")
+    assert folder_of("s3://bucket/a/run-1/") == folder_of("s3://bucket/a/run-1") == Path("runs/s3+bucket+a+run-1")
+    alike = ["s3://a/b", "s3://a-b", "s3://a+b", "s3://a%2Fb", "gs://a/b", "s3://a/..", "s3://ä/b", "s3://a b"]
+    assert len({folder_of(url) for url in alike}) == len(alike)
+    assert all(folder_of(url).parent == Path("runs") for url in alike)
     assert is_url("gs://b/x")
     assert not is_url("runs/x")
 

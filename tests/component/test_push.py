@@ -159,6 +159,12 @@ def test_the_folder_alone(run: Path) -> None:
     assert json.loads((folder / "manifest.json").read_text())["state"] == "complete"
 
 
+def test_names_do_not_break_the_tables_of_the_card(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 12, model="org/a|b`c\nd")
+    text = (prepare(run, Hub("me/sums", licence="mit")) / "README.md").read_text("utf-8")
+    assert "| model | `org/a\\|b'c d` |" in text.splitlines()
+
+
 def test_bad_targets_and_unfinished_runs_are_refused(tmp_path: Path) -> None:
     for repo in ("", "name", "a/b/c", "/b"):
         with pytest.raises(ConfigError, match="owner/name"):
