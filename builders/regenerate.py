@@ -71,9 +71,7 @@ def regenerate(config: Mapping[str, Any], out: Path, order: Order, *, dry_run: b
         with pipeline.assembled(config, out) as build:
             _publish(build, out)
         return Outcome(note="an interrupted regeneration was finished; run the command again to draw further attempts")
-    parts = sorted((out / "shards").glob("*.parquet"))
-    if not parts:
-        raise ConfigError(f"{out} holds no finished shard. Build the run first.")
+    parts = views.parts_of(out)
     targets = choose(parts, wanted, order.most)
     outcome = Outcome(
         chosen=sum(len(positions) for rows in targets.values() for positions in rows.values()),
@@ -247,7 +245,7 @@ def _finish_interrupted(out: Path) -> bool:
 def _publish(build: pipeline.Build, out: Path) -> None:
     """Write the views anew. The manifest keeps the run's own configuration, and gains the list of regenerations."""
     own = manifest.read(out)
-    pipeline.finish(build, sorted((out / "shards").glob("*.parquet")))
+    pipeline.finish(build, views.parts_of(out))
     described = manifest.read(out)
     done = [json.loads(path.read_text("utf-8")) for path in sorted((out / "regenerations").glob("*/done.json"))]
     described |= {"config": own.get("config", described["config"]), "regenerations": done}

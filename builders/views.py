@@ -24,6 +24,7 @@ from typing import Any
 
 from builders import parquet_files
 from builders.arrow_rows import from_table
+from builders.errors import ConfigError
 from builders.parquet_files import Writer, table_files
 from builders.records import content_text, with_system_text
 from builders.trainable import trainable, trainable_message
@@ -348,6 +349,14 @@ def totals(parts: Sequence[Path]) -> dict[str, Any]:
     count = sum(outcomes.values())
     rate = round(outcomes["pass"] / count, 6) if count else None
     return {"queries": queries, "candidates": count, "avg_verification_rate": rate}
+
+
+def parts_of(run: Path) -> list[Path]:
+    """The finished shards in a run's folder, in their order. Raises ``ConfigError`` when there is none."""
+    parts = sorted((run / "shards").glob("*.parquet"), key=lambda part: (len(part.name), part.name))
+    if not parts:
+        raise ConfigError(f"{run} holds no finished shard; expected the folder of a `bestofn build`.")
+    return parts
 
 
 def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:

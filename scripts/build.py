@@ -66,7 +66,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         if (out / "manifest.json").exists():
             error.args = (f"{error}\nWhat was paid for is kept in {out}; the same command goes on from there.",)
         raise
-    print(report.headline(views.nested(sorted((out / "shards").glob("*.parquet"))), described, out))
+    print(report.headline(views.nested(views.parts_of(out)), described, out))
     return described
 
 

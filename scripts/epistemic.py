@@ -33,15 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
     from builders.epistemic import epistemic_report, stands
-    from builders.errors import SourceError, told
-    from builders.views import nested
+    from builders.errors import told
+    from builders.views import nested, parts_of
 
     run = Path(options.run.removeprefix("run="))
     with told():
-        parts = sorted((run / "shards").glob("*.parquet"))
-        if not parts:
-            raise SourceError(f"{run} holds no shards/*.parquet. Give the folder of a `bestofn build`.")
-        found = epistemic_report(stands(nested(parts)))
+        found = epistemic_report(stands(nested(parts_of(run))))
     print(json.dumps(dataclasses.asdict(found), indent=2) if options.json else text(found))
 
 

@@ -28,11 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def write(run: Path, page: Path, *, browse: int = 700) -> Path:
     """Write the report of ``run`` to ``page``. Raises ``ConfigError`` when the folder holds no finished shard."""
     from builders import html_report, manifest, views
-    from builders.errors import ConfigError
 
-    parts = sorted((run / "shards").glob("*.parquet"))
-    if not parts:
-        raise ConfigError(f"{run} holds no finished shard; expected the folder of a `bestofn build`.")
+    parts = views.parts_of(run)
     described = manifest.read(run)
     described.setdefault("queries", sum(1 for _ in views.nested(parts)))
     manifest.write_text(page, html_report.page(views.nested(parts), described, run.name, browse=browse))
