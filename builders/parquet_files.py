@@ -63,7 +63,8 @@ class Writer:
         self._file: Any = None  # the last of them
         self._written = 0  # bytes of Arrow in it
         self._rows: list[Mapping[str, Any]] = []
-        self._tables: list[Any] = []  # of the row group under way
+        self._packed: list[Any] = []  # of the row group under way
+        self._waiting_rows = 0  # in it
 
     def __enter__(self) -> Writer:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,23 +94,24 @@ class Writer:
 
     def add_table(self, table: Any) -> None:
         self.flush()
-        self._tables.append(table.cast(self._schema))
+        self._packed.append(_pack(table))
         self.count += table.num_rows
         self.waiting += table.nbytes
-        if self.waiting >= GROUP_BYTES or sum(one.num_rows for one in self._tables) >= GROUP_ROWS:
+        self._waiting_rows += table.num_rows
+        if self.waiting >= GROUP_BYTES or self._waiting_rows >= GROUP_ROWS:
             self.end_group()
 
     def end_group(self) -> None:
         """Write the row group under way; rows that wait as Python's stay."""
         import pyarrow as pa
 
-        if self._tables:
+        if self._packed:
             if self._written >= self.file_bytes:
                 self._file.close()
                 self._next_file()
-            self._file.write_table(pa.concat_tables(self._tables))
+            self._file.write_table(pa.concat_tables(map(_unpack, self._packed)).cast(self._schema))
             self._written += self.waiting
-            self._tables, self.waiting = [], 0
+            self._packed, self.waiting, self._waiting_rows = [], 0, 0
             pa.default_memory_pool().release_unused()  # else the allocator keeps more with every group
 
     def flush(self) -> None:
@@ -154,3 +156,21 @@ def write_tables(tables: Iterable[Any], path: Path, features: Any, metadata: Map
         for table in tables:
             writer.add_table(table)
     return writer.count
+
+
+def _pack(table: Any) -> Any:
+    """``table`` in one compressed buffer: many small ones that come and go leave the allocator full of holes."""
+    import pyarrow as pa
+
+    packed = pa.BufferOutputStream()
+    bare = pa.Table.from_arrays(table.columns, names=table.column_names)
+    with pa.ipc.new_stream(packed, bare.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as stream:
+        stream.write_table(bare)
+    return packed.getvalue()
+
+
+def _unpack(packed: Any) -> Any:
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(packed) as stream:
+        return stream.read_all()
