@@ -131,4 +131,4 @@ def test_a_run_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_folder_that_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([str(tmp_path)])
-    assert "holds no shards" in capsys.readouterr().err
+    assert "holds no finished shard" in capsys.readouterr().err
