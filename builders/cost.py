@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ class Ledger:
         with self._lock:
             self.counts["requests"] += 1
             self.counts["completions"] += answers
-            self.usage = added(self.usage, usage)
+            self.usage = self.usage + usage
             self.usd += usd or 0.0
 
     def count(self, what: str, by: int = 1) -> None:
@@ -243,11 +243,6 @@ def estimate(stage: Any, *, queries: int, prompt_characters: int, ledger: Ledger
             price.of(Usage(prompt, most), answers=answers, batch=plan.batch),
         )
     return Estimate(plan, queries, prompt, (expected, most), usd, price)
-
-
-def added(one: Usage, other: Usage) -> Usage:
-    """The sum of two usages."""
-    return Usage(*(getattr(one, field.name) + getattr(other, field.name) for field in fields(Usage)))
 
 
 @functools.cache

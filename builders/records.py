@@ -135,6 +135,16 @@ class Usage:
     reasoning: int = 0
     cache_hour: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(  # field by field: this is done for every answer
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.cache_write + other.cache_write,
+            self.reasoning + other.reasoning,
+            self.cache_hour + other.cache_hour,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Completion:

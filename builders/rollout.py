@@ -13,17 +13,16 @@ same trace.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from builders.errors import STOPS_THE_RUN, ProviderError
 from builders.protocols import Sampler, Tools
-from builders.providers.sampling import seed_of
-from builders.records import Candidate, Completion, Message, Request, StopReason, ToolResult, Usage
+from builders.providers.sampling import seed_of, total
+from builders.records import Candidate, Completion, Message, Request, StopReason, ToolResult
 from builders.tool_formats import call_arguments, call_name
 from sandbox.tools.capability_refusal import says_it_cannot
 
@@ -122,7 +121,7 @@ async def _candidate(episode: _Episode, index: int, drawn: Completion | Provider
         "retry_of_candidate_idx": index,
         "retry_reason": "capability_refusal",
         "refused_answer": candidate.text,
-        "refused_usage": dataclasses.asdict(candidate.usage),
+        "refused_usage": asdict(candidate.usage),
         "refused_cost_usd": candidate.cost_usd,
     }
     return replace(again, detail={**again.detail, "retry": retry})
@@ -292,7 +291,6 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
             detail["state"] = dict(world.changes())
     if last is not None and last.detail:
         detail["completion"] = dict(last.detail)
-    usage = _total(completions)
     paid = [completion.cost_usd for completion in completions if completion.cost_usd is not None]
     stop: StopReason = "error" if error or last is None else last.stop_reason
     if stop == "tool_calls" and dialogue.stop in ("max_turns", "max_tokens", "repeated"):
@@ -304,7 +302,7 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
         model=last.model if last else "",
         stop_reason=stop,
         reasoning="\n\n".join(completion.reasoning for completion in completions if completion.reasoning),
-        usage=usage,
+        usage=total(completions),
         seconds=sum(completion.seconds for completion in completions),
         cost_usd=sum(paid) if paid else None,
         logprob=_logprob(completions),
@@ -312,11 +310,6 @@ def _finished(dialogue: _Dialogue, episode: _Episode, world: Tools | None, error
         detail=detail,
         error=error,
     )
-
-
-def _total(completions: Sequence[Completion]) -> Usage:
-    names = [field.name for field in dataclasses.fields(Usage)]
-    return Usage(**{name: sum(getattr(completion.usage, name) for completion in completions) for name in names})
 
 
 def _logprob(completions: Sequence[Completion]) -> float | None:

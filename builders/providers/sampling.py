@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from builders.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger, added
+from builders.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger
 from builders.errors import AuthenticationError, ProviderError, ServiceError, UnreadableReply
 from builders.journal import Entry, Journal, Kept, request_body, request_key
 from builders.limits import Limiter, Size, limiter_for
@@ -258,10 +258,10 @@ class JournaledSampler:
             return self._replayed(there)  # another run has kept it meanwhile
         if reply is not None:
             with contextlib.suppress(ServiceError):  # what cannot be understood is kept whole, and asked again
-                read = await self._understood(flight, reply, len(indices), "batch")
+                read, usage = await self._understood(flight, reply, len(indices), "batch")
                 tokens, answers = self._drawn
-                self._drawn = tokens + total(read).completion, answers + len(read)
-                return await self._keep(flight, indices, reply, read, "batch")
+                self._drawn = tokens + usage.completion, answers + len(read)
+                return await self._keep(flight, indices, reply, read, usage, "batch")
             await self._batcher.settled(name)
         await flight.until_wanted()
         there = self._journal.find(flight.key, flight.attempt, indices)
@@ -298,25 +298,27 @@ class JournaledSampler:
             self._ledger.check()
             reply = await self._service.ask(request, len(indices))
             self._limiter.learn(reply.headers)
-            read = await self._understood(flight, reply, len(indices), "online")
-            usage = total(read)
+            read, usage = await self._understood(flight, reply, len(indices), "online")
             self._limiter.used(size, usage.prompt, usage.completion)
-            return await self._keep(flight, indices, reply, read, "online")
+            return await self._keep(flight, indices, reply, read, usage, "online")
 
         return await self._limiter.run(send, size, flight.leaves)
 
-    async def _understood(self, flight: _Flight, reply: Reply, n: int, mode: str) -> list[Completion]:
-        """The answers in ``reply``. What cannot be understood is a failure of the service; if it is paid for it is kept
-        whole and counted, without an answer."""
+    async def _understood(self, flight: _Flight, reply: Reply, n: int, mode: str) -> tuple[Sequence[Completion], Usage]:
+        """The answers in ``reply``, and the usage of all of them.
+
+        What cannot be understood is a failure of the service; if it is paid for it is kept whole and counted, without
+        an answer.
+        """
         try:
             read = list(self._service.read(reply))
-            total(read)
+            tokens = total(read)
         except Exception as error:  # whatever a reply does to its parser
             told = error if isinstance(error, ServiceError) else f"{type(error).__name__}: {error}"
             problem = f"{self.name} gave a reply that cannot be understood: {told}"
         else:
             if read:
-                return read
+                return read, tokens
             problem = f"{self.name} gave a reply without an answer"
         usage_of = getattr(self._service, "usage_of", None)
         usage: Usage | None = usage_of(reply) if usage_of else None
@@ -327,7 +329,13 @@ class JournaledSampler:
         raise UnreadableReply(f"{problem} (it is kept in the journal)")
 
     async def _keep(
-        self, flight: _Flight, indices: Sequence[int], reply: Reply, read: Sequence[Completion], mode: str
+        self,
+        flight: _Flight,
+        indices: Sequence[int],
+        reply: Reply,
+        read: Sequence[Completion],
+        usage: Usage,
+        mode: str,
     ) -> dict[int, Completion]:
         """Count what came and put it into the journal; index -> completion.
 
@@ -335,8 +343,8 @@ class JournaledSampler:
         """
         further = tuple(range(max(indices) + 1, max(indices) + 1 + len(read) - len(indices)))
         numbered = (*indices[: len(read)], *further)
-        usd = self.cost_of(total(read), len(read), batch=mode == "batch")
-        new = await self._put(flight, numbered, reply, total(read), usd, mode)
+        usd = self.cost_of(usage, len(read), batch=mode == "batch")
+        new = await self._put(flight, numbered, reply, usage, usd, mode)
         paid = [replace(completion, cost_usd=share(usd, len(read))) for completion in read]
         answers = dict(zip(numbered, paid, strict=True))
         return answers if new else self._first_kept(flight, answers)
@@ -444,10 +452,7 @@ def share(usd: float | None, answers: int) -> float | None:
 
 def total(completions: Sequence[Completion]) -> Usage:
     """The usage of all ``completions``."""
-    usage = Usage()
-    for completion in completions:
-        usage = added(usage, completion.usage)
-    return usage
+    return sum((completion.usage for completion in completions), Usage())
 
 
 def seed_of(sampling: Sampling, index: int, attempt: int) -> int | None:

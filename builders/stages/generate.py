@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from builders import steps_form
-from builders.cost import Plan, added
+from builders.cost import Plan
 from builders.errors import STOPS_THE_RUN, ConfigError
 from builders.protocols import Archive, Sampler, Tools, Verifier
 from builders.records import (
@@ -203,7 +203,7 @@ class Generate:
             again,
             attempt=candidate.attempt,
             detail=told,
-            usage=added(candidate.usage, again.usage),
+            usage=candidate.usage + again.usage,
             seconds=candidate.seconds + again.seconds,
             cost_usd=_sum(candidate.cost_usd, again.cost_usd),
         )

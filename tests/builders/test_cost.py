@@ -1,6 +1,8 @@
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders.cost import Ledger, Plan, Price, estimate, load_prices
 from builders.errors import BudgetError, ConfigError
@@ -134,3 +136,8 @@ def test_totals_are_plain_data() -> None:
     ledger.paid(Usage(1, 1), None, 1)
     totals = ledger.totals()
     assert (totals["requests"], totals["completions"], totals["tokens"], totals["usd"]) == (2, 3, 17, 0.5)
+
+
+@given(*[st.lists(st.integers(0, 10**9), min_size=len(fields(Usage)), max_size=len(fields(Usage)))] * 2)
+def test_usages_add_up_in_every_field(one: list[int], other: list[int]) -> None:
+    assert astuple(Usage(*one) + Usage(*other)) == tuple(map(sum, zip(one, other, strict=True)))
