@@ -18,7 +18,7 @@ import numpy as np
 
 from builders import candidate_table, statistics
 from builders.candidate_table import Group
-from builders.summary import largest_k, picked_share, steps
+from builders.summary import picked_share
 
 
 def analyze(path: Path, *, resamples: int = statistics.RESAMPLES, seed: int = 0, read: int = 20) -> dict[str, Any]:
@@ -47,20 +47,22 @@ def curves(groups: Callable[[], Iterable[Group]], *, resamples: int, seed: int) 
     curve that lacks its column (rewards, answer clusters) is left out. ``groups()`` gives the queries each time anew.
     """
     sizes = Counter(len(group.conclusive) for group in groups())
-    largest = largest_k(np.repeat(list(sizes), [count if size else 0 for size, count in sizes.items()]))
+    largest = statistics.largest_k(sizes)
     if not largest:
         return {"queries": 0, "k": [], "lines": {}}
-    ks, count = steps(largest), sum(count for size, count in sizes.items() if size >= largest)
-    units: dict[str, statistics.Units] = {}
+    ks, count = statistics.steps(largest), sum(count for size, count in sizes.items() if size >= largest)
+    found: dict[str, list[statistics.Values]] = {}
     for group in groups():
         if len(group.conclusive) >= largest:
-            for name, values in _of_query(group, ks, seed).items():
-                units.setdefault(name, statistics.Units(len(ks), seed)).add(values)
+            for name, points in _of_query(group, ks, seed).items():
+                line = found.setdefault(name, [statistics.Values(seed) for _ in ks])
+                for values, point in zip(line, points, strict=True):
+                    values.add(point)
     lines = {}
-    for name, unit in units.items():
-        if unit.count == count:  # every query has what the curve needs
-            low, high = unit.intervals(resamples=resamples, seed=seed)
-            lines[name] = {"mean": _plain(unit.means), "low": _plain(low), "high": _plain(high)}
+    for name, line in found.items():
+        if line[0].count == count:  # every query has what the curve needs
+            low, high = zip(*(values.interval(resamples=resamples, seed=seed) for values in line), strict=True)
+            lines[name] = {"mean": [values.mean for values in line], "low": list(low), "high": list(high)}
     return {"queries": count, "k": ks, "kl_bound": [statistics.kl_bound(k) for k in ks], "lines": lines}
 
 
@@ -250,7 +252,3 @@ def _majorities(
     clusters: tuple[int, ...], marks: tuple[bool, ...], ks: tuple[int, ...], seed: int
 ) -> tuple[float, ...]:
     return tuple(statistics.majority_at_k(clusters, marks, k, resamples=100, seed=seed) for k in ks)
-
-
-def _plain(values: np.ndarray) -> list[float]:
-    return [float(value) for value in values]

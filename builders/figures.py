@@ -106,32 +106,32 @@ class Figures:
             chosen, rejected = (len(_answer(by_index[pair[side]])) for side in ("chosen", "rejected"))
             self.sides.add((pair["margin"], chosen, rejected))
 
-    def pass_at(self, split: str | None = None) -> list[tuple[int, float, float, float]]:
-        """(k, pass@k, low, high) for k = 1, 2, 4 …, with a 95 % interval by query.
+    def pass_at(self, split: str | None = None) -> list[statistics.CurvePoint]:
+        """pass@k for k = 1, 2, 4 …, with a 95 % interval by query.
 
         Only samples with a conclusive verdict count, and of adaptive sampling those drawn whatever was found. The
         largest k is one that 95 % of the queries reach; the rest are left out of the whole curve, so that every k
         speaks of the same queries.
         """
-        pools = self._full(split)
-        largest = min((pool.judged for pool in pools), default=0)
-        sizes = sorted({k for k in (1, 2, 4, 8, 16, 32, 64) if k <= largest} | {largest} - {0})
-        return [
-            (k, *_mean([(statistics.pass_at_k(pool.judged, pool.passes, k), count) for pool, count in pools.items()]))
-            for k in sizes
-        ]
+        counts: Counter[tuple[int, int]] = Counter()
+        for pool, count in self._pools(split).items():
+            counts[pool.judged, pool.passes] += count
+        return statistics.pass_curve(counts)
 
-    def best_of(self, k: int, split: str | None = None) -> tuple[float, float, float] | None:
+    def best_of(self, k: int, split: str | None = None) -> statistics.CurvePoint | None:
         """Share right when the reward picks the best of ``k``, with its 95 % interval, over the queries of ``pass_at``.
 
         None when no such query has ``k`` scores. At ``k`` = 1 it is pass@1.
         """
-        values = [
-            (statistics.best_of_k(scored, k), count)
-            for pool, count in self._full(split).items()
-            if len(scored := pool.scored) >= k
-        ]
-        return _mean(values) if values else None
+        pools = self._pools(split)
+        sizes: Counter[int] = Counter()
+        for pool, count in pools.items():
+            sizes[pool.judged] += count
+        largest, values = statistics.largest_k(sizes), statistics.Values()
+        for pool, count in pools.items():
+            if pool.judged >= largest and len(scored := pool.scored) >= k:
+                values.add(statistics.best_of_k(scored, k), count)
+        return statistics.CurvePoint(k, values.mean, *values.interval(), values.count) if values.count else None
 
     def picked(self, split: str | None = None) -> float:
         """Share of queries whose highest-scored conclusive sample passes; ties count by their share of passes."""
@@ -151,24 +151,6 @@ class Figures:
             if split in (None, name):
                 found.update({pool: count for pool, count in part.items() if pool.judged})
         return found
-
-    def _full(self, split: str | None) -> Counter[Pool]:
-        """The pools as large as 95 % of them are, or larger."""
-        pools = self._pools(split)
-        place, largest = int(0.05 * pools.total()), 0
-        for pool in sorted(pools, key=lambda pool: pool.judged):
-            largest = pool.judged
-            place -= pools[pool]
-            if place < 0:
-                break
-        return Counter({pool: count for pool, count in pools.items() if pool.judged >= largest})
-
-
-def _mean(values: Sequence[tuple[float, int]]) -> tuple[float, float, float]:
-    """(mean, low, high) of values, each with the number of queries that have it."""
-    numbers, counts = [value for value, _ in values], [count for _, count in values]
-    mean = sum(value * count for value, count in values) / sum(counts)
-    return (mean, *statistics.bootstrap_mean_interval(numbers, counts=counts))
 
 
 def drawn_anyway(candidate: Mapping[str, Any]) -> bool:

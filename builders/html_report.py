@@ -19,6 +19,7 @@ from builders import charts
 from builders.figures import OUTCOMES, Figures
 from builders.readable import coloured, readable, title
 from builders.records import content_text
+from builders.statistics import CurvePoint
 
 LONGEST_TEXT = 20_000  # characters of one candidate that the page shows
 
@@ -168,12 +169,11 @@ def _cards(figures: Figures, described: Mapping[str, Any]) -> str:
     cards: list[tuple[str, str, str]] = []
     if curve:
         first, last = curve[0], curve[-1]
-        cards.append(("pass@1", _percent(first[1]), f"{_percent(first[2])} to {_percent(first[3])}"))
-        if last[0] > 1:
-            cards.append((f"pass@{last[0]}", _percent(last[1]), f"{_percent(last[2])} to {_percent(last[3])}"))
-            if best := figures.best_of(last[0]):
-                span = f"{_percent(best[1])} to {_percent(best[2])}"
-                cards.append((f"best of {last[0]} by reward", _percent(best[0]), span))
+        cards.append(("pass@1", _percent(first.mean), _span(first)))
+        if last.k > 1:
+            cards.append((f"pass@{last.k}", _percent(last.mean), _span(last)))
+            if best := figures.best_of(last.k):
+                cards.append((f"best of {last.k} by reward", _percent(best.mean), _span(best)))
     total = sum(figures.outcomes.values())
     cards.append(("verified answers", f"{figures.verified:,}", f"of {total:,} candidates, {figures.queries:,} queries"))
     cards.append(("pairs", f"{figures.pairs:,}", f"{figures.pairs / max(figures.queries, 1):.2f} a query"))
@@ -188,17 +188,21 @@ def _cards(figures: Figures, described: Mapping[str, Any]) -> str:
     )
 
 
+def _span(point: CurvePoint) -> str:
+    return f"{_percent(point.low)} to {_percent(point.high)}"
+
+
 def _split_table(figures: Figures) -> str:
     whole = figures.pass_at()
-    largest = whole[-1][0] if whole else 1
+    largest = whole[-1].k if whole else 1
     rows = []
     for split in sorted(figures.by_split):
         curve = figures.pass_at(split)
         counts = figures.by_split[split]
         cells = [html.escape(split), f"{figures.pools[split].total():,}", f"{sum(counts.values()):,}"]
         for point, k in ((curve[0], 1), (curve[-1], largest)) if curve else ():
-            own = "" if point[0] == k else f"pass@{point[0]} "
-            cells.append(f"{own}{_percent(point[1])} <small>{_percent(point[2])} to {_percent(point[3])}</small>")
+            own = "" if point.k == k else f"pass@{point.k} "
+            cells.append(f"{own}{_percent(point.mean)} <small>{_span(point)}</small>")
         cells += [""] * (5 - len(cells))
         cells += [f"{counts.get(kind, 0):,}" for kind in OUTCOMES]
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
@@ -214,19 +218,17 @@ def _charts(figures: Figures) -> str:
     shown: list[tuple[str, str]] = []
     curve = figures.pass_at()
     if len(curve) > 1:
-        band = [(low, high) for _, _, low, high in curve]
-        best = [(float(k), found) for k, *_ in curve if (found := figures.best_of(k))]
+        best = [found for point in curve if (found := figures.best_of(point.k))]
         shown.append(
             (
                 "pass@k and best of k by reward",
                 charts.lines(
                     [
-                        charts.Line("pass@k (an oracle picks)", [(float(k), y) for k, y, *_ in curve], band),
-                        charts.Line(
-                            "best of k (the reward picks)",
-                            [(k, found[0]) for k, found in best],
-                            [found[1:] for _, found in best],
-                        ),
+                        charts.Line(name, [(float(p.k), p.mean) for p in points], [(p.low, p.high) for p in points])
+                        for name, points in (
+                            ("pass@k (an oracle picks)", curve),
+                            ("best of k (the reward picks)", best),
+                        )
                     ],
                     "k",
                     "share right",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.figures import Figures
+from builders.statistics import CurvePoint
 from builders.terminal import visible
 
 
@@ -54,7 +55,7 @@ def _table(figures: Figures) -> list[str]:
     curve = figures.pass_at()
     if not curve:
         return []
-    largest = curve[-1][0]
+    largest = curve[-1].k
     heads = ("pass@1 (95 %)", f"pass@{largest} (95 %)")
     rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {'best of n by reward':>20}"]
     for split in [*sorted(figures.pools), None] if len(figures.pools) > 1 else sorted(figures.pools):
@@ -62,7 +63,7 @@ def _table(figures: Figures) -> list[str]:
         if not part:
             continue
         picked = figures.picked(split)
-        last = _interval(part[-1]) if part[-1][0] == largest else f"pass@{part[-1][0]} {_interval(part[-1])}"
+        last = _interval(part[-1]) if part[-1].k == largest else f"pass@{part[-1].k} {_interval(part[-1])}"
         queries = sum(pools.total() for name, pools in figures.pools.items() if split in (None, name))
         rows.append(
             f"  {split or 'all':<14} {queries:>8,}  {_interval(part[0]):>22}  {last:>22}  {100 * picked:>18.1f} %"
@@ -70,6 +71,5 @@ def _table(figures: Figures) -> list[str]:
     return rows
 
 
-def _interval(point: tuple[int, float, float, float]) -> str:
-    _, mean, low, high = point
-    return f"{100 * mean:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
+def _interval(point: CurvePoint) -> str:
+    return f"{100 * point.mean:.1f} % ({100 * point.low:.1f}–{100 * point.high:.1f})"

@@ -9,13 +9,14 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 RESAMPLES = 2_000
-MOST_UNITS = 2_000  # that a bootstrap draws one by one
+MOST_UNITS = 2_000  # kinds or groups that a bootstrap draws from
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -28,6 +29,51 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     if n - c < k:
         return 1.0
     return 1.0 - math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))
+
+
+POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class CurvePoint(NamedTuple):
+    """One point of a curve over k, with its interval by query."""
+
+    k: int
+    mean: float
+    low: float
+    high: float
+    queries: int  # the same for every k of a curve
+
+
+def largest_k(sizes: Mapping[int, int]) -> int:
+    """The largest k that 95 % of the queries reach, of pool size -> queries; a curve over fewer would compare
+    different ones. Queries without a pool do not count; 0 when there are no others."""
+    skipped = int(0.05 * sum(count for size, count in sizes.items() if size > 0))
+    for size in sorted(size for size in sizes if size > 0):
+        skipped -= sizes[size]
+        if skipped < 0:
+            return size
+    return 0
+
+
+def steps(largest: int) -> list[int]:
+    """The k of a curve: powers of two and the largest."""
+    return sorted({k for k in POWERS if k <= largest} | ({largest} if largest else set()))
+
+
+def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPLES, seed: int = 0) -> list[CurvePoint]:
+    """pass@k at every step of k, of (samples, right ones) -> queries; over the queries that reach ``largest_k``."""
+    sizes: Counter[int] = Counter()
+    for (n, _), count in pools.items():
+        sizes[n] += count
+    largest = largest_k(sizes)
+    kept = {pool: count for pool, count in pools.items() if pool[0] >= max(largest, 1)}
+    points = []
+    for k in steps(largest):
+        values = Values()
+        for (n, c), count in kept.items():
+            values.add(pass_at_k(n, c, k), count)
+        points.append(CurvePoint(k, values.mean, *values.interval(resamples=resamples, seed=seed), values.count))
+    return points
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float:
@@ -170,57 +216,56 @@ def bootstrap_interval(
     """
     if len(table) == 0:
         return (math.nan, math.nan)
-    means = resampled_means(table, resamples, seed, counts)
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(statistic(means), [tail, 1.0 - tail])
-    return float(low), float(high)
+    return _middle(statistic(resampled_means(table, resamples, seed, counts)), level)
 
 
-def bootstrap_columns(
-    table: np.ndarray,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-    counts: Sequence[int] | np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile intervals of every column's mean at once, queries (rows) resampled; all columns share the draws."""
-    if len(table) == 0:
-        return np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
-    means = resampled_means(table, resamples, seed, counts)
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
-    return low, high
+class Values:
+    """One value a query, never all held: their mean and its interval.
 
+    They are counted by kind, and gathered at random into ``MOST_UNITS`` groups once there are more kinds than that.
+    """
 
-class Units:
-    """The rows of a table that is never held, for means and their bootstrap: at most ``MOST_UNITS`` random groups."""
-
-    def __init__(self, columns: int, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0) -> None:
         self.count = 0
-        self._sums = np.zeros((MOST_UNITS, columns))
-        self._sizes = np.zeros(MOST_UNITS)
+        self._kinds: Counter[float] = Counter()
+        self._sums = np.zeros(0)  # of each group; none while the values are counted by kind
+        self._sizes = np.zeros(0)
         self._random = random.Random(seed)
 
-    def add(self, row: Sequence[float]) -> None:
-        place = self.count if self.count < MOST_UNITS else self._random.randrange(MOST_UNITS)
-        self._sums[place] += row
-        self._sizes[place] += 1
-        self.count += 1
+    def add(self, value: float, queries: int = 1) -> None:
+        """``value`` is that of so many ``queries``."""
+        self.count += queries
+        if len(self._sums):
+            for _ in range(queries):
+                self._put(self._random.randrange(MOST_UNITS), value)
+            return
+        self._kinds[value] += queries
+        if len(self._kinds) > MOST_UNITS:
+            values = list(self._kinds.elements())
+            self._random.shuffle(values)
+            self._kinds.clear()
+            self._sums, self._sizes = np.zeros(MOST_UNITS), np.zeros(MOST_UNITS)
+            for place, each in enumerate(values):
+                self._put(place % MOST_UNITS, each)
 
     @property
-    def means(self) -> np.ndarray:
-        """Of each column."""
-        return self._sums.sum(axis=0) / self.count
+    def mean(self) -> float:
+        """NaN without values."""
+        total = float(self._sums.sum()) + sum(value * count for value, count in self._kinds.items())
+        return total / self.count if self.count else math.nan
 
-    def intervals(
-        self, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """As ``bootstrap_columns``."""
-        used = min(self.count, MOST_UNITS)
-        means = _drawn_means(self._sums[:used], self._sizes[:used], np.full(used, 1.0 / used), used, resamples, seed)
-        tail = (1.0 - level) / 2.0
-        low, high = np.quantile(means, [tail, 1.0 - tail], axis=0)
-        return low, high
+    def interval(self, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
+        """As ``bootstrap_mean_interval`` of all the values."""
+        if not len(self._sums):
+            kinds, counts = list(self._kinds), list(self._kinds.values())
+            return bootstrap_mean_interval(kinds, level=level, resamples=resamples, seed=seed, counts=counts)
+        chances = np.full(MOST_UNITS, 1.0 / MOST_UNITS)
+        means = _drawn_means(self._sums[:, None], self._sizes, chances, MOST_UNITS, resamples, seed)
+        return _middle(means[:, 0], level)
+
+    def _put(self, place: int, value: float) -> None:
+        self._sums[place] += value
+        self._sizes[place] += 1
 
 
 def resampled_means(
@@ -228,25 +273,34 @@ def resampled_means(
 ) -> np.ndarray:
     """(resamples × columns): the column means of ``table`` with its rows drawn anew, with replacement.
 
-    ``counts``: how many rows each row stands for, so that a million queries of a few kinds are a few rows. More than
-    ``MOST_UNITS`` rows are gathered at random into so many groups, and groups are drawn: the spread of a mean over
-    groups is that over rows, and the time does not grow with the rows.
+    ``counts``: how many rows each row stands for. Equal rows (to 12 decimals) are one kind, and the kinds are drawn in
+    ascending order: the same rows give the same numbers in whatever order and however counted they come, and a million
+    queries of a few kinds are a small table. More than ``MOST_UNITS`` kinds are gathered at random into so many groups,
+    and groups are drawn: the spread of a mean over groups is that over rows, and the time does not grow with the rows.
     """
-    if counts is not None and len(table) > MOST_UNITS:
-        table, counts = np.repeat(table, np.asarray(counts), axis=0), None
-    sums, sizes, draws = table.astype(float), np.ones(len(table)), len(table)
-    if counts is not None:
-        draws = int(np.sum(counts))
-        chances = np.asarray(counts, float) / draws
+    rows = np.round(np.asarray(table, float), 12)
+    if rows.shape[1] == 1:  # a sort of numbers, many times as fast as one of rows
+        values, places = np.unique(rows[:, 0], return_inverse=True)
+        kinds = values[:, None]
     else:
-        if len(table) > MOST_UNITS:
-            starts = np.linspace(0, len(table), MOST_UNITS, endpoint=False, dtype=int)
-            shuffled = np.random.default_rng(seed).permutation(len(table))
-            sums = np.add.reduceat(sums[shuffled], starts, axis=0)
-            sizes = np.diff(starts, append=len(table)).astype(float)
-            draws = len(sums)
-        chances = np.full(draws, 1.0 / draws)
-    return _drawn_means(sums, sizes, chances, draws, resamples, seed)
+        kinds, places = np.unique(rows, axis=0, return_inverse=True)
+    weights = np.ones(len(rows)) if counts is None else np.asarray(counts, float)
+    held = np.bincount(places.ravel(), weights=weights)
+    if len(kinds) <= MOST_UNITS:
+        draws = int(held.sum())
+        return _drawn_means(kinds, np.ones(len(kinds)), held / draws, draws, resamples, seed)
+    every = np.repeat(kinds, held.astype(int), axis=0)
+    starts = np.linspace(0, len(every), MOST_UNITS, endpoint=False, dtype=int)
+    sums = np.add.reduceat(every[np.random.default_rng(seed).permutation(len(every))], starts, axis=0)
+    sizes = np.diff(starts, append=len(every)).astype(float)
+    return _drawn_means(sums, sizes, np.full(MOST_UNITS, 1.0 / MOST_UNITS), MOST_UNITS, resamples, seed)
+
+
+def _middle(values: np.ndarray, level: float) -> tuple[float, float]:
+    """The quantiles between which ``level`` of the values lie."""
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(values, [tail, 1.0 - tail])
+    return float(low), float(high)
 
 
 def _drawn_means(

@@ -15,7 +15,6 @@ from builders import candidate_table, statistics
 from builders.candidate_table import CandidateTable, Group
 from builders.parquet_files import file_side, table_files
 
-POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "splits", "generated_at", "persona", "notes")
 
 
@@ -144,32 +143,13 @@ class ByIndex:
         }
 
 
-def largest_k(sizes: Sequence[int] | np.ndarray) -> int:
-    """The largest k that 95 % of the queries reach; a curve over fewer queries would compare different ones."""
-    return int(np.sort(sizes)[int(0.05 * len(sizes))]) if len(sizes) else 0
-
-
-def steps(largest: int) -> list[int]:
-    """The k of a curve: powers of two and the largest."""
-    return sorted({k for k in POWERS if k <= largest} | ({largest} if largest else set()))
-
-
 def pass_curve(queries: Mapping[str, np.ndarray], resamples: int) -> list[dict[str, float]]:
     """pass@k of each query's conclusive samples, with intervals by query; ``queries`` as of ``figures``."""
-    sizes, counts = queries["conclusive"].astype(int), queries["queries"]
-    largest = largest_k(np.repeat(sizes, counts * (sizes > 0)))
-    kept = (sizes >= largest) & (sizes > 0)
-    if not largest or not kept.any():
-        return []
-    ks, counts = steps(largest), counts[kept]
-    pools = zip(sizes[kept].tolist(), queries["conclusive_right"][kept].astype(int).tolist(), strict=True)
-    values = np.array([[statistics.pass_at_k(n, c, k) for k in ks] for n, c in pools])
-    low, high = statistics.bootstrap_columns(values, resamples=resamples, counts=counts)
-    mean = counts @ values / counts.sum()
-    return [
-        {"k": k, "mean": float(mean[i]), "low": float(low[i]), "high": float(high[i]), "queries": int(counts.sum())}
-        for i, k in enumerate(ks)
-    ]
+    pools: Counter[tuple[int, int]] = Counter()
+    columns = (queries[name].astype(int).tolist() for name in ("conclusive", "conclusive_right", "queries"))
+    for n, right, count in zip(*columns, strict=True):
+        pools[n, right] += count
+    return [point._asdict() for point in statistics.pass_curve(pools, resamples=resamples)]
 
 
 FLAT = (
@@ -220,8 +200,8 @@ def flat_figures(table: CandidateTable) -> dict[str, Any]:
         "cost": {
             "usd": sums["cost_usd"] if priced else None,
             "usd_per_verified": sums["cost_usd"] / verified if priced and verified else None,
-            "prompt_tokens": sums["usage_prompt_tokens"],
-            "completion_tokens": sums["usage_completion_tokens"],
+            "prompt_tokens": round(sums["usage_prompt_tokens"]),
+            "completion_tokens": round(sums["usage_completion_tokens"]),
             "mean_seconds": mean("latency_s"),
         },
     }

@@ -464,7 +464,10 @@ def seed_of(sampling: Sampling, index: int, attempt: int) -> int | None:
 
 def seeded(request: Request, index: int, attempt: int) -> Request:
     """``request`` with the seed of sample ``index``."""
-    return replace(request, sampling=replace(request.sampling, seed=seed_of(request.sampling, index, attempt)))
+    seed = seed_of(request.sampling, index, attempt)
+    if seed == request.sampling.seed:
+        return request
+    return replace(request, sampling=replace(request.sampling, seed=seed))
 
 
 def chunks(indices: Sequence[int], most: int) -> list[list[int]]:

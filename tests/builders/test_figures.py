@@ -55,13 +55,13 @@ def test_best_of_one_is_pass_at_one() -> None:
         row("math", "ppff", [0.1, 0.2, 0.3, 0.4], 1),
         row("chat", "aaaa", [0.5, 0.5, 0.5, 0.5]),
     )
-    assert figures.pass_at()[0][1] == pytest.approx(0.375)
+    assert figures.pass_at()[0].mean == pytest.approx(0.375)
     first = figures.best_of(1)
     assert first is not None
-    assert first[0] == pytest.approx(0.375)
+    assert first.mean == pytest.approx(0.375)
     best = figures.best_of(4)
     assert best is not None
-    assert best[0] == pytest.approx(0.5)
+    assert best.mean == pytest.approx(0.5)
     assert figures.picked() == pytest.approx(0.5)
     assert figures.picked("chat") == 0.0
     assert figures.best_of(5) is None
@@ -97,7 +97,7 @@ def test_queries_of_one_kind_are_one_entry() -> None:
     rows = [row("math", "pfpf", [n + 0.5, n, n + 0.5, n - 1], n) for n in range(500)]
     figures = figures_of(*rows)
     assert list(figures.pools["math"].items()) == [(Pool(4, 2, ((1, 0), (1, 0), (2, 2))), 500)]
-    assert figures.best_of(4) == (1.0, 1.0, 1.0)
+    assert figures.best_of(4) == (4, 1.0, 1.0, 1.0, 500)
 
 
 def test_an_even_sample_is_all_or_so_many() -> None:

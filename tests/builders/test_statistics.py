@@ -8,6 +8,8 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as hst
 
 from builders import statistics as st
 
@@ -153,11 +155,10 @@ def test_bad_counts_are_refused() -> None:
 
 def test_many_rows_are_drawn_in_groups_with_the_same_spread() -> None:
     values = np.random.default_rng(5).exponential(2.0, size=30_001)
-    (low,), (high,) = st.bootstrap_columns(values[:, None])
+    low, high = st.bootstrap_mean_interval(list(values))
     deviation = values.std() / np.sqrt(len(values))
     assert low == pytest.approx(values.mean() - 1.96 * deviation, abs=0.15 * deviation)
     assert high == pytest.approx(values.mean() + 1.96 * deviation, abs=0.15 * deviation)
-    assert st.bootstrap_columns(np.full((30_001, 1), 3.0)) == (pytest.approx([3.0]), pytest.approx([3.0]))
 
 
 def test_majority_counts_every_subset_of_a_small_pool() -> None:
@@ -176,20 +177,39 @@ def test_majority_of_a_large_pool_is_drawn() -> None:
     assert everything == pytest.approx(0.5, abs=1e-9)
 
 
-def test_rows_with_counts_are_so_many_rows() -> None:
-    values, counts = np.array([[0.0], [0.5], [1.0]]), [500, 200, 300]
-    plain = st.bootstrap_columns(np.repeat(values, counts, axis=0))
-    counted = st.bootstrap_columns(values, counts=counts)
-    assert counted[0] == pytest.approx(plain[0], abs=0.004)
-    assert counted[1] == pytest.approx(plain[1], abs=0.004)
+def test_the_same_values_have_the_same_interval_however_they_come() -> None:
+    """In any order, counted, one by one, or computed with another rounding: a run's figure is one number everywhere."""
+    kinds, counts = [0.0, 1 / 3, 0.5, 1.0], [500, 120, 200, 300]
+    rows = list(np.repeat(kinds, counts))
+    wanted = st.bootstrap_mean_interval(rows)
+    shuffled = list(np.random.default_rng(3).permutation(rows))
+    assert st.bootstrap_mean_interval(shuffled) == wanted
+    assert st.bootstrap_mean_interval([1.0, 1 - 2 / 3, 0.5, 0.0], counts=[300, 120, 200, 500]) == wanted
+    values = st.Values()
+    for value in shuffled:
+        values.add(value)
+    assert values.interval() == wanted
+    pairs = np.array([[value, 1.0] for value in shuffled])
+    ratio = st.bootstrap_interval(pairs, lambda means: means[:, 0] / means[:, 1])
+    assert ratio == pytest.approx(wanted, abs=1e-12)
 
 
 @pytest.mark.parametrize("count", [300, 9_000])
-def test_units_are_the_table_that_is_not_held(count: int) -> None:
-    table = np.random.default_rng(1).random((count, 2)) ** 3
-    units = st.Units(2)
-    for row in table:
-        units.add(row)
-    assert units.means == pytest.approx(table.mean(axis=0))
-    for found, wanted in zip(units.intervals(), st.bootstrap_columns(table), strict=True):
-        assert found == pytest.approx(wanted, abs=0.25 * float(table.std()) / count**0.5)
+def test_values_are_the_list_that_is_not_held(count: int) -> None:
+    """Also when they are of more kinds than are counted."""
+    drawn = np.random.default_rng(1).random(count) ** 3
+    values = st.Values()
+    for value in drawn[:-50]:
+        values.add(value)
+    values.add(float(drawn[-1]), 50)
+    drawn[-50:] = drawn[-1]
+    assert values.count == count
+    assert values.mean == pytest.approx(drawn.mean())
+    wanted = st.bootstrap_mean_interval(list(drawn))
+    assert values.interval() == pytest.approx(wanted, abs=0.25 * float(drawn.std()) / count**0.5)
+
+
+@given(hst.dictionaries(hst.integers(0, 300), hst.integers(1, 1_000), max_size=12))
+def test_the_largest_k_is_one_that_95_percent_reach(sizes: dict[int, int]) -> None:
+    pools = sorted(size for size, count in sizes.items() for _ in range(count) if size)
+    assert st.largest_k(sizes) == (pools[int(0.05 * len(pools))] if pools else 0)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
+from builders.analysis import analyze
+from builders.summary import summarize
 from tests.loopback import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +78,11 @@ def test_build_verifies_pairs_and_asks_nothing_twice(sums: Path, tmp_path: Path)
         assert len(pairs) > 5
         for pair in pairs:
             assert pair["chosen"] != pair["rejected"]
+        curve, line = summarize(out)["pass_at"], analyze(out)["curves"]["lines"]["pass_at_k"]
+        assert [(p["mean"], p["low"], p["high"]) for p in curve] == list(zip(*line.values(), strict=True))
+        for point in (curve[0], curve[-1]):
+            told = f"{100 * point['mean']:.1f} % ({100 * point['low']:.1f}–{100 * point['high']:.1f})"
+            assert told in done.stdout, "one figure is one number, wherever it is told"
 
         server.reset()
         run(*command(sums, server.url, out, "n=4"))

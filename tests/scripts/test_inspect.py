@@ -39,6 +39,8 @@ def test_figures_equal_pandas(runs: Path) -> None:
     assert found["pairs"]["total"] == sum(
         pq.read_metadata(path).num_rows for path in (runs / "baseline" / "dpo").glob("*.parquet")
     )
+    assert type(found["cost"]["prompt_tokens"]) is int
+    assert found["cost"]["prompt_tokens"] == df["usage_prompt_tokens"].sum()
     low, high = found["rate_interval"]
     assert low < found["rate"] < high
 
