@@ -224,9 +224,9 @@ class Supervisor:
 
         stopped = self.watch(main, outputs, request.wall_ms / 1000, started + request.total_ms / 1000)
         seconds = time.monotonic() - started
-        waited_s = _waited_for_processor(child.pid) if stopped == "timeout" else 0.0
         if stopped or main != child.pid:
             _kill(child.pid)
+        waited_s = _waited_for_processor(child.pid) if stopped == "timeout" else 0.0
         code, cpu_s, left = self.reap(main, child.pid)
         for output in outputs:
             output.drain()
@@ -364,8 +364,12 @@ def _end_of(pid: int) -> int:
 
 
 def _waited_for_processor(pid: int) -> float:
-    """Seconds that ``pid`` was ready to run and did not get a processor; 0.0 where the kernel does not tell."""
+    """Seconds that the killed child ``pid`` was ready to run and did not get a processor; it is not reaped.
+
+    The kernel counts a wait when it has ended, the last one with the child. 0.0 where it does not tell.
+    """
     try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         with open(f"/proc/{pid}/schedstat") as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
