@@ -89,9 +89,6 @@ def service_of(provider: Any) -> Service:
 def shared_usage(total: Usage, answers: int) -> list[Usage]:
     """``total`` of one request, divided among its ``answers`` so that the parts sum to it exactly."""
 
-    if answers == 1:
-        return [total]
-
     def parts(tokens: int) -> list[int]:
         each, rest = divmod(tokens, answers)
         return [each + (position < rest) for position in range(answers)]
