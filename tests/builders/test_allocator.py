@@ -1,6 +1,7 @@
-"""Which allocator Arrow uses in a process that imports bestofn."""
+"""How a process that imports bestofn keeps its memory."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -15,3 +16,31 @@ def test_arrow_gives_memory_back_unless_told_otherwise(chosen: str | None, expec
     words = "import builders.pipeline, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
     done = subprocess.run([sys.executable, "-c", words], env=surroundings, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == expected
+
+
+ARENAS = """
+import ctypes, threading
+import builders
+together = threading.Barrier(7)
+def work():
+    together.wait()
+    ctypes.CDLL(None).malloc(1000)
+    together.wait()
+    together.wait()
+threads = [threading.Thread(target=work, daemon=True) for _ in range(6)]
+for thread in threads: thread.start()
+together.wait(); together.wait()
+starts = [line.split("-")[0] for line in open("/proc/self/maps") if " rw-p 00000000 00:00 0" in line]
+print(sum(int(start, 16) % (64 << 20) == 0 for start in starts))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are glibc's")
+@pytest.mark.parametrize(("chosen", "expected"), [(None, 1), ("4", 3)])
+def test_threads_share_one_arena_beside_the_main_one_unless_told_otherwise(chosen: str | None, expected: int) -> None:
+    surroundings = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    if chosen:
+        surroundings["MALLOC_ARENA_MAX"] = chosen
+    words = [sys.executable, "-c", ARENAS]
+    done = subprocess.run(words, env=surroundings, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == expected
