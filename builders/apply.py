@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import gc
 import hashlib
 import json
 import logging
@@ -23,6 +24,8 @@ from builders.protocols import Stage
 
 log = logging.getLogger(__name__)
 
+GC_THRESHOLDS = (5_000, 20, 20)  # see ``fewer_collections``
+
 
 class Loop:
     """The one event loop. ``with Loop() as loop: loop.run(coroutine)`` from any thread.
@@ -34,6 +37,7 @@ class Loop:
         from anyio.from_thread import start_blocking_portal
 
         self._stack = contextlib.ExitStack()
+        self._stack.enter_context(fewer_collections())
         options = {"use_uvloop": _has_uvloop()}
         self._portal = self._stack.enter_context(start_blocking_portal(backend="asyncio", backend_options=options))
         self._pending: set[concurrent.futures.Future[Any]] = set()
@@ -216,6 +220,23 @@ async def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
             await asyncio.gather(task, return_exceptions=True)
         raise
     return task.result()
+
+
+@contextlib.contextmanager
+def fewer_collections() -> Iterator[None]:
+    """Within it, Python's cyclic garbage collector runs less often, and passes over what is there by now.
+
+    A thousand requests under way are some ten thousand objects that live for seconds and are in no cycle; by Python's
+    own thresholds, looking through them takes a fifth of the CPU of asking.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def _has_uvloop() -> bool:

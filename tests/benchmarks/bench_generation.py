@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--bare", nargs=4, metavar=("PORT", "PROMPTS", "N", "CONCURRENCY"))
     given = parser.parse_args()
     if given.engine:
-        print(json.dumps(asyncio.run(engine(*map(int, given.engine)))))
+        print(json.dumps(engine(*map(int, given.engine))))
     elif given.bare:
         print(json.dumps(asyncio.run(bare(*map(int, given.bare)))))
     else:
@@ -86,9 +86,17 @@ def report(kind: str, concurrency: int, measured: dict[str, list[dict[str, Any]]
         )
 
 
-async def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
-    """``prompts`` × N through journal, limits and ledger, ``waiting`` queries at a time; CPU without the imports."""
+def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
+    """``asked`` in the loop that a build has."""
     sys.path.insert(0, str(ROOT))
+    from builders.apply import Loop
+
+    with Loop() as loop:
+        return loop.run(asked(port, prompts, concurrency, max_n, waiting))
+
+
+async def asked(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
+    """``prompts`` × N through journal, limits and ledger, ``waiting`` queries at a time; CPU without the imports."""
     from builders.cost import Ledger
     from builders.journal import Journal
     from builders.limits import RateLimits

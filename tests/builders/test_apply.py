@@ -1,5 +1,6 @@
 import asyncio
 import concurrent.futures
+import gc
 import threading
 import time
 from collections.abc import Mapping
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from datasets import Dataset, Features, Value
 
-from builders.apply import Loop, apply, beside, fingerprint
+from builders.apply import GC_THRESHOLDS, Loop, apply, beside, fingerprint
 
 
 class Doubled:
@@ -174,3 +175,12 @@ def test_cancel_reaches_the_tasks_and_refuses_new_ones() -> None:
 def test_fingerprints_ignore_key_order_and_see_every_value() -> None:
     assert fingerprint({"a": 1, "b": [2]}) == fingerprint({"b": [2], "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2}) != fingerprint({"a": "2"})
+
+
+def test_the_collector_runs_less_often_within_a_loop_and_as_before_after_it() -> None:
+    before = gc.get_threshold()
+    with Loop():
+        assert gc.get_threshold() == GC_THRESHOLDS
+        assert gc.get_freeze_count() > 0
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
