@@ -24,7 +24,7 @@ from builders.protocols import Stage
 
 log = logging.getLogger(__name__)
 
-GC_THRESHOLDS = (5_000, 20, 20)  # see ``fewer_collections``
+GC_THRESHOLDS = (2_000, 10, 10)  # see ``fewer_collections``
 
 
 class Loop:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -41,14 +42,17 @@ def chromium() -> str:
 
 def visit(page: Path, scripts: list[str]) -> tuple[list[Any], list[str], float]:
     """Open ``page``, evaluate ``scripts`` in order: their values, the page's errors, seconds until it had loaded."""
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
-            [chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank"], stderr=subprocess.PIPE, text=True
+            [chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         try:
             return asyncio.run(_drive(_port(process), page, scripts))
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # its helpers as well, which write into the profile
             process.wait(10)
 
 
