@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # the k of a curve
 RESAMPLES = 2_000
 MOST_UNITS = 2_000  # kinds or groups that a bootstrap draws from
 
@@ -29,9 +30,6 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     if n - c < k:
         return 1.0
     return 1.0 - math.prod(1.0 - k / i for i in range(n - c + 1, n + 1))
-
-
-POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class CurvePoint(NamedTuple):
@@ -66,7 +64,7 @@ def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPL
     for (n, _), count in pools.items():
         sizes[n] += count
     largest = largest_k(sizes)
-    kept = {pool: count for pool, count in pools.items() if pool[0] >= max(largest, 1)}
+    kept = {pool: count for pool, count in pools.items() if pool[0] >= largest}
     points = []
     for k in steps(largest):
         values = Values()
