@@ -25,6 +25,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 
 class BestofnError(Exception):
@@ -104,8 +105,43 @@ class ConnectionFailed(ProviderError):
     """No connection, or it broke, or it took too long."""
 
 
-STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError)
-"""What is raised from within a row, where other trouble becomes data: every row would meet it."""
+_EVERY_ROW_WOULD_MEET = (AuthenticationError, BudgetError, JournalError, MachineError)
+
+
+def raise_if_it_stops_the_run(outcome: object) -> None:
+    """Raise ``outcome`` if it is an error that every row would meet: a refused key, a spent budget, a full disk."""
+    if isinstance(outcome, _EVERY_ROW_WOULD_MEET):
+        raise outcome
+
+
+@dataclass(slots=True)
+class RowFailure:
+    """What a ``row_boundary`` caught: ``error`` is None while nothing went wrong."""
+
+    error: Exception | None = None
+
+    @property
+    def message(self) -> str:
+        """``Type: text`` of the error; "" without one."""
+        return f"{type(self.error).__name__}: {self.error}" if self.error else ""
+
+
+@contextmanager
+def row_boundary() -> Iterator[RowFailure]:
+    """The one place where an exception becomes data: the failure of one row, which the caller records.
+
+    What every row would meet is raised, and so is cancellation.
+
+        with row_boundary() as failure:
+            return await verifier.verify(query, candidate)
+        return Verdict("error", 0.0, failure.message, verifier.name)
+    """
+    failure = RowFailure()
+    try:
+        yield failure
+    except Exception as error:
+        raise_if_it_stops_the_run(error)
+        failure.error = error
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 Whatever holds a connection, a container or a model opens it in ``__aenter__``, never in ``__init__``, so that
 building the objects of a configuration costs and touches nothing. All coroutines run in one event loop
-(``builders.apply``); they may be called concurrently.
+(``builders.run.apply``); they may be called concurrently.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from builders.errors import ProviderError
-from builders.records import (
+from bestofn.builders.errors import ProviderError
+from bestofn.builders.records import (
     Candidate,
     Completion,
     Execution,
@@ -65,7 +65,7 @@ class Sampler(Protocol):
     ) -> list[Completion | ProviderError]:
         """One entry an index, in the order of ``indices``; an index that got no answer holds its error.
 
-        Raises ``STOPS_THE_RUN`` of ``builders.errors``.
+        Raises only what every row would meet (``builders.errors.raise_if_it_stops_the_run``).
         """
         ...
 

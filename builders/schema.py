@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from builders import exact_json
-from builders.records import Candidate, CodeTests, Query, Reference, Score, Usage, Verdict
+from bestofn.builders.formats import exact_json
+from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Score, Usage, Verdict
 
 SCHEMA_VERSION = "1.0.0"
 USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # ``cache_hour`` tells in the price alone

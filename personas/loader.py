@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from builders.errors import ConfigError
-from builders.records import Persona
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.nearest_match import did_you_mean, unknown_key
+from bestofn.builders.records import Persona
 
 FOLDER = Path(__file__).parent
 LONGEST = 6_000  # characters of a persona's text: about 1,500 tokens that every request pays for
@@ -52,9 +52,7 @@ def read(file: Path) -> Persona:
         raise ConfigError(f"{file}: the front matter is {front!r}; expected keys {', '.join(FIELDS)}")
     for key in front:
         if key not in FIELDS:
-            near = difflib.get_close_matches(str(key), FIELDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ConfigError(f"{file}: unknown key {key!r} in the front matter; expected {', '.join(FIELDS)}.{hint}")
+            raise ConfigError(unknown_key(str(file), str(key), FIELDS, "The front matter of a persona"))
     return Persona(
         name=str(front.get("name") or file.stem),
         text=(match[2] if match else whole).strip(),
@@ -71,9 +69,8 @@ def names() -> list[str]:
 
 def _shipped(name: str) -> Path:
     if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"persona {name!r} is not shipped; expected one of {', '.join(names())}.{hint} Or give path=")
+        hint = did_you_mean(name, names())
+        raise ConfigError(f"persona {name!r} is not shipped{hint} Shipped: {', '.join(names())}. Or give path=…")
     return FOLDER / f"{name}.txt"
 
 

@@ -2,7 +2,7 @@
 
 RewardBench 2 (arXiv:2506.01937): one right answer of four; its Ties subset has many right answers beside wrong ones.
 RM-Bench (arXiv:2410.16184): three right and three wrong answers, from terse to embellished. RMB (arXiv:2410.09893): a
-winner among losers. JudgeBench (arXiv:2410.12784): a pair asked in both orders (``builders.judge_report`` for judges).
+winner among losers. JudgeBench (arXiv:2410.12784): a pair asked in both orders.
 """
 
 from __future__ import annotations

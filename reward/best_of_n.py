@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeVar
 
-from builders.records import Score
+from bestofn.builders.records import Score
 
 Item = TypeVar("Item")
 

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Sequence
 
-from builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 BLOCK = re.compile(r"```[ \t]*(?:python|py|python3)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
 LONGEST = 20_000  # characters of one block that are parsed: deep nesting costs the parser stack

@@ -8,8 +8,8 @@ import statistics as numbers
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from builders.protocols import Reward
-from builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.protocols import Reward
+from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class EnsembleReward:

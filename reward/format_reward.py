@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class FormatReward:

@@ -9,10 +9,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from builders.errors import AuthenticationError, ConfigError, ProviderError, RequestError, ServiceError
-from builders.judge_reply import candidate_text
-from builders.records import Candidate, Query, Score, Verdict
-from reward.judging import conversation_text
+from bestofn.builders.errors import AuthenticationError, ConfigError, ProviderError, RequestError, ServiceError
+from bestofn.builders.formats.judge_reply import candidate_text
+from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.reward.judging import conversation_text
 
 RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 

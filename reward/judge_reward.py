@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from builders.errors import ConfigError
-from builders.judge_reply import candidate_text, fenced, object_schema
-from builders.protocols import Sampler
-from builders.records import Candidate, Query, Score, Verdict
-from reward import judging
-from reward.rubrics import rubric_text
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_schema
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.reward import judging
+from bestofn.reward.rubrics import rubric_text
 
 SCHEMA = object_schema(
     reasoning={"type": "string"},

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builders.errors import STOPS_THE_RUN, ProviderError
-from builders.judge_reply import reply_object
-from builders.protocols import Sampler
-from builders.records import Query, Request, Sampling, content_text
+from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
+from bestofn.builders.formats.judge_reply import reply_object
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Query, Request, Sampling, content_text
 
 SYSTEM = (
     "You compare and grade answers. Judge substance: length, formatting and confident tone are worth nothing by "
@@ -43,14 +43,13 @@ def request_for(instruction: str, material: str, schema: Mapping[str, Any], temp
 async def replies(judge: Sampler, request: Request, samples: int) -> list[Mapping[str, Any] | str]:
     """``samples`` replies as objects that fit the request's schema, or what was wrong with one.
 
-    An object that stands in the request was written by the judged, not by the judge (``builders.judge_reply``).
+    An object that stands in the request was written by the judged, not by the judge (``builders.formats.judge_reply``).
     Raises only what stops the run.
     """
     material = content_text(request.messages[-1]["content"])
     found: list[Mapping[str, Any] | str] = []
     for answer in await judge.draw(request, range(samples)):
-        if isinstance(answer, STOPS_THE_RUN):
-            raise answer
+        raise_if_it_stops_the_run(answer)
         if isinstance(answer, ProviderError):
             found.append(f"the judge gave no answer: {answer}")
         else:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from builders.errors import ConfigError
-from builders.records import Score
-from reward import sequence_scorer
-from reward.sequence_scorer import SequenceScorer
-from reward.token_batches import batches
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import Score
+from bestofn.reward import sequence_scorer
+from bestofn.reward.sequence_scorer import SequenceScorer
+from bestofn.reward.token_batches import batches
 
 Chat = Sequence[Mapping[str, Any]]
 

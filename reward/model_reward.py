@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from builders.errors import ConfigError, MachineError
-from builders.records import Candidate, Query, Score, Verdict
-from builders.threads import in_thread
-from builders.trainable import trainable
-from reward.memory_plan import check_memory
+from bestofn.builders.concurrency.threads import in_thread
+from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.builders.formats.trainable import trainable
+from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.reward.memory_plan import check_memory
 
 GROUPS_AT_ONCE = 64  # queries that wait together are scored together, at most so many
 
@@ -111,8 +111,8 @@ class ModelReward:
             import transformers
         except ModuleNotFoundError as error:
             raise MachineError("a reward model needs torch and transformers: pip install 'bestofn[local]'") from error
-        from reward import sequence_scorer
-        from reward.model_families import FAMILIES
+        from bestofn.reward import sequence_scorer
+        from bestofn.reward.model_families import FAMILIES
 
         common: Mapping[str, Any] = {"trust_remote_code": self.trust_remote_code, "revision": self.revision}
         try:

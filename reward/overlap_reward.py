@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
 

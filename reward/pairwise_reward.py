@@ -6,14 +6,14 @@ import asyncio
 import itertools
 from collections.abc import Sequence
 
-from builders.errors import ConfigError
-from builders.judge_reply import candidate_text, fenced, object_schema
-from builders.protocols import Sampler
-from builders.records import Candidate, Query, Score, Verdict
-from reward import judging
-from reward.bradley_terry import win_chances
-from reward.conflicts import conflicts
-from reward.rubrics import rubric_text
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_schema
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.reward import judging
+from bestofn.reward.bradley_terry import win_chances
+from bestofn.reward.conflicts import conflicts
+from bestofn.reward.rubrics import rubric_text
 
 SCHEMA = object_schema(reasoning={"type": "string"}, better={"type": "string", "enum": ["answer_1", "answer_2", "tie"]})
 

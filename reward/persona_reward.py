@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from builders.records import Candidate, Persona, Query, Score, Verdict
+from bestofn.builders.records import Candidate, Persona, Query, Score, Verdict
 
 CODE = re.compile(r"```.*?```|\\boxed\{[^}]*\}", re.DOTALL)
 

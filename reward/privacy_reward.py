@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from builders.records import Candidate, Query, Score, Verdict, content_text
+from bestofn.builders.records import Candidate, Query, Score, Verdict, content_text
 
 PATTERNS = {
     "email": re.compile(r"(?<![\w.+-])[.+-]*(\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)\b"),  # tried once a word: time is linear

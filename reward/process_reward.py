@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from builders.judge_reply import fenced, object_schema
-from builders.protocols import Sampler
-from builders.records import Candidate, Query, Score, Verdict
-from reward import judging
+from bestofn.builders.formats.judge_reply import fenced, object_schema
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.reward import judging
 
 Aggregate = Literal["min", "prod", "last", "mean"]
 STEP = re.compile(r"(?m)^(?=(?:#+\s*)?(?:\*\*)?step\s*\d+)", re.IGNORECASE)

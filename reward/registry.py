@@ -1,33 +1,33 @@
-"""Rewards by name, ours and those that other packages bring under the entry point ``bestofn.rewards``."""
+"""Rewards by name, ours and those that other packages bring under the entry point ``rewards``."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from importlib import metadata
 from typing import Any
 
-from builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.nearest_match import did_you_mean
 
 OURS = {
-    "verification": "reward.verification_reward:VerificationReward",
-    "model": "reward.model_reward:ModelReward",
-    "http": "reward.http_reward:HttpReward",
-    "judge": "reward.judge_reward:JudgeReward",
-    "pairwise": "reward.pairwise_reward:PairwiseReward",
-    "listwise": "reward.listwise_reward:ListwiseReward",
-    "process": "reward.process_reward:ProcessReward",
-    "weighted": "reward.weighted_reward:WeightedReward",
-    "routed": "reward.routed_reward:RoutedReward",
-    "ensemble": "reward.ensemble_reward:EnsembleReward",
-    "heuristic": "reward.heuristic_reward:HeuristicReward",
-    "length": "reward.length_reward:LengthReward",
-    "repetition": "reward.repetition_reward:RepetitionReward",
-    "format": "reward.format_reward:FormatReward",
-    "code": "reward.code_reward:CodeReward",
-    "persona": "reward.persona_reward:PersonaReward",
-    "overlap": "reward.overlap_reward:OverlapReward",
-    "privacy": "reward.privacy_reward:PrivacyReward",
+    "verification": "bestofn.reward.verification_reward:VerificationReward",
+    "model": "bestofn.reward.model_reward:ModelReward",
+    "http": "bestofn.reward.http_reward:HttpReward",
+    "judge": "bestofn.reward.judge_reward:JudgeReward",
+    "pairwise": "bestofn.reward.pairwise_reward:PairwiseReward",
+    "listwise": "bestofn.reward.listwise_reward:ListwiseReward",
+    "process": "bestofn.reward.process_reward:ProcessReward",
+    "weighted": "bestofn.reward.weighted_reward:WeightedReward",
+    "routed": "bestofn.reward.routed_reward:RoutedReward",
+    "ensemble": "bestofn.reward.ensemble_reward:EnsembleReward",
+    "heuristic": "bestofn.reward.heuristic_reward:HeuristicReward",
+    "length": "bestofn.reward.length_reward:LengthReward",
+    "repetition": "bestofn.reward.repetition_reward:RepetitionReward",
+    "format": "bestofn.reward.format_reward:FormatReward",
+    "code": "bestofn.reward.code_reward:CodeReward",
+    "persona": "bestofn.reward.persona_reward:PersonaReward",
+    "overlap": "bestofn.reward.overlap_reward:OverlapReward",
+    "privacy": "bestofn.reward.privacy_reward:PrivacyReward",
 }
 
 
@@ -35,9 +35,7 @@ def get_reward(name: str) -> Any:
     """The class of a reward: ``get_reward("length")(free=100)``. Raises ``ConfigError`` for an unknown name."""
     known = reward_names()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise ConfigError(f"there is no reward {name!r}{hint} Known: {', '.join(sorted(known))}.")
+        raise ConfigError(f"there is no reward {name!r}{did_you_mean(name, known)} Known: {', '.join(sorted(known))}.")
     module, _, attribute = known[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class RepetitionReward:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from builders.protocols import Reward
-from builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.protocols import Reward
+from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class RoutedReward:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-
-from builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.nearest_match import did_you_mean
 
 RUBRICS: dict[str, str] = {
     "helpfulness": (
@@ -65,8 +64,7 @@ def rubric_text(rubric: str) -> str:
     if rubric in RUBRICS:
         return RUBRICS[rubric]
     if " " not in rubric.strip():
-        near = difflib.get_close_matches(rubric, RUBRICS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = did_you_mean(rubric, RUBRICS)
         raise ConfigError(
             f"rubric is {rubric!r}, which is no shipped rubric{hint} Known: {', '.join(RUBRICS)}; or write a sentence."
         )

@@ -11,8 +11,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from builders.errors import ConfigError, MachineError
-from reward.token_batches import Sharing, batches, shared_prefix
+from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.reward.token_batches import Sharing, batches, shared_prefix
 
 if TYPE_CHECKING:
     import torch

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builders.errors import ConfigError
-from builders.protocols import Reward
-from builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.protocols import Reward
+from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class WeightedReward:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from contextlib import AsyncExitStack
 
-from builders.errors import SandboxError
-from builders.records import Execution, Program
-from sandbox.docker_sandbox import DockerSandbox
-from sandbox.local_sandbox import LocalSandbox
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Execution, Program
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from builders.errors import SandboxError
-from builders.records import Execution, ExecutionStatus, Limits, Program
-from sandbox.inside import plain
-from sandbox.inside.wire import CONFESSION, REPLY, Reply, Request, unpack_reply
-from sandbox.payload import payload
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Execution, ExecutionStatus, Limits, Program
+from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside.wire import CONFESSION, REPLY, Reply, Request, unpack_reply
+from bestofn.sandbox.payload import payload
 
 GRACE_S = 5.0  # beyond a program's wall limit, for the supervisor to end it and clean up
 SLOW_CASES = 3  # cases of one execution that may each take the whole of their time

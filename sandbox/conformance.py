@@ -6,7 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from builders.records import Execution, Limits, Program
+from bestofn.builders.records import Execution, Limits, Program
 
 Run = Callable[[Program], Awaitable[Execution]]
 

@@ -11,13 +11,13 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from builders.errors import ConfigError, SandboxError
-from builders.records import Execution, Limits, Program
-from builders.threads import in_thread
-from sandbox.box import Box
-from sandbox.payload import COMMAND, ENVIRONMENT
-from sandbox.pool import Pool
-from sandbox.streams import AttachedStream
+from bestofn.builders.concurrency.threads import in_thread
+from bestofn.builders.errors import ConfigError, SandboxError
+from bestofn.builders.records import Execution, Limits, Program
+from bestofn.sandbox.box import Box
+from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
+from bestofn.sandbox.pool import Pool
+from bestofn.sandbox.streams import AttachedStream
 
 IMAGES = Path(__file__).resolve().parent / "images"
 LABEL = "bestofn.sandbox"

@@ -14,14 +14,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from builders.errors import ConfigError, SandboxError
-from builders.records import Execution, Limits, Program
-from sandbox.box import Box
-from sandbox.cgroups import Cgroups
-from sandbox.conformance import VITAL, examine
-from sandbox.payload import COMMAND, ENVIRONMENT
-from sandbox.pool import Pool
-from sandbox.streams import SocketStream
+from bestofn.builders.errors import ConfigError, SandboxError
+from bestofn.builders.records import Execution, Limits, Program
+from bestofn.sandbox.box import Box
+from bestofn.sandbox.cgroups import Cgroups
+from bestofn.sandbox.conformance import VITAL, examine
+from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
+from bestofn.sandbox.pool import Pool
+from bestofn.sandbox.streams import SocketStream
 
 _FIRST_UID = 700_000_000  # far from the ranges that distributions hand out
 _UIDS = 65536

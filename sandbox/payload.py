@@ -27,7 +27,7 @@ class Sent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         name = module.__name__
         exec(compile(sent["modules"][name], name, "exec"), module.__dict__)
 sys.meta_path.insert(0, Sent())
-from sandbox.inside.start import start
+from bestofn.sandbox.inside.start import start
 del sys.meta_path[0]
 start(sent["settings"])
 """
@@ -44,10 +44,10 @@ ENVIRONMENT = {
 
 @cache
 def _modules() -> tuple[dict[str, str], list[str]]:
-    packages = ["sandbox", "sandbox.inside", "sandbox.languages"]
-    modules = {"sandbox": ""}
-    for package in packages[1:]:
-        for path in sorted((_HERE / package.partition(".")[2]).glob("*.py")):
+    packages = ["bestofn", "bestofn.sandbox", "bestofn.sandbox.inside", "bestofn.sandbox.languages"]
+    modules = dict.fromkeys(packages[:2], "")
+    for package in packages[2:]:
+        for path in sorted((_HERE / package.rpartition(".")[2]).glob("*.py")):
             name = package if path.stem == "__init__" else f"{package}.{path.stem}"
             modules[name] = path.read_text(encoding="utf-8")
     return modules, packages

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from builders.errors import SandboxError
-from builders.records import Execution, Program
-from sandbox.box import Box, BoxGone
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Execution, Program
+from bestofn.sandbox.box import Box, BoxGone
 
 log = logging.getLogger(__name__)
 

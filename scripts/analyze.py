@@ -29,8 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="print all figures as JSON and write nothing")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
-    from builders.analysis import analyze
-    from builders.errors import told
+    from bestofn.builders.analysis.best_of_n import analyze
+    from bestofn.builders.errors import told
 
     run = Path(options.run.removeprefix("run="))
     with told():
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def write(found: dict[str, Any], folder: Path) -> Path:
     """Write the figures and their plots below ``folder``; returns it."""
-    from builders.manifest import write_text
+    from bestofn.builders.run.manifest import write_text
 
     write_text(folder / "analysis.json", json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     write_text(folder / "curves.html", page(found))
@@ -55,8 +55,8 @@ def page(found: dict[str, Any]) -> str:
     """The curves on one self-contained page."""
     import html
 
-    from builders import html_report
-    from builders.charts import Line, lines
+    from bestofn.builders.report import html_page as html_report
+    from bestofn.builders.report.charts import Line, lines
 
     curve, drawn = found["curves"], []
     for name, line in curve["lines"].items():
@@ -151,7 +151,7 @@ def show(found: dict[str, Any]) -> None:
 
 def headlines(found: dict[str, Any], *, read: int = 5) -> list[str]:
     """What the figures say, a line each, and ``read`` queries where reward and verifier disagree."""
-    from builders.terminal import visible
+    from bestofn.builders.report.terminal import visible
 
     lines = [f"The curve of {LABELS[name]} bends at k={k:g}." for name, k in found["knee"].items()]
     if reward := found["reward"]:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders import assemble
-from builders.errors import BestofnError, ConfigError, told
+from bestofn.builders.config.command import command
+from bestofn.builders.config.composition import choices, sweep_folder
+from bestofn.builders.errors import BestofnError, ConfigError, told
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -17,12 +18,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     def task(config: dict[str, Any]) -> None:
         build(config)
-        if assemble.sweep_folder():
+        if sweep_folder():
             swept.append(run_folder(config))
 
-    assemble.command(task, "build", from_yaml(list(sys.argv[1:] if arguments is None else arguments)))
+    command(task, "build", from_yaml(list(sys.argv[1:] if arguments is None else arguments)))
     if len(swept) > 1:
-        from scripts import inspect
+        from bestofn.scripts import inspect
 
         inspect.main([str(folder) for folder in swept])
 
@@ -34,7 +35,7 @@ def from_yaml(words: list[str]) -> list[str]:
     """
     if "--from-yaml" not in words:
         return words
-    from builders.legacy_config import overrides_of_file
+    from bestofn.builders.config.older_files import overrides_of_file
 
     place = words.index("--from-yaml")
     with told():
@@ -47,14 +48,15 @@ def from_yaml(words: list[str]) -> list[str]:
 def build(config: dict[str, Any]) -> dict[str, Any]:
     """Run the build that a resolved configuration describes; returns the run's manifest."""
     out = run_folder(config)
-    if config.get("journal") is None and assemble.sweep_folder():
+    if config.get("journal") is None and sweep_folder():
         config["journal"] = str(out.parent / "journal.sqlite")  # the jobs of a sweep share what they paid for
     if config.get("dry_run"):
         return dry_run(config, out)
-    from builders import report, views
-    from builders.assemble import Assembly
+    from bestofn.builders.config.objects import ObjectBuilder
+    from bestofn.builders.report import headline as report
+    from bestofn.builders.tables import views
 
-    executor = Assembly(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
+    executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
     try:
         described = run(executor, config, out)
     except KeyboardInterrupt:
@@ -72,7 +74,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
 
 def run(executor: Any, config: dict[str, Any], out: Path) -> dict[str, Any]:
     """Run the build into ``out``, and into the URL that the run's folder is, if it is one."""
-    from builders.mirror import Mirror, is_url
+    from bestofn.builders.run.mirror import Mirror, is_url
 
     url = str(config.get("out") or "")
     if not is_url(url):
@@ -86,13 +88,13 @@ def run(executor: Any, config: dict[str, Any], out: Path) -> dict[str, Any]:
 def run_folder(config: Mapping[str, Any]) -> Path:
     """``out`` if set, else a folder named by the choices: the same command finds its own run again."""
     if config.get("out"):
-        from builders.mirror import folder_of, is_url
+        from bestofn.builders.run.mirror import folder_of, is_url
 
         return folder_of(config["out"]) if is_url(config["out"]) else Path(config["out"])
-    sweep = assemble.sweep_folder()
+    sweep = sweep_folder()
     if sweep:
         return sweep
-    chosen = assemble.choices()
+    chosen = choices()
     experiment = (chosen.get("experiment") or "").replace("/", "-")
     names = [experiment] if experiment and experiment != "null" else [chosen.get("dataset"), chosen.get("provider")]
     return Path("runs") / "-".join(name for name in names if name)
@@ -100,9 +102,9 @@ def run_folder(config: Mapping[str, Any]) -> Path:
 
 def dry_run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     """Send nothing: print the first rendered prompt and what the run would ask for."""
-    from builders import pipeline
-    from builders.apply import Loop
-    from builders.cost import estimate
+    from bestofn.builders.concurrency.event_loop import Loop
+    from bestofn.builders.run import pipeline
+    from bestofn.builders.sampling.cost import estimate
 
     with Loop() as loop:
         made = pipeline.assemble(config, out, loop)

@@ -7,18 +7,18 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from builders import assemble
+from bestofn.builders.config.command import command
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    assemble.command(check, "check", list(sys.argv[1:] if arguments is None else arguments))
+    command(check, "check", list(sys.argv[1:] if arguments is None else arguments))
 
 
 def check(config: dict[str, Any]) -> bool:
     """True when every promise holds; else the process ends with 3."""
-    from builders.assemble import Assembly
+    from bestofn.builders.config.objects import ObjectBuilder
 
-    sandbox = Assembly(trusted=config.get("trusted") or ()).build(config["sandbox"], "sandbox")
+    sandbox = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["sandbox"], "sandbox")
     held = asyncio.run(examine(sandbox))
     if not held:
         raise SystemExit(3)
@@ -27,8 +27,8 @@ def check(config: dict[str, Any]) -> bool:
 
 async def examine(sandbox: Any) -> bool:
     """Run the conformance list in ``sandbox`` and print a line for each promise."""
-    from sandbox.conformance import CHECKS, machine
-    from sandbox.conformance import examine as examine_all
+    from bestofn.sandbox.conformance import CHECKS, machine
+    from bestofn.sandbox.conformance import examine as examine_all
 
     print(machine())
     async with sandbox:

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from builders.candidate_table import candidate_files
-from builders.errors import ConfigError, told
-from builders.run_comparison import COLUMNS, Comparison, by_query, compared
+from bestofn.builders.analysis.comparison import COLUMNS, Comparison, by_query, compared
+from bestofn.builders.errors import ConfigError, told
+from bestofn.builders.tables.candidate_table import candidate_files
 
 USAGE = """usage: bestofn compare RUN RUN [RUN …] [--json] [--seed N]
 

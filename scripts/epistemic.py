@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from builders.epistemic import EpistemicReport, Rate
+    from bestofn.builders.analysis.epistemic import EpistemicReport, Rate
 
 LABELS = {
     "correct_refusals": "malformed and noticed (CRR)",
@@ -32,9 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="print all figures as JSON")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
-    from builders.epistemic import epistemic_report, stands
-    from builders.errors import told
-    from builders.views import nested, parts_of
+    from bestofn.builders.analysis.epistemic import epistemic_report, stands
+    from bestofn.builders.errors import told
+    from bestofn.builders.tables.views import nested, parts_of
 
     run = Path(options.run.removeprefix("run="))
     with told():

@@ -21,8 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--resamples", type=int, default=2000, help="of the bootstrap (default 2000)")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
-    from builders.errors import told
-    from builders.summary import summarize
+    from bestofn.builders.analysis.summary import summarize
+    from bestofn.builders.errors import told
 
     with told():
         found = [summarize(path, resamples=options.resamples) for path in expanded(options.runs)]

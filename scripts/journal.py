@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from builders.errors import ConfigError, JournalError, told
-from builders.journal import Journal
-from builders.journal_contents import as_json, entries, holdings, prune, under_way
+from bestofn.builders.errors import ConfigError, JournalError, told
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, under_way
 
 USAGE = """usage: bestofn journal RUN-OR-FILE [json=true] [provider=TEXT]
        bestofn journal RUN-OR-FILE export=FILE.jsonl [provider=TEXT]

@@ -19,15 +19,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from builders import assemble, candidate_table
-from builders.arrow_rows import from_table
-from builders.errors import BestofnError
-from builders.parquet_files import rows_in, table_files
-from builders.records import Candidate, Query, Score
-from builders.statistics import bootstrap_difference_interval, bootstrap_interval, pass_at_k
-from builders.trainers import TrainingSettings, recipe, train
-from builders.verified_reward import verified_reward
-from reward.model_reward import ModelReward
+from bestofn.builders.config.command import command
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import BestofnError
+from bestofn.builders.records import Candidate, Query, Score
+from bestofn.builders.statistics.estimators import bootstrap_difference_interval, bootstrap_interval, pass_at_k
+from bestofn.builders.tables import candidate_table
+from bestofn.builders.tables.arrow_rows import from_table
+from bestofn.builders.tables.parquet_files import rows_in, table_files
+from bestofn.builders.training.trainers import TrainingSettings, recipe, train
+from bestofn.builders.training.verified_reward import verified_reward
+from bestofn.reward.model_reward import ModelReward
 
 Passes = Mapping[str, tuple[str, int, int]]
 """query id -> (split, passes, conclusive candidates)"""
@@ -47,7 +50,7 @@ class Preference(NamedTuple):
 def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     method = next((word.partition("=")[2] for word in words if word.startswith("method=")), "dpo")
-    assemble.command(loop, "loop", [recipe(method, words), *words])
+    command(loop, "loop", [recipe(method, words), *words])
 
 
 def loop(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,8 +98,8 @@ def build(config: Mapping[str, Any], model: str, part: str, size: int, seed: int
         *config["build"],
     ]
     print(f"\n$ bestofn build {' '.join(words)} out={out}", flush=True)
-    built = assemble.compose([*words, f"out={out}"])
-    assemble.Assembly(trusted=built.get("trusted") or ()).build(built["executor"], "executor").run(built, out)
+    built = compose([*words, f"out={out}"])
+    ObjectBuilder(trusted=built.get("trusted") or ()).build(built["executor"], "executor").run(built, out)
     return out
 
 

@@ -5,13 +5,10 @@ Imports nothing heavy, so that ``bestofn --help`` answers at once; ``python -m s
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 COMMANDS = {
     "build": "draw, verify, score and pair: from queries to a preference dataset",
@@ -47,17 +44,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     name, rest = words[0], words[1:]
     if name not in (*COMMANDS, *PROVIDERS):
-        near = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f" Did you mean `bestofn {near[0]}`?" if near else ""
+        from bestofn.builders.formats.nearest_match import nearest
+
+        near = nearest(name, COMMANDS)
+        hint = f" Did you mean `bestofn {near}`?" if near else ""
         print(f"bestofn: there is no command {name!r}.{hint}\n\n{_usage()}", file=sys.stderr)
         raise SystemExit(2)
-    refuse_foreign_verifiers()
     try:
         if name in PROVIDERS:
-            importlib.import_module("scripts.provider_commands").main(name, rest)
+            importlib.import_module("bestofn.scripts.provider_commands").main(name, rest)
         else:
             sys.argv = [f"bestofn {name}", *rest]
-            importlib.import_module(f"scripts.{name}").main(rest)
+            importlib.import_module(f"bestofn.scripts.{name}").main(rest)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nbestofn: stopped.", file=sys.stderr)
@@ -70,24 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _end(code: int | str | None) -> None:
-    from builders.threads import end
+    from bestofn.builders.concurrency.threads import end
 
     end(code)
-
-
-def refuse_foreign_verifiers() -> None:
-    """End with a remedy when the PyPI package ``verifiers`` (an RL library) stands in the place of ours."""
-    spec = importlib.util.find_spec("verifiers")
-    found = Path(spec.origin) if spec and spec.origin else None
-    ours = Path(__file__).resolve().parent.parent / "verifiers" / "__init__.py"
-    if found is None or found.resolve() != ours:
-        print(
-            f"bestofn: the package 'verifiers' that Python finds is {found or 'missing'}, not the one of bestofn\n"
-            f"({ours}). The RL library of that name on PyPI takes its place. Remedy: install bestofn in a\n"
-            f"virtual environment of its own, or `pip uninstall verifiers` and install bestofn again.",
-            file=sys.stderr,
-        )
-        raise SystemExit(2)
 
 
 def _usage() -> str:

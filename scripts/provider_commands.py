@@ -13,8 +13,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from builders.errors import told
-from builders.legacy_config import PROVIDERS, overrides_of, quoted, read_document
+from bestofn.builders.config.older_files import PROVIDERS, overrides_of, quoted, read_document
+from bestofn.builders.errors import told
 
 NAMES = ("openai", "claude", "local")
 OPTIONS = {
@@ -42,11 +42,11 @@ def main(provider: str, arguments: Sequence[str]) -> None:
     with told():
         command, words = translated(provider, arguments, os.environ)
     if command == "build":
-        from scripts import build
+        from bestofn.scripts import build
 
         build.main(words)
     else:
-        from scripts import regenerate
+        from bestofn.scripts import regenerate
 
         regenerate.main(words)
 

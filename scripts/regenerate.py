@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders import assemble, manifest
-from builders.errors import ConfigError, told
-from builders.regenerate import Order, Outcome, regenerate
-from builders.selection import WORDS
+from bestofn.builders.config.composition import ROOT_GROUPS, compose
+from bestofn.builders.errors import ConfigError, told
+from bestofn.builders.formats.nearest_match import unknown_key
+from bestofn.builders.run import manifest
+from bestofn.builders.run.regenerate import Order, Outcome, regenerate
+from bestofn.builders.run.selection import WORDS
 
 USAGE = f"""usage: bestofn regenerate run=RUN where=WHAT [key=value …]
 
@@ -89,8 +91,8 @@ def changed_config(config: Mapping[str, Any], changes: Sequence[str]) -> dict[st
     """
     changed = copy.deepcopy(_without_redacted(dict(config)))
     before = copy.deepcopy(changed)
-    choices = [word for word in changes if word.split("=")[0] in assemble.ROOT_GROUPS]
-    composed = assemble.compose(list(changes)) if choices else {}
+    choices = [word for word in changes if word.split("=")[0] in ROOT_GROUPS]
+    composed = compose(list(changes)) if choices else {}
     chosen = {word.split("=")[0] for word in choices}
     for group in chosen:
         changed[group] = composed[group]
@@ -151,7 +153,7 @@ def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
             changes.append(word)
         else:
             raise ConfigError(
-                assemble.unknown_key(key, root, [*OWN, *CHANGEABLE], "A regeneration")
+                unknown_key(key, root, [*OWN, *CHANGEABLE], "A regeneration")
                 + " Verifier, reward and pairs are the run's own: change them with `bestofn build`."
             )
     return own, changes

@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
-    from builders.errors import told
+    from bestofn.builders.errors import told
 
     run = Path(options.run.removeprefix("run="))
     with told():
@@ -27,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def write(run: Path, page: Path, *, browse: int = 700) -> Path:
     """Write the report of ``run`` to ``page``. Raises ``ConfigError`` when the folder holds no finished shard."""
-    from builders import html_report, manifest, views
+    from bestofn.builders.report import html_page as html_report
+    from bestofn.builders.run import manifest
+    from bestofn.builders.tables import views
 
     parts = views.parts_of(run)
     described = manifest.read(run)

@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from builders import assemble
-from builders.errors import ConfigError
+from bestofn.builders.config.command import command
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import ConfigError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    assemble.command(serve, "serve", list(sys.argv[1:] if arguments is None else arguments))
+    command(serve, "serve", list(sys.argv[1:] if arguments is None else arguments))
 
 
 def serve(config: dict[str, Any]) -> None:
@@ -19,11 +20,11 @@ def serve(config: dict[str, Any]) -> None:
     try:
         import uvicorn
 
-        from builders.serving.app import app
+        from bestofn.builders.serving.app import app
     except ModuleNotFoundError as error:
         raise ConfigError(f"bestofn serve needs {error.name}; install it: pip install 'bestofn[serve]'") from error
 
-    provider = assemble.Assembly().build(config["provider"], "provider")
+    provider = ObjectBuilder().build(config["provider"], "provider")
     host, port, key = config["host"], int(config["port"]), str(config["api_key"] or "")
     if host not in ("127.0.0.1", "localhost", "::1") and not key:
         raise ConfigError(

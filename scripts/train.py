@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders import assemble
-from builders.errors import ConfigError
-from builders.trainers import METHODS, TrainingSettings, recipe
-from builders.trainers import train as train_with_trl
-from builders.verified_reward import verified_reward
+from bestofn.builders.config.command import command
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.training.trainers import METHODS, TrainingSettings, recipe
+from bestofn.builders.training.trainers import train as train_with_trl
+from bestofn.builders.training.verified_reward import verified_reward
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"usage: bestofn train {'|'.join(METHODS)} run=FOLDER [trl.learning_rate=…]{found}", file=sys.stderr)
         raise SystemExit(2)
     method, rest = words[0], words[1:]
-    assemble.command(train, "train", [recipe(method, rest), f"method={method}", *rest])
+    command(train, "train", [recipe(method, rest), f"method={method}", *rest])
 
 
 def train(config: Mapping[str, Any]) -> dict[str, Any]:

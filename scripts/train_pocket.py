@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from builders import assemble
-from builders.sources.pocket_tasks import Task, tasks
+from bestofn.builders.config.command import command
+from bestofn.builders.pocket.tasks import Task, tasks
 
 SPECIAL = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|tools|>")
 SYSTEM_LINES = (
@@ -37,7 +37,7 @@ POOL = 1_024  # examples that are sorted by length together, so that batches car
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    assemble.command(train, "train_pocket", list(sys.argv[1:] if arguments is None else arguments))
+    command(train, "train_pocket", list(sys.argv[1:] if arguments is None else arguments))
 
 
 def train(config: Mapping[str, Any]) -> Path:
@@ -50,7 +50,7 @@ def train(config: Mapping[str, Any]) -> Path:
     torch.manual_seed(config["seed"])
     out = Path(config["out"])
     out.mkdir(parents=True, exist_ok=True)
-    template = Path(__file__).resolve().parent.parent / "builders" / "providers" / "pocket" / "chat_template.jinja"
+    template = Path(__file__).resolve().parent.parent / "builders" / "pocket" / "weights" / "chat_template.jinja"
     save_tokenizer(out, template.read_text("utf-8"), config)
     tokenizer = AutoTokenizer.from_pretrained(str(out))
     device = "cuda" if torch.cuda.is_available() else "cpu"

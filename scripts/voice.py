@@ -15,11 +15,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builders.errors import ConfigError, told
+from bestofn.builders.errors import ConfigError, told
 
 if TYPE_CHECKING:
-    from builders.persona_analysis import HeardReport, VoiceReport
-    from builders.records import Persona
+    from bestofn.builders.analysis.voice import HeardReport, VoiceReport
+    from bestofn.builders.records import Persona
 
 USAGE = """usage: bestofn voice RUN [RUN …] [persona=NAME|FILE] [max=2000] [judge=PROVIDER [judge.KEY=VALUE]] [--json]
 
@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(words: Sequence[str]) -> str:
     """The figures of each run as a table, or as JSON with ``--json``. Raises ``ConfigError``."""
-    from builders.persona_analysis import voice_report
-    from personas.loader import load
+    from bestofn.builders.analysis.voice import voice_report
+    from bestofn.personas.loader import load
 
     options = {key: value for key, equals, value in (word.partition("=") for word in words) if equals}
     judged_by = [f"provider{key.removeprefix('judge')}={options.pop(key)}" for key in list(options) if _of_judge(key)]
@@ -111,14 +111,15 @@ async def _judged(
     words: Sequence[str], persona: Persona, answers: Sequence[tuple[str, Sequence[str]]], kept: Path
 ) -> HeardReport:
     """What the provider of these words hears in every answer; its replies lie in the journal ``kept``."""
-    from builders.assemble import Assembly, compose
-    from builders.cost import Ledger
-    from builders.journal import Journal
-    from builders.persona_analysis import heard_report
-    from builders.providers.sampling import sampler
-    from verifiers.judge_persona import PersonaJudge
+    from bestofn.builders.analysis.voice import heard_report
+    from bestofn.builders.config.composition import compose
+    from bestofn.builders.config.objects import ObjectBuilder
+    from bestofn.builders.sampling.cost import Ledger
+    from bestofn.builders.sampling.journal import Journal
+    from bestofn.builders.sampling.sampler import sampler
+    from bestofn.verifiers.judge_persona import PersonaJudge
 
-    service = Assembly().build(compose([*words, "sandbox=none"])["provider"], "provider")
+    service = ObjectBuilder().build(compose([*words, "sandbox=none"])["provider"], "provider")
     journal = Journal(kept)
     draws = sampler(service, journal, Ledger())
     async with journal, service, draws:
@@ -133,7 +134,7 @@ def _persona_of(path: Path) -> dict[str, Any]:
     if not manifest.is_file():
         raise ConfigError(f"{path} is no run: there is no manifest.json. Give a build's folder, or persona=NAME")
     node = dict(json.loads(manifest.read_text("utf-8"))["config"].get("persona") or {})
-    if not str(node.pop("_target_", "")).endswith("personas.loader.load"):
+    if not str(node.pop("_target_", "")).endswith("bestofn.personas.loader.load"):
         raise ConfigError(f"{path} was drawn without a persona; say whose voice to listen for: persona=marvin")
     return node
 
@@ -142,7 +143,7 @@ def _answers(path: Path, most: int) -> Iterator[tuple[str, list[str]]]:
     """(split, the candidates' texts) of the first ``most`` queries."""
     import pyarrow.parquet as pq
 
-    from builders.candidate_table import candidate_files
+    from bestofn.builders.tables.candidate_table import candidate_files
 
     def rows() -> Iterator[dict[str, Any]]:
         for file in candidate_files(path):

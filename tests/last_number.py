@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from builders.records import Candidate, Query, Verdict
+from bestofn.builders.records import Candidate, Query, Verdict
 
 
 class LastNumber:

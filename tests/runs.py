@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders import manifest, parquet_files, views
-from builders.pairs import verified_vs_refuted
-from builders.records import Candidate, Judged, Query, Reference, Score, Usage, Verdict
-from builders.schema import (
+from bestofn.builders.pairing.strategies import verified_vs_refuted
+from bestofn.builders.records import Candidate, Judged, Query, Reference, Score, Usage, Verdict
+from bestofn.builders.run import manifest
+from bestofn.builders.schema import (
     SCHEMA_VERSION,
     candidate_to_row,
     features,
@@ -18,6 +18,7 @@ from builders.schema import (
     score_to_row,
     verdict_to_row,
 )
+from bestofn.builders.tables import parquet_files, views
 
 ADD = {"type": "function", "function": {"name": "add", "description": "adds", "parameters": {"type": "object"}}}
 CONFIG: Mapping[str, Any] = {

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from builders.threads import in_thread
+from bestofn.builders.concurrency.threads import in_thread
 from tests.last_number import LastNumber
 
 

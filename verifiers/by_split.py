@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from builders.protocols import Verifier
-from builders.records import Candidate, Query, Verdict
-from verifiers.refusal_classifier import RefusalClassifier
-from verifiers.with_refusal import WithRefusal
+from bestofn.builders.protocols import Verifier
+from bestofn.builders.records import Candidate, Query, Verdict
+from bestofn.verifiers.refusal_classifier import RefusalClassifier
+from bestofn.verifiers.with_refusal import WithRefusal
 
 ALIASES = {
     "gsm8k": "math",

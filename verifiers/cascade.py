@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from builders.protocols import Verifier
-from builders.records import Candidate, Query, Verdict
+from bestofn.builders.protocols import Verifier
+from bestofn.builders.records import Candidate, Query, Verdict
 
 GATE = 0.4
 """Below this confidence a verdict is not conclusive, and a second opinion is asked for."""

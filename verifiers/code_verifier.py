@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from builders.protocols import Sandbox
-from builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Verdict
-from sandbox.inside import names
-from verifiers.code_comparison import accepted, same_output, same_rows
-from verifiers.code_extraction import extract_program
+from bestofn.builders.protocols import Sandbox
+from bestofn.builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Verdict
+from bestofn.sandbox.inside import names
+from bestofn.verifiers.code_comparison import accepted, same_output, same_rows
+from bestofn.verifiers.code_extraction import extract_program
 
 _SHOWN = 300  # characters of a failing case in the detail
 

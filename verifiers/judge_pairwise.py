@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from builders.errors import STOPS_THE_RUN, ProviderError
-from builders.judge_reply import fenced, object_schema, reply_object
-from builders.protocols import Sampler
-from builders.records import Request, Sampling
-from verifiers.judge_prompts import SYSTEM, prompt
+from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
+from bestofn.builders.formats.judge_reply import fenced, object_schema, reply_object
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Request, Sampling
+from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 
 Side = Literal["A", "B", "tie"]
 SCHEMA = object_schema(
@@ -65,8 +65,7 @@ class PairwiseJudge:
             schema=SCHEMA,
         )
         (answer,) = await self.sampler.draw(request)
-        if isinstance(answer, STOPS_THE_RUN):
-            raise answer
+        raise_if_it_stops_the_run(answer)
         if isinstance(answer, ProviderError):
             return None, str(answer)
         reply = reply_object(answer.text, SCHEMA, first, second)

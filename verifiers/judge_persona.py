@@ -1,14 +1,14 @@
-"""How much of a persona a judge hears in an answer, 0 to 5; the markers of ``builders.persona_analysis`` ask nobody."""
+"""How much of a persona a judge hears in an answer, 0 to 5; the markers of ``builders.analysis.voice`` ask nobody."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from builders.errors import STOPS_THE_RUN, ProviderError
-from builders.judge_reply import fenced, object_schema, reply_object
-from builders.protocols import Sampler
-from builders.records import Persona, Request, Sampling
-from verifiers.judge_prompts import SYSTEM, prompt
+from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
+from bestofn.builders.formats.judge_reply import fenced, object_schema, reply_object
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Persona, Request, Sampling
+from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 
 SCHEMA = object_schema(
     reasoning={"type": "string"},
@@ -48,8 +48,7 @@ class PersonaJudge:
             schema=SCHEMA,
         )
         (answer,) = await self.sampler.draw(request)
-        if isinstance(answer, STOPS_THE_RUN):
-            raise answer
+        raise_if_it_stops_the_run(answer)
         model = self.sampler.model
         if isinstance(answer, ProviderError):
             return PersonaScore(None, 0.0, f"the judge gave no answer: {answer}", model, False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError
 
 FOLDER = Path(__file__).parent / "prompts"
 SYSTEM = (

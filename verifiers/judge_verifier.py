@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builders.errors import STOPS_THE_RUN, ProviderError
-from builders.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
-from builders.protocols import Sampler
-from builders.records import Candidate, Completion, Query, Request, Sampling, Verdict, content_text
-from verifiers.judge_prompts import SYSTEM, Prompt, prompt
+from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
+from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Candidate, Completion, Query, Request, Sampling, Verdict, content_text
+from bestofn.verifiers.judge_prompts import SYSTEM, Prompt, prompt
 
 SCHEMA = object_schema(
     reasoning={"type": "string"},
@@ -87,8 +87,7 @@ class Judge:
         )
 
     def _read(self, answer: Completion | ProviderError, text: str) -> Mapping[str, Any] | str:
-        if isinstance(answer, STOPS_THE_RUN):
-            raise answer
+        raise_if_it_stops_the_run(answer)
         if isinstance(answer, ProviderError):
             return f"the judge gave no answer: {answer}"
         return reply_object(answer.text, SCHEMA, text)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from builders.errors import STOPS_THE_RUN, ProviderError
-from builders.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
-from builders.protocols import Sampler, Verifier
-from builders.records import Candidate, Outcome, Query, Request, Sampling, Verdict
-from verifiers.judge_prompts import SYSTEM, prompt
-from verifiers.refusal_classifier import RefusalClassifier, refusal_detail
-from verifiers.stance import Stance, stance
+from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
+from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
+from bestofn.builders.protocols import Sampler, Verifier
+from bestofn.builders.records import Candidate, Outcome, Query, Request, Sampling, Verdict
+from bestofn.verifiers.judge_prompts import SYSTEM, prompt
+from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
+from bestofn.verifiers.stance import Stance, stance
 
 OUTCOMES: dict[Stance, tuple[Outcome, float]] = {
     "flags": ("pass", 0.9),
@@ -30,7 +30,7 @@ class PosedVerifier:
 
     Naming the fault or asking back passes, a stated result fails, a result with its assumption named abstains; to a
     vague request any answer may be fair, so that none fails. ``detail["stance"]`` is kept for every answer, for the
-    rates of ``builders.epistemic``. A refusal that is right is marked so (``detail["refusal"]["right"]``) and pairs
+    rates of ``builders.analysis.epistemic``. A refusal that is right is marked (``detail["refusal"]["right"]``); pairs
     do not leave it out. With a ``sampler`` a model tells the stance of answers whose words do not.
     """
 
@@ -75,8 +75,7 @@ class PosedVerifier:
             schema=SCHEMA,
         )
         (answer,) = await sampler.draw(request)
-        if isinstance(answer, STOPS_THE_RUN):
-            raise answer
+        raise_if_it_stops_the_run(answer)
         if isinstance(answer, ProviderError):
             return None
         reply = reply_object(answer.text, SCHEMA, said)

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from builders.errors import ProviderError
-from builders.judge_reply import fenced, object_schema, reply_object
-from builders.protocols import Sampler
-from builders.records import Candidate, Persona, Query, Request, Sampling
-from verifiers.judge_prompts import SYSTEM, prompt
-from verifiers.refusal_patterns import CONFIDENCE, THRESHOLD, Refusal, classify
+from bestofn.builders.errors import ProviderError
+from bestofn.builders.formats.judge_reply import fenced, object_schema, reply_object
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Candidate, Persona, Query, Request, Sampling
+from bestofn.verifiers.judge_prompts import SYSTEM, prompt
+from bestofn.verifiers.refusal_patterns import CONFIDENCE, THRESHOLD, Refusal, classify
 
 KINDS = ("safety", "capability", "unclear", "partial", "other")
 SCHEMA = object_schema(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from builders.protocols import Sandbox, Verifier
+from bestofn.builders.protocols import Sandbox, Verifier
 
 
 def sandboxed_code(*, sandbox: Sandbox | None = None, timeout_s: float = 10.0, memory_mb: int = 512) -> Verifier | None:
     """``CodeVerifier`` in ``sandbox``; None without one (``sandbox=none``), and a router then abstains on code."""
     if sandbox is None:
         return None
-    from verifiers.code_verifier import CodeVerifier
+    from bestofn.verifiers.code_verifier import CodeVerifier
 
     return CodeVerifier(sandbox=sandbox, timeout_s=timeout_s, memory_mb=memory_mb)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from verifiers.refusal_patterns import classify
+from bestofn.verifiers.refusal_patterns import classify
 
 Stance = Literal["answers", "hedges", "flags", "asks", "refuses", "silent"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from verifiers.tool_schema import MadeCall, declared, defaults_of, same_name
-from verifiers.tool_values import equal_values, unmatched_arguments
+from bestofn.verifiers.tool_schema import MadeCall, declared, defaults_of, same_name
+from bestofn.verifiers.tool_values import equal_values, unmatched_arguments
 
 Order = Literal["any", "sequence", "subsequence"]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.json_schema import problem
-from builders.tool_formats import call_arguments, call_name, to_chat
+from bestofn.builders.formats.json_schema import problem
+from bestofn.builders.formats.tool_calls import call_arguments, call_name, to_chat
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from verifiers.tool_matching import maximum_matching
-from verifiers.tool_values import equal_values
+from bestofn.verifiers.tool_matching import maximum_matching
+from bestofn.verifiers.tool_values import equal_values
 
 
 def state_differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:

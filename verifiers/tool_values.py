@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, TypeGuard
 
-from verifiers.written_numbers import MINUS, one_way, plain
+from bestofn.verifiers.written_numbers import MINUS, one_way, plain
 
 OPTIONAL = ""  # among the allowed values: the argument may be left out
 _DROPPED = re.compile(

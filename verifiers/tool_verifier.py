@@ -7,13 +7,13 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from builders.records import Candidate, Query, ReferenceSource, Verdict
-from builders.tool_formats import to_chat
-from builders.written_calls import written_calls
-from verifiers.tool_matching import Matching, Order, difference, match
-from verifiers.tool_schema import MadeCall, examine
-from verifiers.tool_state import state_differences
-from verifiers.tool_values import contains_fact
+from bestofn.builders.formats.tool_calls import to_chat
+from bestofn.builders.formats.written_calls import written_calls
+from bestofn.builders.records import Candidate, Query, ReferenceSource, Verdict
+from bestofn.verifiers.tool_matching import Matching, Order, difference, match
+from bestofn.verifiers.tool_schema import MadeCall, examine
+from bestofn.verifiers.tool_state import state_differences
+from bestofn.verifiers.tool_values import contains_fact
 
 Finding = tuple[bool, str]
 """Whether one part of the reference holds, and why or why not."""

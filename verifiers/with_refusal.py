@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from builders.protocols import Verifier
-from builders.records import Candidate, Query, Verdict
-from verifiers.refusal_classifier import RefusalClassifier, refusal_detail
+from bestofn.builders.protocols import Verifier
+from bestofn.builders.records import Candidate, Query, Verdict
+from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
 
 
 class WithRefusal:

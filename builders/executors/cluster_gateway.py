@@ -14,13 +14,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from builders import pipeline
-from builders.apply import Loop
-from builders.cost import Ledger
-from builders.errors import ConfigError, MachineError, ProviderError
-from builders.protocols import Sampler
-from builders.providers.reply import service_of
-from builders.records import Completion, Request
+from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.errors import ConfigError, MachineError, ProviderError
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Completion, Request
+from bestofn.builders.run import pipeline
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.reply import service_of
 
 Counts = tuple[Mapping[str, int], Mapping[str, int]]  # of one shard: stage -> rows, outcome -> candidates
 AT_ONCE = 1_000_000  # draws that may wait at the gateway: the limiters bound what is under way

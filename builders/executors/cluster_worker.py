@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from builders import pipeline
-from builders.apply import Loop
-from builders.assemble import settings_of
-from builders.cost import Ledger
-from builders.errors import MachineError
-from builders.executors.cluster_gateway import Counts, GatewaySampler, cause_of
-from builders.progress import Progress
-from builders.records import Query
+from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.config.objects import settings_of
+from bestofn.builders.errors import MachineError
+from bestofn.builders.executors.cluster_gateway import Counts, GatewaySampler, cause_of
+from bestofn.builders.records import Query
+from bestofn.builders.run import pipeline
+from bestofn.builders.run.progress import Progress
+from bestofn.builders.sampling.cost import Ledger
 
 TELL_EVERY_S = 1.0
 
@@ -181,9 +181,9 @@ def remote_stage(config: Mapping[str, Any], name: str, workers: Sequence[Any]) -
     """The stage ``name`` of ``config``, run by ``workers``."""
     import ray
 
-    from builders.assemble import Assembly
+    from bestofn.builders.config.objects import ObjectBuilder
 
-    settings = settings_of(config["stages"][name], Assembly(trusted=config.get("trusted") or ()))
+    settings = settings_of(config["stages"][name], ObjectBuilder(trusted=config.get("trusted") or ()))
     return RemoteStage(name, ray.get(workers[0].adds.remote()), settings, workers)
 
 

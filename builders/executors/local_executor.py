@@ -8,8 +8,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from builders import pipeline
-from builders.progress import shown
+from bestofn.builders.run import pipeline
+from bestofn.builders.run.progress import shown
 
 
 class LocalExecutor:

@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builders import manifest, pipeline
-from builders.errors import ConfigError, MachineError
-from builders.executors.cluster_gateway import AT_ONCE, Counts, Gateway, cause_of
-from builders.executors.cluster_worker import Landed, ShardWorker, StageWorker
-from builders.progress import shown
-from builders.records import Query
+from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.builders.executors.cluster_gateway import AT_ONCE, Counts, Gateway, cause_of
+from bestofn.builders.executors.cluster_worker import Landed, ShardWorker, StageWorker
+from bestofn.builders.records import Query
+from bestofn.builders.run import manifest, pipeline
+from bestofn.builders.run.progress import shown
 
 log = logging.getLogger(__name__)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from builders.errors import RequestError, ServiceError
-from builders.limits import RateLimits
-from builders.providers.batcher import Batching
-from builders.providers.batches import AnthropicBatches
-from builders.providers.http_service import HttpService
-from builders.providers.reply import Reply
-from builders.records import Completion, Message, Request, StopReason, Usage, content_text
-from builders.tool_formats import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
+from bestofn.builders.errors import RequestError, ServiceError
+from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
+from bestofn.builders.providers.batch_apis import AnthropicBatches
+from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.sampling.batch_queue import Batching
+from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.reply import Reply
 
 VERSION = "2026-10-21"
 DEFAULT_MAX_TOKENS = 4096  # the service wants one stated

@@ -13,13 +13,13 @@ from hashlib import blake2b
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
-from builders.errors import AuthenticationError, ConfigError, ServiceError
-from builders.limits import RateLimits
-from builders.providers.batcher import Batching
-from builders.providers.batches import Batches
-from builders.providers.http_transport import HttpTransport, parsed
-from builders.providers.reply import Reply
-from builders.records import Completion, Request, Usage
+from bestofn.builders.errors import AuthenticationError, ConfigError, ServiceError
+from bestofn.builders.providers.http_transport import HttpTransport, parsed
+from bestofn.builders.records import Completion, Request, Usage
+from bestofn.builders.sampling.batch_protocol import Batches
+from bestofn.builders.sampling.batch_queue import Batching
+from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.reply import Reply
 
 # Headers that say who asks and for what purpose. Any other may choose what answers: an adapter, a beta feature.
 SAYS_WHO_ASKS = re.compile(
@@ -42,7 +42,7 @@ class HttpService(ABC):
     public_url: str  # of the service itself; it alone needs a key
     url_variable: str  # environment variables
     key_variable: str
-    first_alone = 0  # see ``builders.providers.reply.Service``
+    first_alone = 0  # see ``builders.sampling.reply.Service``
     operational = ("api_key", "limits", "raw_log", "free", "max_n", "mode", "batching")
 
     def __init__(

@@ -1,7 +1,7 @@
 """JSON over HTTP for all services: one connection pool, errors by kind, an optional log of what went over the wire.
 
 aiohttp, not the services' SDKs: at 256 requests under way it answers several times as many for a tenth of the CPU.
-Nothing is retried here; ``builders.limits`` alone does that.
+Nothing is retried here; ``builders.sampling.limiter`` alone does that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from builders.errors import (
+from bestofn.builders.errors import (
     AuthenticationError,
     BudgetError,
     ConfigError,
@@ -24,9 +24,9 @@ from builders.errors import (
     RequestError,
     ServiceError,
 )
-from builders.limits import RateLimits
-from builders.providers.reply import Reply
-from builders.rate_headers import retry_after
+from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.rate_headers import retry_after
+from bestofn.builders.sampling.reply import Reply
 
 CONNECT_S = 10.0
 SECRET = re.compile(r"(?i)\b(sk|pk|rk|xai|gsk|hf|key)[-_][\w-]{8,}|Bearer\s+[\w.~+/=-]{8,}")

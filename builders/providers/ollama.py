@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from builders.errors import ServiceError
-from builders.limits import RateLimits
-from builders.providers.http_service import HttpService
-from builders.providers.inline_thinking import without_thinking
-from builders.providers.reply import Reply
-from builders.records import Completion, Message, Request, StopReason, Usage, content_text
-from builders.tool_formats import arguments_or_malformed, call, call_name
+from bestofn.builders.errors import ServiceError
+from bestofn.builders.formats.inline_thinking import without_thinking
+from bestofn.builders.formats.tool_calls import arguments_or_malformed, call, call_name
+from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.reply import Reply
 
 STOP: Mapping[str, StopReason] = {"stop": "stop", "length": "length"}
 

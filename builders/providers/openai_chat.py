@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from builders.errors import ServiceError
-from builders.limits import RateLimits
-from builders.providers.batcher import Batching
-from builders.providers.batches import OpenAIBatches
-from builders.providers.http_service import HttpService
-from builders.providers.inline_thinking import without_thinking
-from builders.providers.reply import Reply, shared_usage
-from builders.records import Completion, Message, Request, StopReason, Usage
-from builders.tool_formats import call
+from bestofn.builders.errors import ServiceError
+from bestofn.builders.formats.inline_thinking import without_thinking
+from bestofn.builders.formats.tool_calls import call
+from bestofn.builders.providers.batch_apis import OpenAIBatches
+from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.records import Completion, Message, Request, StopReason, Usage
+from bestofn.builders.sampling.batch_queue import Batching
+from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.reply import Reply, shared_usage
 
 STOP: Mapping[str, StopReason] = {
     "stop": "stop",

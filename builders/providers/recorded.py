@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builders.errors import ConfigError
-from builders.records import Candidate, Query
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import Candidate, Query
 
 
 class Recorded:

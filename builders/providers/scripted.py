@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from builders.limits import RateLimits
-from builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.sampling.limiter import RateLimits
 
 Line = str | Message | Completion | Exception
 REMEMBERED = 1_000  # requests

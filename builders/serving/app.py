@@ -17,13 +17,13 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
-from builders.errors import ProviderError
-from builders.providers.local_engine import Ask
-from builders.providers.local_transformers import LocalTransformers
-from builders.providers.seeded_sampling import Warp
-from builders.records import Usage
-from builders.serving import wire
-from builders.serving.request_log import RequestLog
+from bestofn.builders.errors import ProviderError
+from bestofn.builders.local_model.engine import Ask
+from bestofn.builders.local_model.provider import LocalTransformers
+from bestofn.builders.local_model.seeded_sampling import Warp
+from bestofn.builders.records import Usage
+from bestofn.builders.serving import wire
+from bestofn.builders.serving.request_log import RequestLog
 
 
 def app(provider: LocalTransformers, *, api_key: str = "", log: RequestLog | None = None) -> FastAPI:

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from builders.errors import RequestError
-from builders.records import Completion, Message, Request, Sampling, Tool
+from bestofn.builders.errors import RequestError
+from bestofn.builders.records import Completion, Message, Request, Sampling, Tool
 
 MOST_SAMPLES = 256
 
@@ -71,7 +71,7 @@ class ResponsesBody(Body):
     tool_choice: Any = None
 
     def request(self) -> Request:
-        from builders.tool_formats import from_responses
+        from bestofn.builders.formats.tool_calls import from_responses
 
         messages: list[dict[str, Any]] = []
         if self.instructions:
@@ -150,7 +150,7 @@ def completion_answer(model: str, choices: Sequence[Mapping[str, Any]], usage: M
 
 def responses_answer(model: str, one: Completion) -> dict[str, Any]:
     """A ``response`` with its output items."""
-    from builders.tool_formats import call_to_responses
+    from bestofn.builders.formats.tool_calls import call_to_responses
 
     output: list[dict[str, Any]] = []
     if one.reasoning:
@@ -215,7 +215,7 @@ def _messages(given: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
 
 
 def _input(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    from builders.tool_formats import call_from_responses
+    from bestofn.builders.formats.tool_calls import call_from_responses
 
     messages: list[dict[str, Any]] = []
     for item in items:

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from builders.errors import SourceError
-from builders.records import Query, Reference
-from builders.tool_formats import expected_from_bfcl, from_bfcl
+from bestofn.builders.errors import SourceError
+from bestofn.builders.formats.tool_calls import expected_from_bfcl, from_bfcl
+from bestofn.builders.records import Query, Reference
 
 
 class Bfcl:

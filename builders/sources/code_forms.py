@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from builders.records import CodeTests, TestKind
+from bestofn.builders.records import CodeTests, TestKind
 
 Cases = tuple[TestKind, tuple[Mapping[str, Any], ...], str]  # kind, cases, entry point
 

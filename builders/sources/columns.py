@@ -16,7 +16,6 @@ A column is a string or a mapping of steps, applied in this order:
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -24,10 +23,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.errors import SourceError
-from builders.sources.final_answers import after_hashes, last_boxed
-from builders.tool_formats import expected_from_calls
-from builders.written_calls import written_calls
+from bestofn.builders.errors import SourceError
+from bestofn.builders.formats.nearest_match import did_you_mean, nearest
+from bestofn.builders.formats.tool_calls import expected_from_calls
+from bestofn.builders.formats.written_calls import written_calls
+from bestofn.builders.sources.final_answers import after_hashes, last_boxed
 
 UNREADABLE = (ValueError, RecursionError)  # no JSON, more digits than Python reads, or too deep
 LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
@@ -89,8 +89,7 @@ class Column:
             known = [key for key in cls.__slots__ if key != "name"]
             for key in setting:
                 if key not in known:
-                    near = difflib.get_close_matches(str(key), known, n=1)
-                    hint = f"; did you mean {near[0]!r}?" if near else "."
+                    hint = did_you_mean(str(key), known)
                     raise SourceError(f"dataset.columns.{name}.{key}: unknown step{hint} Steps are {', '.join(known)}.")
             column = cls(name, **{str(key): value for key, value in setting.items()})
             if column.take and column.take not in TAKES:
@@ -144,8 +143,8 @@ def walk(row: Any, path: str, name: str, *, strict: bool = True) -> Any:
 
 
 def missing(name: str, path: str, found: Sequence[str]) -> str:
-    near = difflib.get_close_matches(path, [str(key) for key in found], n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    near = nearest(path, found)
+    hint = f" (did you mean {near!r}?)" if near else ""
     return f"column {path!r} is missing; the dataset has {list(found)}. Set dataset.columns.{name}{hint}."
 
 

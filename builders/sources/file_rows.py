@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders.errors import SourceError
+from bestofn.builders.errors import SourceError
 
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 HEAD = 16 << 20  # bytes that are read ahead for their keys, in less than a second

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import xxhash
 
-from builders.records import Query
-from builders.sources.prompt_text import digest, question, runs, tokens, words
+from bestofn.builders.records import Query
+from bestofn.builders.sources.prompt_text import digest, question, runs, tokens, words
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from builders.errors import SourceError
-from builders.protocols import Source
-from builders.records import Query, Reference
-from builders.sources.corruptions import CORRUPTIONS
+from bestofn.builders.errors import SourceError
+from bestofn.builders.protocols import Source
+from bestofn.builders.records import Query, Reference
+from bestofn.builders.sources.corruptions import CORRUPTIONS
 
 
 class Malformed:

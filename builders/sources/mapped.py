@@ -10,14 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from builders.errors import SourceError
-from builders.records import Message, Query, Reference, ReferenceSource, content_text
-from builders.sources.code_forms import FORMS, code_tests
-from builders.sources.columns import Column, missing
-from builders.sources.origins import Origins, Problem
-from builders.sources.rows import rows
-from builders.sources.seen_ids import SeenIds
-from builders.tool_formats import to_chat
+from bestofn.builders.errors import SourceError
+from bestofn.builders.formats.nearest_match import did_you_mean
+from bestofn.builders.formats.tool_calls import to_chat
+from bestofn.builders.records import Message, Query, Reference, ReferenceSource, content_text
+from bestofn.builders.sources.code_forms import FORMS, code_tests
+from bestofn.builders.sources.columns import Column, missing
+from bestofn.builders.sources.origins import Origins, Problem
+from bestofn.builders.sources.rows import rows
+from bestofn.builders.sources.seen_ids import SeenIds
 
 log = logging.getLogger(__name__)
 
@@ -271,12 +272,8 @@ class Mapped:
 
 
 def missing_part(key: str) -> str:
-    import difflib
-
     known = (*PARTS, *GROUPED)
-    near = difflib.get_close_matches(key, known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else "."
-    return f"dataset.columns.{key}: a query has no such part{hint} Parts are {', '.join(known)}."
+    return f"dataset.columns.{key}: a query has no such part{did_you_mean(key, known)} Parts are {', '.join(known)}."
 
 
 def content_id(split: str, messages: Sequence[Message], tools: Sequence[Any]) -> str:

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 import xxhash
 
-from builders.errors import ConfigError
-from builders.records import Query
-from builders.sources.held_out import Likeness
-from builders.sources.prompt_text import digest, frame, question, runs, tokens
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import Query
+from bestofn.builders.sources.held_out import Likeness
+from bestofn.builders.sources.prompt_text import digest, frame, question, runs, tokens
 
 PERMUTATIONS = 128
 SHINGLE = 4

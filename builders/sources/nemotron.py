@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from builders.errors import SourceError
-from builders.records import Query
-from builders.sources.mapped import Mapped
-from builders.sources.origins import Origins
+from bestofn.builders.errors import SourceError
+from bestofn.builders.records import Query
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.origins import Origins
 
 log = logging.getLogger(__name__)
 

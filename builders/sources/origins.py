@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builders.errors import SourceError
-from builders.records import CodeTests
-from builders.sources.code_forms import code_tests
-from builders.sources.rows import table
+from bestofn.builders.errors import SourceError
+from bestofn.builders.records import CodeTests
+from bestofn.builders.sources.code_forms import code_tests
+from bestofn.builders.sources.rows import table
 
 Row = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from builders.records import Query, content_text
+from bestofn.builders.records import Query, content_text
 
 _SCRIPT = "\u3040-\u30ff\u3400-\u9fff"  # written without blanks: each character is a word
 _WORD = re.compile(rf"[{_SCRIPT}]|(?:(?<![\w.,])\.)?\d+(?:[.,]\d+)*|[^\W_{_SCRIPT}]+")

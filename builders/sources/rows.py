@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from builders.errors import SourceError
-from builders.sources.file_rows import COMPRESSION, csv_rows, json_rows
+from bestofn.builders.errors import SourceError
+from bestofn.builders.formats.nearest_match import nearest
+from bestofn.builders.sources.file_rows import COMPRESSION, csv_rows, json_rows
 
 READERS = {".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
 SPLITS = ("train", "test", "validation", "valid", "val", "dev", "eval")  # what files are usually named after
@@ -167,7 +167,7 @@ def _only_split(saved: Any, split: str | None, path: Path | str) -> str:
         return str(next(iter(saved)))
     raise SourceError(
         f"dataset.path is {path}: split {split!r} is not in it; it has {sorted(map(str, saved))}. Set dataset.split=…; "
-        "a held-out set is written out with its path and split (_target_: builders.sources.mapped.Mapped)."
+        "a held-out set is written out with its path and split (_target_: bestofn.builders.sources.mapped.Mapped)."
     )
 
 
@@ -192,8 +192,8 @@ def _looks_local(path: str, format: str | None) -> bool:
 
 def _near(path: Path) -> str:
     beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-    match = difflib.get_close_matches(path.name, beside, n=1)
-    return f"; did you mean {path.parent / match[0]}?" if match else ""
+    match = nearest(path.name, beside)
+    return f"; did you mean {path.parent / match}?" if match else ""
 
 
 def _first_line(error: Exception) -> str:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders.errors import SourceError
-from builders.protocols import Source
-from builders.records import Query
-from builders.sources.held_out import HeldOut, Likeness
-from builders.sources.mapped import Mapped
-from builders.sources.near_duplicates import SeenPrompts
+from bestofn.builders.errors import SourceError
+from bestofn.builders.protocols import Source
+from bestofn.builders.records import Query
+from bestofn.builders.sources.held_out import HeldOut, Likeness
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.near_duplicates import SeenPrompts
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +24,9 @@ class Screened:
     """``source`` without prompts that overlap with ``held_out`` and without repetitions.
 
     ``held_out`` names datasets: files and Hub ids (their usual columns), or sources of their own settings
-    (``_target_: builders.sources.mapped.Mapped``). What overlap is say ``builders.sources.held_out`` (``run`` words in
-    a row, ``common``) and ``builders.sources.near_duplicates`` (``near``). ``repeats=False`` lets repetitions pass.
+    (``_target_: bestofn.builders.sources.mapped.Mapped``). What overlap is say ``builders.sources.held_out``
+    (``run`` words in a row, ``common``) and ``builders.sources.near_duplicates`` (``near``). ``repeats=False`` lets
+    repetitions pass.
     ``max_queries`` counts what is left. What was dropped is counted by reason in ``skipped``; the first 200 are in
     ``dropped``, each with the prompt it is like. Memory: the held-out index; repetitions are remembered on disk.
     """

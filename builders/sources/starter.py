@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from builders.errors import SourceError
-from builders.records import Query
-from builders.sources.pocket_tasks import PARTS, SPLITS, Part, tasks
+from bestofn.builders.errors import SourceError
+from bestofn.builders.pocket.tasks import PARTS, SPLITS, Part, tasks
+from bestofn.builders.records import Query
 
 
 class Starter:
     """``size`` queries over math, code and tool_calling, from a seeded stream; nothing is downloaded.
 
     ``part`` is ``starter``, ``train`` (what the pocket policy may be trained on) or ``heldout`` (what a trained policy
-    is measured on): disjoint by construction, see ``builders.sources.pocket_tasks``. ``splits``, ``offset`` and
+    is measured on): disjoint by construction, see ``builders.pocket.tasks``. ``splits``, ``offset`` and
     ``max_queries`` choose among the ``size`` queries, the latter two within each split. ``size`` None: 240 for
     ``starter`` and 1,000 for the others.
     """

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from builders.errors import SourceError
-from builders.records import Query, Reference
+from bestofn.builders.errors import SourceError
+from bestofn.builders.records import Query, Reference
 
 DRAWS = 50  # until a family counts as used up
 SHORT_MONTHS = {

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from builders.protocols import Source
-from builders.records import Query, Reference
+from bestofn.builders.protocols import Source
+from bestofn.builders.records import Query, Reference
 
 SHORT = 9  # words up to which a bare pronoun has nothing to stand for
 LONG = 60  # words from which a prompt may well hold what it points to

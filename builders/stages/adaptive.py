@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from builders.protocols import Verifier
-from builders.records import Verdict
-from builders.statistics import wilson_interval
+from bestofn.builders.protocols import Verifier
+from bestofn.builders.records import Verdict
+from bestofn.builders.statistics.estimators import wilson_interval
 
 Stopped = Literal["", "found", "settled", "exhausted"]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from builders import steps_form
-from builders.cost import Plan
-from builders.errors import STOPS_THE_RUN, ConfigError
-from builders.protocols import Archive, Sampler, Tools, Verifier
-from builders.records import (
+from bestofn.builders.concurrency.tasks import run_together
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.protocols import Archive, Sampler, Tools, Verifier
+from bestofn.builders.records import (
     Candidate,
     Persona,
     Query,
@@ -21,10 +19,13 @@ from builders.records import (
     paragraphs,
     with_system_text,
 )
-from builders.rollout import RolloutLimits, rollout
-from builders.schema import candidate_to_row, features, query_from_row
-from builders.stages.adaptive import Adaptive, Stopped
-from builders.stages.prompt_variants import chosen
+from bestofn.builders.sampling.cost import Plan
+from bestofn.builders.schema import candidate_to_row, features, query_from_row
+from bestofn.builders.stages import steps_form
+from bestofn.builders.stages.adaptive import Adaptive, Stopped
+from bestofn.builders.stages.prompt_variants import chosen
+from bestofn.builders.stages.rollout import RolloutLimits, rollout
+from bestofn.builders.stages.verify import verdict_of
 
 Policy = Literal["keep", "retry", "drop"]
 
@@ -136,7 +137,7 @@ class Generate:
                 asks.append(self._samples(query, variant, numbers, attempt))
         if self.greedy and self.n in indices:
             asks.append(self._greedy(query, attempt))
-        drawn = await together(asks)
+        drawn = await run_together(asks)
         return sorted((candidate for part in drawn for candidate in part), key=lambda candidate: candidate.index)
 
     async def _until_enough(self, query: Query, rule: Adaptive) -> list[Candidate]:
@@ -147,7 +148,7 @@ class Generate:
         while not stopped and len(drawn) < self.n:
             upto = min(self.n, len(drawn) + (rule.step if drawn else rule.least))
             new = await self.draw(query, range(len(drawn), upto))
-            verdicts += await together([verdict_of(rule.verifier, query, candidate) for candidate in new])
+            verdicts += await run_together([_verdict_of(rule.verifier, query, candidate) for candidate in new])
             drawn += new
             stopped = rule.reason_to_stop(verdicts)
         if self.greedy:
@@ -172,7 +173,7 @@ class Generate:
 
     async def _roll(self, request: Request, indices: Sequence[int], attempt: int, world: int) -> list[Candidate]:
         drawn = await self._drawn(request, indices, attempt, world)
-        drawn = await together([self._by_policy(request, candidate, world) for candidate in drawn])
+        drawn = await run_together([self._by_policy(request, candidate, world) for candidate in drawn])
         return [steps_form.in_words(one) for one in drawn] if self.answer_form == "steps" else drawn
 
     async def _drawn(self, request: Request, indices: Sequence[int], attempt: int, world: int) -> list[Candidate]:
@@ -220,16 +221,10 @@ def world_seed(query: Query, request: Request) -> int:
     return 0 if query.reference.state is not None else request.sampling.seed or 0
 
 
-async def verdict_of(verifier: Verifier, query: Query, candidate: Candidate) -> Verdict:
-    """What ``verifier`` says; trouble of our own is ``error``, which is neither a pass nor a fail."""
+async def _verdict_of(verifier: Verifier, query: Query, candidate: Candidate) -> Verdict:
     if candidate.error:
         return Verdict("error", 1.0, candidate.error, verifier.name)
-    try:
-        return await verifier.verify(query, candidate)
-    except STOPS_THE_RUN:
-        raise
-    except Exception as error:  # the verify stage will say the same, and keep it
-        return Verdict("error", 0.0, f"{type(error).__name__}: {error}", verifier.name)
+    return await verdict_of(verifier, query, candidate)
 
 
 def flaw_of(candidate: Candidate) -> str:
@@ -241,18 +236,6 @@ def flaw_of(candidate: Candidate) -> str:
     if candidate.stop_reason in ("content_filter", "refusal"):
         return "filtered"
     return "" if candidate.text.strip() or candidate.tool_calls else "empty"
-
-
-async def together(asks: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
-    """The results of ``asks``, in order; the first error calls off the others."""
-    if len(asks) == 1:
-        return [await asks[0]]
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(ask) for ask in asks]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 def _refuse_identical_samples(n: int, sampling: Sampling, variants: int) -> None:

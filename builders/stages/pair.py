@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from builders.protocols import Pairing
-from builders.records import Judged
-from builders.schema import candidate_from_row, features, score_from_row, verdict_from_row
+from bestofn.builders.protocols import Pairing
+from bestofn.builders.records import Judged
+from bestofn.builders.schema import candidate_from_row, features, score_from_row, verdict_from_row
 
 
 class MakePairs:

@@ -5,10 +5,10 @@ A variant's text stands in the system prompt of the request and never in the sto
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
-from builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.nearest_match import did_you_mean
 
 VARIANTS: Mapping[str, str] = {
     "plain": "",
@@ -24,9 +24,9 @@ def chosen(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
     known = {**VARIANTS, **own}
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise ConfigError(f"variants: there is no variant {name!r}{hint} Known: {', '.join(known)}.")
+            raise ConfigError(
+                f"variants: there is no variant {name!r}{did_you_mean(name, known)} Known: {', '.join(known)}."
+            )
     if len(set(names)) < len(names):
         raise ConfigError(f"variants names one twice: {list(names)}")
     return {name: known[name] for name in names} or {"": ""}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from builders.errors import STOPS_THE_RUN
-from builders.protocols import Reward
-from builders.records import Score
-from builders.schema import candidate_from_row, features, query_from_row, score_to_row, verdict_from_row
+from bestofn.builders.errors import row_boundary
+from bestofn.builders.protocols import Reward
+from bestofn.builders.records import Score
+from bestofn.builders.schema import candidate_from_row, features, query_from_row, score_to_row, verdict_from_row
 
 
 class ScoreCandidates:
@@ -27,12 +27,11 @@ class ScoreCandidates:
         query = query_from_row(row)
         candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
         verdicts = [verdict_from_row(verdict) for verdict in row["verdicts"]]
-        try:
+        scores: list[Score] = []
+        with row_boundary() as failure:
             scores = await self.reward.score(query, candidates, verdicts)
             if len(scores) != len(candidates):
                 raise ValueError(f"{self.reward.name} gave {len(scores)} scores for {len(candidates)} candidates")
-        except STOPS_THE_RUN:
-            raise
-        except Exception as error:  # one of the three places where exceptions become data
-            scores = [Score(None, {"error": f"{type(error).__name__}: {error}"})] * len(candidates)
+        if failure.error:
+            scores = [Score(None, {"error": failure.message})] * len(candidates)
         return {"scores": [score_to_row(score) for score in scores]}

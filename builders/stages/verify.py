@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from builders.errors import STOPS_THE_RUN
-from builders.protocols import Verifier
-from builders.records import Candidate, Query, Verdict
-from builders.schema import candidate_from_row, features, query_from_row, verdict_to_row
+from bestofn.builders.errors import row_boundary
+from bestofn.builders.protocols import Verifier
+from bestofn.builders.records import Candidate, Query, Verdict
+from bestofn.builders.schema import candidate_from_row, features, query_from_row, verdict_to_row
 
 
 class Verify:
@@ -42,10 +42,15 @@ class Verify:
         if candidate.error:
             return Verdict("error", 1.0, f"no answer was generated: {candidate.error}", self.name)
         started = time.perf_counter()
-        try:
-            verdict = await self.verifier.verify(query, candidate)
-        except STOPS_THE_RUN:
-            raise
-        except Exception as error:  # one of the three places where exceptions become data
-            verdict = Verdict("error", 0.0, f"{type(error).__name__}: {error}", self.verifier.name)
+        verdict = await verdict_of(self.verifier, query, candidate)
         return verdict if verdict.seconds else replace(verdict, seconds=time.perf_counter() - started)
+
+
+async def verdict_of(verifier: Verifier, query: Query, candidate: Candidate) -> Verdict:
+    """The verdict of ``verifier``; an exception is the outcome ``error``, which is neither a pass nor a fail.
+
+    Raises what every row would meet (see ``row_boundary``).
+    """
+    with row_boundary() as failure:
+        return await verifier.verify(query, candidate)
+    return Verdict("error", 0.0, failure.message, verifier.name)

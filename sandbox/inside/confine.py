@@ -10,10 +10,10 @@ import resource
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sandbox.inside import kernel
-from sandbox.inside.descriptors import KEPT
-from sandbox.inside.landlock import Ruleset, version
-from sandbox.inside.seccomp import Filter
+from bestofn.sandbox.inside import kernel
+from bestofn.sandbox.inside.descriptors import KEPT
+from bestofn.sandbox.inside.landlock import Ruleset, version
+from bestofn.sandbox.inside.seccomp import Filter
 
 FOLDER = "/tmp"  # the one place that a program may write to
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc")

@@ -17,10 +17,10 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from sandbox.inside import names, plain
-from sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, write_all
-from sandbox.inside.exported import Link
-from sandbox.inside.jobs import Job
+from bestofn.sandbox.inside import names, plain
+from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, write_all
+from bestofn.sandbox.inside.exported import Link
+from bestofn.sandbox.inside.jobs import Job
 
 OF_PROGRAM = "raised by the program"
 

@@ -12,10 +12,10 @@ import sys
 import types
 from typing import Any
 
-from sandbox.inside import plain
-from sandbox.inside.descriptors import CONTROL, RESULT, read_exactly, write_all
-from sandbox.inside.jobs import Job
-from sandbox.inside.program import _load_or_end, _target, _text
+from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside.descriptors import CONTROL, RESULT, read_exactly, write_all
+from bestofn.sandbox.inside.jobs import Job
+from bestofn.sandbox.inside.program import _load_or_end, _target, _text
 
 
 class Link:

@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from sandbox.inside.descriptors import CONTROL, READY, STREAM, read_exactly
+from bestofn.sandbox.inside.descriptors import CONTROL, READY, STREAM, read_exactly
 
 Job = dict[str, Any]
 """The program part: ``mode`` (run, calls, serve), ``source``, ``stdin``, ``files``, ``calls``. The driver part:

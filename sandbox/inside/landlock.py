@@ -7,7 +7,7 @@ import os
 import struct
 from collections.abc import Iterable
 
-from sandbox.inside.kernel import syscall
+from bestofn.sandbox.inside.kernel import syscall
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 

@@ -14,8 +14,8 @@ import signal
 import struct
 from typing import Any
 
-from sandbox.inside import kernel
-from sandbox.inside.confine import FOLDER
+from bestofn.sandbox.inside import kernel
+from bestofn.sandbox.inside.confine import FOLDER
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000

@@ -16,9 +16,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.inside import plain
-from sandbox.inside.descriptors import RESULT, write_all
-from sandbox.inside.jobs import Job
+from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside.descriptors import RESULT, write_all
+from bestofn.sandbox.inside.jobs import Job
 
 FILE = "main.py"
 
@@ -28,7 +28,7 @@ _HIDDEN: list[types.ModuleType] = []
 
 def remember_our_modules() -> None:
     """Called once, before any fork."""
-    _OURS[:] = [name for name in sys.modules if name.partition(".")[0] == "sandbox"]
+    _OURS[:] = [name for name in sys.modules if name.partition(".")[0] == "bestofn"]
 
 
 def fresh_interpreter() -> None:

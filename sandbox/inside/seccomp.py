@@ -10,7 +10,7 @@ import ctypes
 import errno
 import struct
 
-from sandbox.inside.kernel import PR_SET_SECCOMP, machine, prctl
+from bestofn.sandbox.inside.kernel import PR_SET_SECCOMP, machine, prctl
 
 YOUNGEST = 452  # fchmodat2; the numbers from 424 on are the same on all machines
 

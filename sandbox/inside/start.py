@@ -10,11 +10,11 @@ import signal
 import sys
 from typing import Any
 
-from sandbox.inside import kernel, launcher
-from sandbox.inside.confine import SYSTEM, Confinement
-from sandbox.inside.descriptors import write_all
-from sandbox.inside.program import remember_our_modules
-from sandbox.inside.supervisor import Supervisor
+from bestofn.sandbox.inside import kernel, launcher
+from bestofn.sandbox.inside.confine import SYSTEM, Confinement
+from bestofn.sandbox.inside.descriptors import write_all
+from bestofn.sandbox.inside.program import remember_our_modules
+from bestofn.sandbox.inside.supervisor import Supervisor
 
 # What programs of this kind import most: a child has them by being forked.
 PRELOAD = (

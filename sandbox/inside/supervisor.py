@@ -17,9 +17,9 @@ import time
 import traceback
 from typing import NamedTuple
 
-from sandbox.inside import kernel
-from sandbox.inside.confine import FOLDER, Caps, Confinement
-from sandbox.inside.descriptors import (
+from bestofn.sandbox.inside import kernel
+from bestofn.sandbox.inside.confine import FOLDER, Caps, Confinement
+from bestofn.sandbox.inside.descriptors import (
     CONTROL,
     FROM_PROGRAM,
     READY,
@@ -32,8 +32,17 @@ from sandbox.inside.descriptors import (
     read_exactly,
     write_all,
 )
-from sandbox.inside.wire import CONFESSION, KILLED, LEFT_FILES, LEFT_PROCESSES, REQUEST, Reply, Request, unpack_request
-from sandbox.languages import BY_NAME
+from bestofn.sandbox.inside.wire import (
+    CONFESSION,
+    KILLED,
+    LEFT_FILES,
+    LEFT_PROCESSES,
+    REQUEST,
+    Reply,
+    Request,
+    unpack_request,
+)
+from bestofn.sandbox.languages import BY_NAME
 
 _WIRE_IN, _WIRE_OUT = 0, 1
 _MOMENT_S = 0.002

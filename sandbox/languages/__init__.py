@@ -8,6 +8,6 @@ one, write the module and name it here and in ``inside.wire.LANGUAGES``.
 
 from __future__ import annotations
 
-from sandbox.languages import bash, javascript, python, sql
+from bestofn.sandbox.languages import bash, javascript, python, sql
 
 BY_NAME = {"python": python, "javascript": javascript, "bash": bash, "sql": sql}

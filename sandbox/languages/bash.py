@@ -6,9 +6,9 @@ import os
 import shlex
 import signal
 
-from sandbox.inside.confine import Caps
-from sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, become_stdin, write_all
-from sandbox.inside.jobs import await_job, lay_out, let_go, read_job
+from bestofn.sandbox.inside.confine import Caps
+from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, become_stdin, write_all
+from bestofn.sandbox.inside.jobs import await_job, lay_out, let_go, read_job
 
 LIMITS_ADDRESS_SPACE = True
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 
-from sandbox.inside.confine import Caps
-from sandbox.inside.descriptors import STDIN
-from sandbox.languages.javascript_source import DRIVE, PROGRAM
+from bestofn.sandbox.inside.confine import Caps
+from bestofn.sandbox.inside.descriptors import STDIN
+from bestofn.sandbox.languages.javascript_source import DRIVE, PROGRAM
 
 LIMITS_ADDRESS_SPACE = False  # V8 reserves far more than it uses; heap, data and the box's memory are limited instead
 

@@ -36,7 +36,7 @@ function receive(fd) {
   const body = head && readExactly(fd, head.readUInt32LE(0));
   return body && parse(body.toString());
 }
-// Values as plain typed data; the same forms as sandbox.inside.plain.
+// Values as plain typed data; the same forms as bestofn.sandbox.inside.plain.
 // An own property whatever the name: `__proto__` too.
 function assign(made, key, value) {
   Object.defineProperty(made, key, {value, enumerable: true, writable: true, configurable: true});

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from sandbox.inside import driver, exported, program
-from sandbox.inside.confine import Caps
-from sandbox.inside.descriptors import become_stdin
-from sandbox.inside.jobs import Job, await_job, lay_out, let_go, read_job
+from bestofn.sandbox.inside import driver, exported, program
+from bestofn.sandbox.inside.confine import Caps
+from bestofn.sandbox.inside.descriptors import become_stdin
+from bestofn.sandbox.inside.jobs import Job, await_job, lay_out, let_go, read_job
 
 LIMITS_ADDRESS_SPACE = True
 

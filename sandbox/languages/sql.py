@@ -6,10 +6,10 @@ import os
 import sqlite3
 from typing import Any
 
-from sandbox.inside import plain
-from sandbox.inside.confine import Caps
-from sandbox.inside.descriptors import RESULT, write_all
-from sandbox.inside.jobs import await_job
+from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside.confine import Caps
+from bestofn.sandbox.inside.descriptors import RESULT, write_all
+from bestofn.sandbox.inside.jobs import await_job
 
 LIMITS_ADDRESS_SPACE = True
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.tools.glossary import ARGUMENTS
-from sandbox.tools.shapes import arguments_schema, shape_schema
+from bestofn.sandbox.tools.glossary import ARGUMENTS
+from bestofn.sandbox.tools.shapes import arguments_schema, shape_schema
 
 
 class ToolFailure(Exception):

@@ -19,17 +19,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builders.json_schema import problem
-from builders.protocols import Archive, Sampler, Sandbox
-from builders.records import Tool, ToolResult
-from builders.tool_formats import to_chat
-from sandbox.tools.catalogue import CATALOGUE
-from sandbox.tools.mock_tool import MockTool, ToolBroken, ToolFailure, wire_name
-from sandbox.tools.model_mock import output_schema, played
-from sandbox.tools.schema_mock import made_up
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.tool_matching import CONFIDENT, adapted, exact, nearest
-from sandbox.tools.world import World
+from bestofn.builders.formats.json_schema import problem
+from bestofn.builders.formats.tool_calls import to_chat
+from bestofn.builders.protocols import Archive, Sampler, Sandbox
+from bestofn.builders.records import Tool, ToolResult
+from bestofn.sandbox.tools.catalogue import CATALOGUE
+from bestofn.sandbox.tools.mock_tool import MockTool, ToolBroken, ToolFailure, wire_name
+from bestofn.sandbox.tools.model_mock import output_schema, played
+from bestofn.sandbox.tools.schema_mock import made_up
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.tool_matching import CONFIDENT, adapted, exact, nearest
+from bestofn.sandbox.tools.world import World
 
 MAX_ARGUMENT_CHARS = 100_000
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders.errors import ProviderError
-from builders.json_schema import problem
-from builders.protocols import Sampler
-from builders.records import Request, Sampling
-from builders.written_calls import without_thought
-from sandbox.tools.mock_tool import ToolBroken, ToolFailure
+from bestofn.builders.errors import ProviderError
+from bestofn.builders.formats.json_schema import problem
+from bestofn.builders.formats.written_calls import without_thought
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Request, Sampling
+from bestofn.sandbox.tools.mock_tool import ToolBroken, ToolFailure
 
 PROMPT = Path(__file__).parent / "model_mock.v1.md"
 EARLIER = 8  # calls of the same episode that are shown, for consistency

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.seeded import Seeded
 
 _FIRST = ("Ada", "Bjorn", "Carmen", "Deniz", "Elif", "Farid", "Grace", "Hugo", "Ines", "Jonas", "Kavya", "Lena",
           "Mateo", "Nadia", "Oskar", "Priya", "Quentin", "Rosa", "Stefan", "Tomoko")  # fmt: skip

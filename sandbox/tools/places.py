@@ -7,7 +7,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from sandbox.tools.mock_tool import ToolFailure
+from bestofn.sandbox.tools.mock_tool import ToolFailure
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builders.errors import SourceError
-from builders.tool_formats import call_arguments, call_name
-from sandbox.tools.mock_tools import MockTools
+from bestofn.builders.errors import SourceError
+from bestofn.builders.formats.tool_calls import call_arguments, call_name
+from bestofn.sandbox.tools.mock_tools import MockTools
 
 
 async def final_state(calls: Sequence[Mapping[str, Any]], seed: int = 0) -> Mapping[str, Any]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.world import NOW
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.world import NOW
 
 MAX_DEPTH = 6
 

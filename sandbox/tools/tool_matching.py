@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from builders.json_schema import problem
-from sandbox.tools.catalogue import CATALOGUE
-from sandbox.tools.glossary import SYNONYMS
-from sandbox.tools.mock_tool import MockTool
+from bestofn.builders.formats.json_schema import problem
+from bestofn.sandbox.tools.catalogue import CATALOGUE
+from bestofn.sandbox.tools.glossary import SYNONYMS
+from bestofn.sandbox.tools.mock_tool import MockTool
 
 CONFIDENT = 0.4
 

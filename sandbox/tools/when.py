@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
-from sandbox.tools.mock_tool import ToolFailure
+from bestofn.sandbox.tools.mock_tool import ToolFailure
 
 
 def a_day(text: str) -> date:

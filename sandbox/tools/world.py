@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from builders.protocols import Sandbox
-from sandbox.tools.seeded import Seeded
+from bestofn.builders.protocols import Sandbox
+from bestofn.sandbox.tools.seeded import Seeded
 
 Record = dict[str, Any]
 Table = dict[str, Record]

@@ -19,8 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from builders.records import Candidate, CodeTests, Query, Reference  # noqa: E402
-from verifiers.code_verifier import CodeVerifier  # noqa: E402
+from bestofn.builders.records import Candidate, CodeTests, Query, Reference  # noqa: E402
+from bestofn.verifiers.code_verifier import CodeVerifier  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 SETS = ("code_python", "code_javascript", "code_bash", "code_sql")
@@ -72,9 +72,9 @@ def show(row: Row) -> None:
 
 
 def make(sandbox: str) -> Any:
-    from sandbox.auto_sandbox import AutoSandbox
-    from sandbox.docker_sandbox import DockerSandbox
-    from sandbox.local_sandbox import LocalSandbox
+    from bestofn.sandbox.auto_sandbox import AutoSandbox
+    from bestofn.sandbox.docker_sandbox import DockerSandbox
+    from bestofn.sandbox.local_sandbox import LocalSandbox
 
     return {"docker": DockerSandbox, "local": LocalSandbox, "auto": AutoSandbox}[sandbox]()
 

@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from builders.assemble import Assembly, compose
-from builders.cost import Ledger
-from builders.journal import Journal
-from builders.judge_report import Comparison, PairwiseReport, pairwise_report
-from builders.protocols import Sampler
-from builders.providers.sampling import sampler
-from builders.records import Completion, Request
-from verifiers.judge_pairwise import PairwiseJudge
+from bestofn.builders.analysis.judge_report import Comparison, PairwiseReport, pairwise_report
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.protocols import Sampler
+from bestofn.builders.records import Completion, Request
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.verifiers.judge_pairwise import PairwiseJudge
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -72,7 +73,7 @@ async def judged_by_model(provider: str, rows: list[dict]) -> PairwiseReport:
     node = compose([f"provider={provider}", "sandbox=none"])["provider"]
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(Path(folder) / "journal.sqlite")
-        service = Assembly().build(node, "provider")
+        service = ObjectBuilder().build(node, "provider")
         draws = sampler(service, journal, Ledger())
         async with journal, service, draws:
             return await judged(draws, rows)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from verifiers.math_verifier import judge, units
+from bestofn.verifiers.math_verifier import judge, units
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = re.compile(r"-?\d+")

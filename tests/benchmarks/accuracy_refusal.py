@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from verifiers.refusal_patterns import classify
+from bestofn.verifiers.refusal_patterns import classify
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
 PLAIN = ("math_gsm8k_chat", "math_l5_chat", "math500_rho", "math_qwen_cot", "code_python", "code_bash", "code_sql")

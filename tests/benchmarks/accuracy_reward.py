@@ -17,8 +17,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from builders.records import Candidate, Message, Query, Verdict
-from reward.benchmark_scores import Margins, best_of_credit, style_accuracies, ties_score
+from bestofn.builders.records import Candidate, Message, Query, Verdict
+from bestofn.reward.benchmark_scores import Margins, best_of_credit, style_accuracies, ties_score
 
 SHAPES = ("reward_bench_2", "rm_bench", "judge_bench", "rmb")
 Answers = tuple[tuple[Message, ...], list[str], list[str], str]  # prompt, right, wrong, group
@@ -80,12 +80,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _with_reward(settings: Mapping[str, str], shape: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    from builders import assemble
+    from bestofn.builders.config.composition import compose
+    from bestofn.builders.config.objects import ObjectBuilder
 
-    config = assemble.compose(
-        [f"{key}={value}" for key, value in settings.items() if key not in ("data", "show", "sets")]
-    )
-    reward = assemble.Assembly().build(config["reward"], "reward")
+    config = compose([f"{key}={value}" for key, value in settings.items() if key not in ("data", "show", "sets")])
+    reward = ObjectBuilder().build(config["reward"], "reward")
     if not hasattr(reward, "__aenter__"):
         return await measured(shape, rows, reward)
     async with reward:

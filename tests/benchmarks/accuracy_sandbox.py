@@ -23,10 +23,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "sandbox")]
 
 from bait import Bait  # noqa: E402
 
-from builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Reference  # noqa: E402
-from sandbox.docker_sandbox import DockerSandbox  # noqa: E402
-from sandbox.local_sandbox import LocalSandbox  # noqa: E402
-from verifiers.code_verifier import CodeVerifier  # noqa: E402
+from bestofn.builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Reference  # noqa: E402
+from bestofn.sandbox.docker_sandbox import DockerSandbox  # noqa: E402
+from bestofn.sandbox.local_sandbox import LocalSandbox  # noqa: E402
+from bestofn.verifiers.code_verifier import CodeVerifier  # noqa: E402
 
 CASES = ROOT.parent / "shared" / "sandbox_cases" / "cases.jsonl"
 BACKENDS = {"docker": DockerSandbox, "local": LocalSandbox}

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builders.records import Candidate, Query, Reference, Verdict
-from builders.tool_formats import call, expected_from_bfcl, from_bfcl
-from verifiers.tool_verifier import ToolVerifier
+from bestofn.builders.formats.tool_calls import call, expected_from_bfcl, from_bfcl
+from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.verifiers.tool_verifier import ToolVerifier
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CONTESTED = "type_error:nested"

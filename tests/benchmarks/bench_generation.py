@@ -89,7 +89,7 @@ def report(kind: str, concurrency: int, measured: dict[str, list[dict[str, Any]]
 def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
     """``asked`` in the loop that a build has."""
     sys.path.insert(0, str(ROOT))
-    from builders.apply import Loop
+    from bestofn.builders.concurrency.event_loop import Loop
 
     with Loop() as loop:
         return loop.run(asked(port, prompts, concurrency, max_n, waiting))
@@ -97,12 +97,12 @@ def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) 
 
 async def asked(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
     """``prompts`` × N through journal, limits and ledger, ``waiting`` queries at a time; CPU without the imports."""
-    from builders.cost import Ledger
-    from builders.journal import Journal
-    from builders.limits import RateLimits
-    from builders.providers.openai_chat import OpenAIChat
-    from builders.providers.sampling import sampler
-    from builders.records import Request, Sampling
+    from bestofn.builders.providers.openai_chat import OpenAIChat
+    from bestofn.builders.records import Request, Sampling
+    from bestofn.builders.sampling.cost import Ledger
+    from bestofn.builders.sampling.journal import Journal
+    from bestofn.builders.sampling.limiter import RateLimits
+    from bestofn.builders.sampling.sampler import sampler
 
     with tempfile.TemporaryDirectory() as folder:
         journal, ledger = Journal(Path(folder) / "journal.sqlite"), Ledger()

@@ -21,10 +21,10 @@ from typing import Any
 
 import openai
 
-from builders.providers.local_engine import LocalEngine
-from builders.providers.local_transformers import LocalTransformers
-from builders.records import Request, Sampling
-from builders.sources.starter import Starter
+from bestofn.builders.local_model.engine import LocalEngine
+from bestofn.builders.local_model.provider import LocalTransformers
+from bestofn.builders.records import Request, Sampling
+from bestofn.builders.sources.starter import Starter
 
 QUERIES, N, ROWS, TOKENS, AT_ONCE = 64, 8, 128, 96, 32
 
@@ -111,7 +111,7 @@ def served() -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    words = [sys.executable, "-m", "scripts.main", "serve", "model=pocket", f"port={port}"]
+    words = [sys.executable, "-m", "bestofn.scripts.main", "serve", "model=pocket", f"port={port}"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 120

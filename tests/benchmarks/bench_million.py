@@ -98,8 +98,9 @@ def choices(data: Path, out: Path) -> list[str]:
 
 def print_stages(words: list[str], out: Path, rows: int) -> None:
     """CPU of each part of a build, one shard after the other."""
-    from builders import assemble, pipeline
-    from builders.executors.local_executor import LocalExecutor
+    from bestofn.builders.config.composition import compose
+    from bestofn.builders.executors.local_executor import LocalExecutor
+    from bestofn.builders.run import pipeline
 
     spent: Counter[str] = Counter()
 
@@ -121,7 +122,7 @@ def print_stages(words: list[str], out: Path, rows: int) -> None:
         timed_as(pipeline.views, "write_views", lambda *given: "views"),
     ):
         began = time.process_time()
-        LocalExecutor(shards_in_flight=1).run(assemble.compose(words), out)
+        LocalExecutor(shards_in_flight=1).run(compose(words), out)
         whole = time.process_time() - began
     spent["rest"] = whole - spent.total()
     for name, seconds in {**spent, "all": whole}.items():
@@ -148,7 +149,9 @@ def used(words: list[str], log: Path) -> tuple[float, float, float]:
     """(wall seconds, CPU seconds, peak MB) of a command that must end well."""
     began = time.perf_counter()
     with log.open("ab") as file:
-        process = subprocess.Popen([sys.executable, "-m", "scripts.main", *words], cwd=ROOT, stdout=file, stderr=file)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bestofn.scripts.main", *words], cwd=ROOT, stdout=file, stderr=file
+        )
         _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"bestofn {words[0]} ended with {os.waitstatus_to_exitcode(status)}; see {log}")

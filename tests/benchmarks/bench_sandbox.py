@@ -26,10 +26,10 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from builders.errors import SandboxError  # noqa: E402
-from builders.records import Program  # noqa: E402
-from sandbox.docker_sandbox import DockerSandbox  # noqa: E402
-from sandbox.local_sandbox import LocalSandbox  # noqa: E402
+from bestofn.builders.errors import SandboxError  # noqa: E402
+from bestofn.builders.records import Program  # noqa: E402
+from bestofn.sandbox.docker_sandbox import DockerSandbox  # noqa: E402
+from bestofn.sandbox.local_sandbox import LocalSandbox  # noqa: E402
 
 Once = Callable[[], Awaitable[None]]
 

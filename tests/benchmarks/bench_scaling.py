@@ -16,12 +16,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from builders.records import Candidate, CodeTests, Query, Reference, Verdict
-from sandbox.docker_sandbox import DockerSandbox
-from sandbox.local_sandbox import LocalSandbox
-from sandbox.workers import ProcessPool
-from verifiers.code_verifier import CodeVerifier
-from verifiers.math_verifier import MathVerifier
+from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from bestofn.sandbox.workers import ProcessPool
+from bestofn.verifiers.code_verifier import CodeVerifier
+from bestofn.verifiers.math_verifier import MathVerifier
 
 MATH, CODE, AT_ONCE = 120, 240, 16
 Verify = Callable[[Query, Candidate], Awaitable[Verdict]]
@@ -39,7 +39,9 @@ async def measure(rounds: int, sandbox: str) -> None:
         code: dict[int, Verify] = {}
         kind: Any = {"local": LocalSandbox, "docker": DockerSandbox}[sandbox]
         for count in (1, 2):
-            workers = await stack.enter_async_context(ProcessPool(count, preload=["verifiers.math_verifier.warm"]))
+            workers = await stack.enter_async_context(
+                ProcessPool(count, preload=["bestofn.verifiers.math_verifier.warm"])
+            )
             math[count] = (await stack.enter_async_context(MathVerifier(workers, symbolic_s=20))).verify
             box = await stack.enter_async_context(kind(workers=count))
             code[count] = CodeVerifier(box).verify

@@ -85,7 +85,11 @@ def start(data: Path, port: int, out: Path, concurrency: int, *more: str) -> sub
     words += [*(f"{key}={value}" for key, value in settings.items()), *more]
     with (data.parent / "log.txt").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "scripts.build", *words], cwd=ROOT, env={**os.environ}, stdout=log, stderr=log
+            [sys.executable, "-m", "bestofn.scripts.build", *words],
+            cwd=ROOT,
+            env={**os.environ},
+            stdout=log,
+            stderr=log,
         )
 
 

@@ -12,8 +12,8 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from builders.records import Query
-from builders.sources.screened import Screened
+from bestofn.builders.records import Query
+from bestofn.builders.sources.screened import Screened
 
 VOCABULARY = 5_000
 WORDS = 60

@@ -23,11 +23,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builders import assemble
-from builders.statistics import bootstrap_difference_interval
-from builders.trainable import trainable
-from builders.trainers import recipe, train
-from scripts.loop import Passes, build, mean, passes, settings, trained
+from bestofn.builders.config.composition import compose
+from bestofn.builders.formats.trainable import trainable
+from bestofn.builders.statistics.estimators import bootstrap_difference_interval
+from bestofn.builders.training.trainers import recipe, train
+from bestofn.scripts.loop import Passes, build, mean, passes, settings, trained
 
 Score = Callable[[Mapping[str, Any]], float]
 OURS = "verified against refuted (ours)"
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> None:
     words = [f"{key}={value}" for key, value in given.items()]
 
     def loop(method: str) -> dict[str, Any]:
-        return assemble.compose([recipe(method, words), f"method={method}", f"seed={seed}", *words], "loop")
+        return compose([recipe(method, words), f"method={method}", f"seed={seed}", *words], "loop")
 
     config = loop("dpo")
     pool = build(config, "pocket", "train", config["queries"], seed + 1, out / "pool")

@@ -13,14 +13,14 @@ def test_arrow_gives_memory_back_unless_told_otherwise(chosen: str | None, expec
     surroundings = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
     if chosen:
         surroundings["ARROW_DEFAULT_MEMORY_POOL"] = chosen
-    words = "import builders.pipeline, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    words = "import bestofn.builders.run.pipeline, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
     done = subprocess.run([sys.executable, "-c", words], env=surroundings, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == expected
 
 
 ARENAS = """
 import ctypes, threading
-import builders
+import bestofn.builders
 together = threading.Barrier(7)
 def work():
     together.wait()

@@ -10,10 +10,10 @@ from datasets import Dataset, Features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.arrow_rows import from_table, to_table
-from builders.exact_json import encode
-from builders.records import CodeTests, Query, Reference
-from builders.schema import features, query_from_row, query_to_row
+from bestofn.builders.formats.exact_json import encode
+from bestofn.builders.records import CodeTests, Query, Reference
+from bestofn.builders.schema import features, query_from_row, query_to_row
+from bestofn.builders.tables.arrow_rows import from_table, to_table
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=5)  # lone surrogates among them
 KEYS = TEXT | st.integers() | st.tuples(st.integers(), TEXT) | st.sampled_from(["py:int", "py:dict", "py:text"])

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from builders import manifest, pipeline
-from builders.assemble import compose
-from builders.executors import ray_executor
-from builders.executors.cluster_worker import Landed
-from builders.pipeline import part_of
+from bestofn.builders.config.composition import compose
+from bestofn.builders.executors import ray_executor
+from bestofn.builders.executors.cluster_worker import Landed
+from bestofn.builders.run import manifest, pipeline
+from bestofn.builders.run.pipeline import part_of
 
 
 class Killed(BaseException):

@@ -17,15 +17,16 @@ from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.assemble import Assembly, compose
-from builders.errors import SourceError
-from builders.records import Query
-from builders.sources.code_forms import livecodebench, pickled_text
-from builders.sources.columns import calls_in, last_list
-from builders.sources.final_answers import after_hashes, last_boxed
-from builders.sources.mapped import Mapped, content_id, prompt_of
-from builders.sources.nemotron import HAS, Nemotron, route
-from verifiers.math_verifier.groups import group
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import SourceError
+from bestofn.builders.records import Query
+from bestofn.builders.sources.code_forms import livecodebench, pickled_text
+from bestofn.builders.sources.columns import calls_in, last_list
+from bestofn.builders.sources.final_answers import after_hashes, last_boxed
+from bestofn.builders.sources.mapped import Mapped, content_id, prompt_of
+from bestofn.builders.sources.nemotron import HAS, Nemotron, route
+from bestofn.verifiers.math_verifier.groups import group
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -38,7 +39,7 @@ def shipped(name: str, path: Path, *more: str) -> list[Query]:
     config = compose(
         [f"dataset={name}", f"dataset.path={path}", "dataset.format=jsonl", "provider=scripted", "sandbox=none", *more]
     )
-    return list(Assembly().build(config["dataset"], "dataset"))
+    return list(ObjectBuilder().build(config["dataset"], "dataset"))
 
 
 PROBLEMS = [{"id": f"p{i}", "question": f"What is {i} + 1?", "answer": str(i + 1)} for i in range(10)]
@@ -356,7 +357,7 @@ def test_a_shipped_mapping_reads_its_schema(name: str, rows: list, expected: Map
 
 
 def test_every_table_mapping_that_is_shipped_is_tested() -> None:
-    from builders.assemble import conf_folder
+    from bestofn.builders.config.composition import conf_folder
 
     files = {path.stem for path in (conf_folder() / "dataset").glob("*.yaml")}
     general = {

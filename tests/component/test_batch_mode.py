@@ -18,18 +18,18 @@ from anthropic.types.messages.batch_create_params import BatchCreateParams
 from openai.types import Batch, FileObject
 from pydantic import TypeAdapter
 
-from builders.cost import Ledger
-from builders.errors import AuthenticationError, BudgetError, ConfigError, RequestError, ServiceError
-from builders.journal import Journal
-from builders.limits import RateLimits
-from builders.providers.anthropic_messages import AnthropicMessages
-from builders.providers.batcher import Batching
-from builders.providers.ollama import Ollama
-from builders.providers.openai_chat import OpenAIChat
-from builders.providers.openai_responses import OpenAIResponses
-from builders.providers.sampling import sampler
-from builders.records import Completion, Request, Sampling
-from scripts.journal import main as journal_command
+from bestofn.builders.errors import AuthenticationError, BudgetError, ConfigError, RequestError, ServiceError
+from bestofn.builders.providers.anthropic_messages import AnthropicMessages
+from bestofn.builders.providers.ollama import Ollama
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.providers.openai_responses import OpenAIResponses
+from bestofn.builders.records import Completion, Request, Sampling
+from bestofn.builders.sampling.batch_queue import Batching
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.scripts.journal import main as journal_command
 from tests.wire_server import Answer, Sent, WireServer
 
 TERMS = Batching(gather_s=0.05, poll_s=0.02, most=1000)

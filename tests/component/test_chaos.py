@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from builders.cost import Ledger
-from builders.journal import Journal
-from builders.limits import RateLimits
-from builders.providers.openai_chat import OpenAIChat
-from builders.providers.sampling import sampler
-from builders.records import Completion, Request, Sampling
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.records import Completion, Request, Sampling
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.sampler import sampler
 from tests.chaos import FAULTS, ChaosServer, answer
 
 QUESTIONS = [f"Question {number}?" for number in range(250)]
@@ -37,7 +37,7 @@ def ask(tmp_path, server: ChaosServer, questions=QUESTIONS, **limits):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_every_row_completes_or_carries_its_error(tmp_path, seed, monkeypatch) -> None:
-    monkeypatch.setattr("builders.limits.FIRST_BACKOFF_S", 0.02)
+    monkeypatch.setattr("bestofn.builders.sampling.limiter.FIRST_BACKOFF_S", 0.02)
     with ChaosServer(seed=seed) as server:
         answers, totals = ask(tmp_path, server)
         requests = server.requests
@@ -59,7 +59,7 @@ def test_every_row_completes_or_carries_its_error(tmp_path, seed, monkeypatch) -
 
 def test_a_storm_of_refusals_ends_in_answers(tmp_path, monkeypatch) -> None:
     """Half of all requests are turned away: the window closes, the breaker may open, and all is answered."""
-    monkeypatch.setattr("builders.limits.FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr("bestofn.builders.sampling.limiter.FIRST_BACKOFF_S", 0.01)
     with ChaosServer(share=0.5, faults=("429 with retry-after", "429 without", "503")) as server:
         answers, _ = ask(tmp_path, server, QUESTIONS[:80], retries=20)
     assert all(isinstance(one, Completion) for drawn in answers.values() for one in drawn)

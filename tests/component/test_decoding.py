@@ -10,9 +10,9 @@ import pytest
 import torch
 import transformers
 
-from builders.providers.decoding import Row, decode
-from builders.providers.kept_states import empty_cache, selectable
-from builders.providers.seeded_sampling import Warp, uniforms
+from bestofn.builders.local_model.decoding import Row, decode
+from bestofn.builders.local_model.kv_cache import empty_cache, selectable
+from bestofn.builders.local_model.seeded_sampling import Warp, uniforms
 
 SMALL = {"vocab_size": 90, "hidden_size": 32, "num_attention_heads": 4, "pad_token_id": 0, "eos_token_id": 1}
 CONFIGURATIONS: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from datasets import Dataset, load_dataset
 
-from builders import views
+from bestofn.builders.tables import views
 from tests.runs import write_run
 from tests.tiny_models import save_language_model, save_reward_model
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from builders.errors import AuthenticationError
-from builders.records import Candidate, Query, Score, Verdict
-from reward.http_reward import HttpReward
+from bestofn.builders.errors import AuthenticationError
+from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.reward.http_reward import HttpReward
 
 QUERY = Query("q", "s", ({"role": "user", "content": "Hi"},))
 CANDIDATES = [Candidate(i, ({"role": "assistant", "content": "x" * (i + 1)},)) for i in range(3)]

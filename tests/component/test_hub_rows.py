@@ -15,8 +15,8 @@ from tests.hub_double import HubDouble
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import json, sys
-from builders.errors import SourceError
-from builders.sources.rows import rows
+from bestofn.builders.errors import SourceError
+from bestofn.builders.sources.rows import rows
 try:
     print(json.dumps([row["question"] for row in rows("me/sums", **json.loads(sys.argv[1]))]))
 except SourceError as error:

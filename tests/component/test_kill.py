@@ -15,12 +15,12 @@ PROMPTS, N, CONCURRENCY = 600, 4, 64
 PROGRAM = textwrap.dedent("""
     import asyncio, json, sys
     from pathlib import Path
-    from builders.cost import Ledger
-    from builders.journal import Journal
-    from builders.limits import RateLimits
-    from builders.providers.openai_chat import OpenAIChat
-    from builders.providers.sampling import sampler
-    from builders.records import Request, Sampling
+    from bestofn.builders.sampling.cost import Ledger
+    from bestofn.builders.sampling.journal import Journal
+    from bestofn.builders.sampling.limiter import RateLimits
+    from bestofn.builders.providers.openai_chat import OpenAIChat
+    from bestofn.builders.sampling.sampler import sampler
+    from bestofn.builders.records import Request, Sampling
 
     url, path, prompts, n, concurrency = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from builders.errors import ConfigError, RequestError, ServiceError
-from builders.protocols import Provider
-from builders.providers.local_engine import POCKET, Ask, LocalEngine
-from builders.providers.local_transformers import LocalTransformers
-from builders.providers.seeded_sampling import Warp, in_units, uniforms
-from builders.records import Completion, Request, Sampling
-from builders.sources.starter import Starter
+from bestofn.builders.errors import ConfigError, RequestError, ServiceError
+from bestofn.builders.local_model.engine import POCKET, Ask, LocalEngine
+from bestofn.builders.local_model.provider import LocalTransformers
+from bestofn.builders.local_model.seeded_sampling import Warp, in_units, uniforms
+from bestofn.builders.protocols import Provider
+from bestofn.builders.records import Completion, Request, Sampling
+from bestofn.builders.sources.starter import Starter
 
 QUERIES = list(Starter())[:12]
 
@@ -243,7 +243,7 @@ def test_tokenizer_gives_every_text_back(engine: LocalEngine) -> None:
 
 
 def test_template_renders_every_role_and_a_call_as_the_policy_writes_it(engine: LocalEngine) -> None:
-    from builders.sources.pocket_tasks.tool_tasks import TOOLS, written
+    from bestofn.builders.pocket.tasks.tool_tasks import TOOLS, written
 
     arguments = {"location": "Oslo", "units": "metric"}
     messages = [

@@ -9,11 +9,11 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from builders import assemble
-from builders import mirror as mirror_module
-from builders.errors import BudgetError, ConfigError, MachineError
-from builders.mirror import Mirror, folder_of, is_url
-from scripts import build
+from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import BudgetError, ConfigError, MachineError
+from bestofn.builders.run import mirror as mirror_module
+from bestofn.builders.run.mirror import Mirror, folder_of, is_url
+from bestofn.scripts import build
 from tests.loopback import OpenAIServer
 
 pytest.importorskip("s3fs")
@@ -50,7 +50,7 @@ def config(server: OpenAIServer, out: str, *more: str, queries: int = 12) -> dic
     Path("sums.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ["dataset=jsonl", "dataset.path=sums.jsonl", "provider=openai_chat", f"provider.base_url={server.url}"]
     words += ["provider.model=m", "sandbox=none", "tools=none", "n=2", "shard_size=4", f"out={out}", *more]
-    given = assemble.compose(words)
+    given = compose(words)
     given["stages"]["verify"]["verifier"] = {"_target_": "tests.last_number.LastNumber"}
     given["trusted"] = ["tests"]
     return given

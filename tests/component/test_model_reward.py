@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from builders import views
-from builders.errors import ConfigError
-from builders.records import Candidate, Query, Score, Verdict
-from reward.model_reward import ModelReward, chat_of
-from reward.sequence_scorer import SequenceScorer
-from reward.token_batches import batches, padding_waste, shared_prefix
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.tables import views
+from bestofn.reward.model_reward import ModelReward, chat_of
+from bestofn.reward.sequence_scorer import SequenceScorer
+from bestofn.reward.token_batches import batches, padding_waste, shared_prefix
 from tests.tiny_models import llama_config, save_language_model, save_reward_model, tokenizer
 
 PASS = Verdict("pass", 1.0, "", "test")
@@ -103,7 +103,7 @@ def test_a_conversation_is_scored_in_the_form_that_it_is_published_in(folder: Pa
         (query, [candidate]),
         (Query("q", "s", ()), [Candidate(0, tuple(published["chosen"]))]),
     )
-    assert asked == trained
+    assert [one.value for one in asked] == pytest.approx([one.value for one in trained], abs=1e-4)
     assert chat_of(query, candidate)[1]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
 
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard
 
-from builders import parquet_files, views
-from builders.errors import ConfigError, SourceError
-from builders.hub import Hub, prepare
+from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.report.hub import Hub, prepare
+from bestofn.builders.tables import parquet_files, views
 from tests.hub_double import HubDouble
 from tests.runs import write_run
 
@@ -45,7 +45,7 @@ def client(hub: HubDouble, home: Path, *words: str) -> subprocess.CompletedProce
 
 
 def push(hub: HubDouble, run: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    return client(hub, home, "-m", "scripts.push", f"run={run}", "hub.repo=me/sums", "hub.licence=mit")
+    return client(hub, home, "-m", "bestofn.scripts.push", f"run={run}", "hub.repo=me/sums", "hub.licence=mit")
 
 
 LOAD = """

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from builders import assemble
-from builders.cost import Ledger
-from builders.errors import BudgetError, ConfigError, MachineError
-from builders.executors.cluster_gateway import GatewaySampler
-from builders.executors.local_executor import LocalExecutor
-from builders.executors.ray_executor import PLACES, SECRETS, Place, RayExecutor, _environment, _Tally
-from builders.journal import Journal
-from builders.providers.openai_chat import OpenAIChat
-from builders.records import Request
+from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import BudgetError, ConfigError, MachineError
+from bestofn.builders.executors.cluster_gateway import GatewaySampler
+from bestofn.builders.executors.local_executor import LocalExecutor
+from bestofn.builders.executors.ray_executor import PLACES, SECRETS, Place, RayExecutor, _environment, _Tally
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.records import Request
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
 from tests.loopback import OpenAIServer
 
 pytest.importorskip("ray")
@@ -35,7 +35,7 @@ QUERIES = 96
 DRIVER = """
 import json, sys
 from pathlib import Path
-from builders.executors.ray_executor import Place, RayExecutor
+from bestofn.builders.executors.ray_executor import Place, RayExecutor
 RayExecutor(sys.argv[1], Place(1, 0.5), shards_in_flight=2).run(json.loads(Path(sys.argv[2]).read_text()), Path(sys.argv[3]))
 """
 
@@ -63,7 +63,7 @@ def config(folder: Path, server: OpenAIServer, *more: str) -> dict[str, Any]:
         "shard_size": 6,
     }
     words = ["dataset=jsonl", "provider=openai_chat", "sandbox=none", "tools=none"]
-    given = assemble.compose([*words, *(f"{key}={value}" for key, value in settings.items()), *more])
+    given = compose([*words, *(f"{key}={value}" for key, value in settings.items()), *more])
     given["stages"]["verify"]["verifier"] = {"_target_": "tests.last_number.LastNumber"}
     given["trusted"] = ["tests"]
     return given

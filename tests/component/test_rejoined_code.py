@@ -6,11 +6,11 @@ import asyncio
 import json
 from pathlib import Path
 
-from builders.records import Candidate
-from builders.sources.mapped import Mapped
-from builders.sources.origins import Origins
-from sandbox.auto_sandbox import AutoSandbox
-from verifiers.code_verifier import CodeVerifier
+from bestofn.builders.records import Candidate
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.origins import Origins
+from bestofn.sandbox.auto_sandbox import AutoSandbox
+from bestofn.verifiers.code_verifier import CodeVerifier
 
 TABLES = {
     "taco": {"question": "Print the square.", "input_output": json.dumps({"inputs": ["3\n"], "outputs": ["9\n"]})},

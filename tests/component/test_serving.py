@@ -17,9 +17,9 @@ import pytest
 import torch
 import uvicorn
 
-from builders.providers.local_transformers import LocalTransformers
-from builders.serving.app import app
-from builders.serving.request_log import RequestLog
+from bestofn.builders.local_model.provider import LocalTransformers
+from bestofn.builders.serving.app import app
+from bestofn.builders.serving.request_log import RequestLog
 from tests.tiny_models import save_language_model
 
 HELLO = [{"role": "user", "content": "Say something."}]

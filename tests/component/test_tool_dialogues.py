@@ -16,20 +16,20 @@ from typing import Any
 
 import pytest
 
-from builders.cost import Ledger
-from builders.journal import Journal
-from builders.providers.anthropic_messages import AnthropicMessages
-from builders.providers.openai_chat import OpenAIChat
-from builders.providers.openai_responses import OpenAIResponses
-from builders.providers.sampling import sampler
-from builders.records import Candidate, Query, Reference, Request, Sampling
-from builders.rollout import RolloutLimits, rollout
-from builders.tool_formats import with_argument_objects
-from sandbox.tools.catalogue import CATALOGUE
-from sandbox.tools.mock_tools import MockTools
-from sandbox.tools.replay import final_state
+from bestofn.builders.formats.tool_calls import with_argument_objects
+from bestofn.builders.providers.anthropic_messages import AnthropicMessages
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.providers.openai_responses import OpenAIResponses
+from bestofn.builders.records import Candidate, Query, Reference, Request, Sampling
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.builders.stages.rollout import RolloutLimits, rollout
+from bestofn.sandbox.tools.catalogue import CATALOGUE
+from bestofn.sandbox.tools.mock_tools import MockTools
+from bestofn.sandbox.tools.replay import final_state
+from bestofn.verifiers.tool_verifier import ToolVerifier
 from tests.wire_server import Answer, Sent, WireServer
-from verifiers.tool_verifier import ToolVerifier
 
 Call = tuple[str, Mapping[str, Any] | str]
 SIBLINGS = 3

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from builders.cost import Ledger
-from builders.journal import Journal
-from builders.providers.anthropic_messages import AnthropicMessages
-from builders.providers.openai_chat import OpenAIChat
-from builders.providers.sampling import sampler
-from builders.records import ToolResult
-from builders.tool_formats import declaration
-from sandbox.tools.mock_tools import MockTools
+from bestofn.builders.formats.tool_calls import declaration
+from bestofn.builders.providers.anthropic_messages import AnthropicMessages
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.records import ToolResult
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.sandbox.tools.mock_tools import MockTools
 from tests.wire_server import Answer, Sent, WireServer
 
 TOOL = declaration("zorgify_plumbus", "", {"type": "object", "properties": {"name": {"type": "string"}}})

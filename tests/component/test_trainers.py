@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from builders import assemble
-from builders.errors import ConfigError
-from builders.providers.local_transformers import LocalTransformers
-from builders.records import Request, Sampling
-from builders.trainers import METHODS, TrainingSettings, recipe, train, trl_arguments, write_yaml
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.local_model.provider import LocalTransformers
+from bestofn.builders.records import Request, Sampling
+from bestofn.builders.training.trainers import METHODS, TrainingSettings, recipe, train, trl_arguments, write_yaml
 
 pytestmark = pytest.mark.train
 
@@ -26,7 +27,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A build over math and tool calls whose answers are scripted by the tasks themselves: one right, one wrong."""
     from itertools import islice
 
-    from builders.sources.pocket_tasks import tasks
+    from bestofn.builders.pocket.tasks import tasks
 
     out = tmp_path_factory.mktemp("runs") / "tiny"
     rows = []
@@ -47,14 +48,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "tools=none",
         "n=2",
     ]
-    config = assemble.compose([*words, "test_share=0.2", f"out={out}"])
-    assemble.Assembly().build(config["executor"], "executor").run(config, out)
+    config = compose([*words, "test_share=0.2", f"out={out}"])
+    ObjectBuilder().build(config["executor"], "executor").run(config, out)
     return out
 
 
 def settings(run: Path, method: str, out: Path, **trl: Any) -> TrainingSettings:
     """What ``conf/train/pocket/METHOD.yaml`` says, in two small steps."""
-    node = assemble.compose([recipe(method, []), f"run={run}"], "train")["trl"]
+    node = compose([recipe(method, []), f"run={run}"], "train")["trl"]
     if method == "grpo":
         trl = {"num_generations": 4, "max_completion_length": 24, **trl}
     return TrainingSettings(method, (run,), out, trl={**node, **QUICK, **trl})
@@ -65,10 +66,10 @@ def test_a_large_model_is_trained_at_trls_own_rates(method: str) -> None:
     import trl
 
     words = ["model=Qwen/Qwen3-8B", "run=runs/demo"]
-    node = assemble.compose([recipe(method, words), *words], "train")["trl"]
+    node = compose([recipe(method, words), *words], "train")["trl"]
     assert "learning_rate" not in node
     assert set(node) <= {field.name for field in dataclasses.fields(getattr(trl, METHODS[method][2]))}
-    assert assemble.compose([recipe(method, []), *words[1:]], "train")["trl"]["learning_rate"] >= 5e-5
+    assert compose([recipe(method, []), *words[1:]], "train")["trl"]["learning_rate"] >= 5e-5
 
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "grpo"])
@@ -103,9 +104,9 @@ def test_goes_on_from_a_checkpoint(run: Path, tmp_path: Path) -> None:
 
 
 def test_grpo_is_rewarded_by_our_verifier(run: Path, tmp_path: Path) -> None:
-    from builders.verified_reward import verified_reward
+    from bestofn.builders.training.verified_reward import verified_reward
 
-    config = assemble.compose([recipe("grpo", []), f"run={run}", "sandbox=none"], "train")
+    config = compose([recipe("grpo", []), f"run={run}", "sandbox=none"], "train")
     with verified_reward(config) as reward:
         metrics = train(settings(run, "grpo", tmp_path), [reward])
     assert metrics["rows"] > 4

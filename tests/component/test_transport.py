@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from builders.errors import (
+from bestofn.builders.errors import (
     AuthenticationError,
     BudgetError,
     ConnectionFailed,
@@ -15,9 +15,9 @@ from builders.errors import (
     RequestError,
     ServiceError,
 )
-from builders.limits import RateLimits
-from builders.providers.openai_chat import OpenAIChat
-from builders.records import Request
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.records import Request
+from bestofn.builders.sampling.limiter import RateLimits
 from tests.wire_server import Answer, WireServer
 
 ASK = Request(messages=({"role": "user", "content": "1 + 1?"},))

@@ -17,14 +17,14 @@ from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
-from builders.cost import load_prices
-from builders.errors import AuthenticationError, RequestError, ServiceError
-from builders.providers.anthropic_messages import AnthropicMessages
-from builders.providers.ollama import Ollama
-from builders.providers.openai_chat import OpenAIChat
-from builders.providers.openai_responses import OpenAIResponses
-from builders.records import Completion, Request, Sampling, Usage
-from builders.tool_formats import call, declaration
+from bestofn.builders.errors import AuthenticationError, RequestError, ServiceError
+from bestofn.builders.formats.tool_calls import call, declaration
+from bestofn.builders.providers.anthropic_messages import AnthropicMessages
+from bestofn.builders.providers.ollama import Ollama
+from bestofn.builders.providers.openai_chat import OpenAIChat
+from bestofn.builders.providers.openai_responses import OpenAIResponses
+from bestofn.builders.records import Completion, Request, Sampling, Usage
+from bestofn.builders.sampling.cost import load_prices
 from tests.wire_server import Answer, Sent, WireServer
 
 ADD = declaration(

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
-from builders.analysis import analyze
-from builders.summary import summarize
+from bestofn.builders.analysis.best_of_n import analyze
+from bestofn.builders.analysis.summary import summarize
 from tests.loopback import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ def command(data: Path, url: str, out: Path, *more: str) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "scripts.build",
+        "bestofn.scripts.build",
         "dataset=jsonl",
         f"dataset.path={data}",
         "provider=openai_chat",
@@ -151,8 +151,8 @@ def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:
     slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.{verifier}, notes: {notes}}}"
     with OpenAIServer() as server:
         words = command(sums, server.url, tmp_path / "run", "trusted=[tests]", f"++{slow}")
-        place = words.index("scripts.build")
-        words[place : place + 1] = ["scripts.main", "build"]
+        place = words.index("bestofn.scripts.build")
+        words[place : place + 1] = ["bestofn.scripts.main", "build"]
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
         process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while not notes.exists() and process.poll() is None:

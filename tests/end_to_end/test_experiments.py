@@ -8,12 +8,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from builders import assemble
-from scripts.build import build, from_yaml
+from bestofn.builders.config.composition import compose, conf_folder
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.scripts.build import build, from_yaml
 from tests.wire_server import Answer, Sent, WireServer
 
 OF_OUR_OWN = ("demo", "epistemic")  # the embedded policy on the starter set, malformed problems: tests of their own
-FOLDER = assemble.conf_folder() / "experiment"
+FOLDER = conf_folder() / "experiment"
 EXPERIMENTS = sorted(
     file.relative_to(FOLDER).with_suffix("").as_posix()
     for file in FOLDER.rglob("*.yaml")
@@ -84,7 +85,7 @@ def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             "sandbox=none",
             f"out={tmp_path}/run",
         ]
-        config = assemble.compose(words)
+        config = compose(words)
         build(config)
         sent = [json.dumps(one.body, ensure_ascii=False) for one in server.sent]
     table = pq.read_table(tmp_path / "run" / "candidates" / "data.parquet")
@@ -93,7 +94,7 @@ def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert set(table["split"].to_pylist()) == set(splits)
     assert not any(table["generation_error"].to_pylist())
     if config["persona"].get("name"):
-        text = assemble.Assembly().build(config["persona"]).text
+        text = ObjectBuilder().build(config["persona"]).text
         assert any(json.dumps(text, ensure_ascii=False)[1:60] in body for body in sent)
         assert not any(text[:40] in stored for stored in table["input_messages"].to_pylist())
     if config["verifier"].get("default"):
@@ -171,7 +172,7 @@ def test_a_file_of_the_documented_forms_runs(
                 f"out={tmp_path}/run",
             ]
         )
-        build(assemble.compose(words))
+        build(compose(words))
     table = pq.read_table(tmp_path / "run" / "candidates" / "data.parquet")
     assert table.num_rows == 3 * 4
     assert set(table["split"].to_pylist()) == splits
@@ -180,9 +181,9 @@ def test_a_file_of_the_documented_forms_runs(
 
 def test_our_own_experiments_run(tmp_path: Path) -> None:
     malformed = ["experiment=epistemic", "dataset.source.max_queries=3", "provider=scripted", "sandbox=none"]
-    build(assemble.compose([*malformed, f"out={tmp_path}/epistemic"]))
+    build(compose([*malformed, f"out={tmp_path}/epistemic"]))
     splits = set(pq.read_table(tmp_path / "epistemic" / "candidates" / "data.parquet")["split"].to_pylist())
     assert {"math", "overdetermined", "undefined_variable"} <= splits
     demo = ["experiment=demo", "dataset.splits=[math]", "dataset.max_queries=3", "provider=scripted", "sandbox=none"]
-    build(assemble.compose([*demo, f"out={tmp_path}/demo"]))
+    build(compose([*demo, f"out={tmp_path}/demo"]))
     assert pq.read_table(tmp_path / "demo" / "candidates" / "data.parquet").num_rows == 3 * 8

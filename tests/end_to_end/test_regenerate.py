@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from builders import manifest, parquet_files, views
-from builders import regenerate as regenerating
-from builders.assemble import compose
-from builders.errors import BudgetError
-from scripts.build import build
-from scripts.regenerate import main, run
+from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import BudgetError
+from bestofn.builders.run import manifest
+from bestofn.builders.run import regenerate as regenerating
+from bestofn.builders.tables import parquet_files, views
+from bestofn.scripts.build import build
+from bestofn.scripts.regenerate import main, run
 from tests.loopback import OpenAIServer
 
 

@@ -18,7 +18,7 @@ def test_jobs_of_a_sweep_run_under_submitit_and_share_a_journal(tmp_path: Path) 
     rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(6))
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with OpenAIServer() as server:
-        words = [sys.executable, "-m", "scripts.build", "-m", "n=1,3", "hydra/launcher=submitit_local"]
+        words = [sys.executable, "-m", "bestofn.scripts.build", "-m", "n=1,3", "hydra/launcher=submitit_local"]
         words += [f"hydra.sweep.dir={tmp_path / 'sweep'}", "dataset=jsonl", f"dataset.path={data}", "sandbox=none"]
         words += ["provider=openai_chat", f"provider.base_url={server.url}", "provider.model=m", "tools=none"]
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from builders import assemble
-from builders.errors import ConfigError
-from builders.persona_analysis import voice, voice_report
-from builders.records import Persona
-from personas.loader import LONGEST, load, names
-from verifiers.refusal_patterns import classify
+from bestofn.builders.analysis.voice import voice, voice_report
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import Persona
+from bestofn.personas.loader import LONGEST, load, names
+from bestofn.verifiers.refusal_patterns import classify
 
 SHIPPED = ["data", "data_flexible", "johnny5_flexible", "marvin", "marvin_flexible"]
 
@@ -29,7 +30,7 @@ def test_each_has_all_that_a_persona_needs(name: str) -> None:
     assert len(persona.markers) >= 3
     assert persona.whitelist
     assert "---" not in persona.text
-    built = assemble.Assembly().build(assemble.compose([f"persona={name}", "sandbox=none"])["persona"])
+    built = ObjectBuilder().build(compose([f"persona={name}", "sandbox=none"])["persona"])
     assert built == persona
 
 
@@ -46,7 +47,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("---\nmarker: [a]\n---\ntext", "unknown key 'marker'.*Did you mean 'markers'"),
+        ("---\nmarker: [a]\n---\ntext", "unknown key 'marker'.*did you mean 'markers'"),
         ("---\nmarkers: ['(']\n---\ntext", "no regular expression"),
         ("---\n- a\n---\ntext", "expected keys name"),
         ("", "has no text"),
@@ -61,7 +62,7 @@ def test_wrong_files_are_named(tmp_path: Path, content: str, message: str) -> No
 
 
 def test_wrong_names_are_named() -> None:
-    with pytest.raises(ConfigError, match="Did you mean 'marvin'"):
+    with pytest.raises(ConfigError, match="did you mean 'marvin'"):
         load(name="marvn")
     with pytest.raises(ConfigError, match="exactly one"):
         load(name="marvin", text="x")

@@ -9,14 +9,14 @@ from fractions import Fraction
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from sandbox.workers import ProcessPool
-from verifiers.math_verifier import final_answer, judge
-from verifiers.math_verifier.equivalence import compare
-from verifiers.math_verifier.nodes import Apply, Number, Symbol, latex
-from verifiers.math_verifier.normal import normal
-from verifiers.math_verifier.reading import read
-from verifiers.math_verifier.rounding import agree
-from verifiers.math_verifier.rules.terms import Terms
+from bestofn.sandbox.workers import ProcessPool
+from bestofn.verifiers.math_verifier import final_answer, judge
+from bestofn.verifiers.math_verifier.equivalence import compare
+from bestofn.verifiers.math_verifier.nodes import Apply, Number, Symbol, latex
+from bestofn.verifiers.math_verifier.normal import normal
+from bestofn.verifiers.math_verifier.reading import read
+from bestofn.verifiers.math_verifier.rounding import agree
+from bestofn.verifiers.math_verifier.rules.terms import Terms
 
 STRICT = Terms(rounding="strict")
 

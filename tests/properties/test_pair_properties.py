@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import pairs, views
-from builders.pair_rules import PairRules, said, sides, similarity
-from builders.records import Candidate, Judged, Pair, Query, Score, Verdict
-from builders.schema import candidate_to_row, query_to_row, score_to_row, verdict_to_row
+from bestofn.builders.pairing import strategies as pairs
+from bestofn.builders.pairing.rules import PairRules, said, sides, similarity
+from bestofn.builders.records import Candidate, Judged, Pair, Query, Score, Verdict
+from bestofn.builders.schema import candidate_to_row, query_to_row, score_to_row, verdict_to_row
+from bestofn.builders.tables import views
 
 PAIRINGS: dict[str, Callable[..., object]] = {
     name: getattr(pairs, name)

@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.tools.linear_regex import PatternError, find_all
-from sandbox.tools.tool_matching import nearest
-from verifiers.tool_matching import match
-from verifiers.tool_schema import MadeCall
-from verifiers.tool_values import contains_fact, equal_values, normalised
+from bestofn.sandbox.tools.linear_regex import PatternError, find_all
+from bestofn.sandbox.tools.tool_matching import nearest
+from bestofn.verifiers.tool_matching import match
+from bestofn.verifiers.tool_schema import MadeCall
+from bestofn.verifiers.tool_values import contains_fact, equal_values, normalised
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 VALUES = st.recursive(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reward.benchmark_scores import Margins, best_of_credit, pair_credit, style_accuracies, ties_score
-from reward.length_reward import LengthReward
+from bestofn.reward.benchmark_scores import Margins, best_of_credit, pair_credit, style_accuracies, ties_score
+from bestofn.reward.length_reward import LengthReward
 from tests.benchmarks.accuracy_reward import SHAPES, answers_of, main, measured
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from builders.records import Candidate, Persona, Query, Reference, Verdict
-from reward.code_reward import CodeReward, faults, parsed
-from reward.format_reward import FormatReward
-from reward.heuristic_reward import HeuristicReward
-from reward.length_reward import LengthReward
-from reward.overlap_reward import OverlapReward
-from reward.persona_reward import PersonaReward
-from reward.privacy_reward import PrivacyReward
-from reward.repetition_reward import RepetitionReward
-from reward.verification_reward import VerificationReward
+from bestofn.builders.records import Candidate, Persona, Query, Reference, Verdict
+from bestofn.reward.code_reward import CodeReward, faults, parsed
+from bestofn.reward.format_reward import FormatReward
+from bestofn.reward.heuristic_reward import HeuristicReward
+from bestofn.reward.length_reward import LengthReward
+from bestofn.reward.overlap_reward import OverlapReward
+from bestofn.reward.persona_reward import PersonaReward
+from bestofn.reward.privacy_reward import PrivacyReward
+from bestofn.reward.repetition_reward import RepetitionReward
+from bestofn.reward.verification_reward import VerificationReward
 
 WORDS = ("sun", "river", "stone", "tower", "apple", "train", "cloud", "table", "garden", "winter")
 REASONED = "First we look at the {}, then we count. The answer is {} because the sum says so."

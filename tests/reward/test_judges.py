@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from builders.errors import AuthenticationError, ConfigError, ServiceError
-from builders.judge_reply import fenced
-from builders.records import Candidate, Completion, Query, Reference, Request, Score, Verdict
-from reward.judge_reward import JudgeReward
-from reward.listwise_reward import ListwiseReward, permutation, shuffled_lists
-from reward.pairwise_reward import PairwiseReward, schedule
-from reward.process_reward import ProcessReward
-from reward.rubrics import RUBRICS, rubric_text
+from bestofn.builders.errors import AuthenticationError, ConfigError, ServiceError
+from bestofn.builders.formats.judge_reply import fenced
+from bestofn.builders.records import Candidate, Completion, Query, Reference, Request, Score, Verdict
+from bestofn.reward.judge_reward import JudgeReward
+from bestofn.reward.listwise_reward import ListwiseReward, permutation, shuffled_lists
+from bestofn.reward.pairwise_reward import PairwiseReward, schedule
+from bestofn.reward.process_reward import ProcessReward
+from bestofn.reward.rubrics import RUBRICS, rubric_text
 
 
 class Judge:

@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
-from builders.errors import ConfigError
-from builders.records import Candidate, Persona, Query, Reference, Score, Verdict
-from reward import get_reward, reward_names
-from reward.best_of_n import best_of_n
-from reward.bradley_terry import strengths, win_chances
-from reward.conflicts import conflicts
-from reward.ensemble_reward import EnsembleReward, z_scores
-from reward.format_reward import FormatReward
-from reward.heuristic_reward import heuristic
-from reward.length_reward import LengthReward
-from reward.memory_plan import MemoryPlan, weights_gb
-from reward.overlap_reward import OverlapReward, f1, number_share, rouge_l
-from reward.persona_reward import PersonaReward
-from reward.privacy_reward import PrivacyReward
-from reward.process_reward import fold, steps_of
-from reward.repetition_reward import RepetitionReward, repeated_share
-from reward.routed_reward import RoutedReward
-from reward.verification_reward import VerificationReward
-from reward.weighted_reward import WeightedReward
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import Candidate, Persona, Query, Reference, Score, Verdict
+from bestofn.reward import get_reward, reward_names
+from bestofn.reward.best_of_n import best_of_n
+from bestofn.reward.bradley_terry import strengths, win_chances
+from bestofn.reward.conflicts import conflicts
+from bestofn.reward.ensemble_reward import EnsembleReward, z_scores
+from bestofn.reward.format_reward import FormatReward
+from bestofn.reward.heuristic_reward import heuristic
+from bestofn.reward.length_reward import LengthReward
+from bestofn.reward.memory_plan import MemoryPlan, weights_gb
+from bestofn.reward.overlap_reward import OverlapReward, f1, number_share, rouge_l
+from bestofn.reward.persona_reward import PersonaReward
+from bestofn.reward.privacy_reward import PrivacyReward
+from bestofn.reward.process_reward import fold, steps_of
+from bestofn.reward.repetition_reward import RepetitionReward, repeated_share
+from bestofn.reward.routed_reward import RoutedReward
+from bestofn.reward.verification_reward import VerificationReward
+from bestofn.reward.weighted_reward import WeightedReward
 
 
 class Given:
@@ -241,7 +241,7 @@ def test_rewards_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         assert get_reward(name).name == name
     with pytest.raises(ConfigError, match="did you mean 'length'"):
         get_reward("lenght")
-    plugin = metadata.EntryPoint("mine", "reward.length_reward:LengthReward", "bestofn.rewards")
+    plugin = metadata.EntryPoint("mine", "bestofn.reward.length_reward:LengthReward", "bestofn.rewards")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [plugin])
     assert get_reward("mine") is LengthReward
     clash = metadata.EntryPoint("length", "other:Thing", "bestofn.rewards")

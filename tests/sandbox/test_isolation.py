@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from builders.errors import SandboxError
-from builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Reference, Verdict
-from sandbox.docker_sandbox import DockerSandbox
-from sandbox.local_sandbox import LocalSandbox
-from verifiers.code_verifier import CodeVerifier
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Reference, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from bestofn.verifiers.code_verifier import CodeVerifier
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bait import Bait

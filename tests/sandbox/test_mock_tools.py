@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from builders.errors import AuthenticationError, ServiceError
-from builders.protocols import Sampler, Tools
-from builders.records import Completion, Execution, Program, Request, ToolResult
-from builders.tool_formats import declaration
-from sandbox.tools.catalogue.database_tools import MAX_ROWS
-from sandbox.tools.linear_regex import PatternError, find_all
-from sandbox.tools.mock_tools import MockTools
-from sandbox.tools.model_mock import mended_json
-from sandbox.tools.schema_mock import made_up
+from bestofn.builders.errors import AuthenticationError, ServiceError
+from bestofn.builders.formats.tool_calls import declaration
+from bestofn.builders.protocols import Sampler, Tools
+from bestofn.builders.records import Completion, Execution, Program, Request, ToolResult
+from bestofn.sandbox.tools.catalogue.database_tools import MAX_ROWS
+from bestofn.sandbox.tools.linear_regex import PatternError, find_all
+from bestofn.sandbox.tools.mock_tools import MockTools
+from bestofn.sandbox.tools.model_mock import mended_json
+from bestofn.sandbox.tools.schema_mock import made_up
 
 OPEN = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
@@ -284,7 +284,7 @@ def test_hostile_patterns_end_soon(pattern: str) -> None:
     ],
 )
 def test_made_up_values_fit_their_schema(schema: dict[str, Any]) -> None:
-    from builders.json_schema import problem
+    from bestofn.builders.formats.json_schema import problem
 
     value = made_up(schema, {}, "tool", 1)
     assert problem(schema, value) == ""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sandbox import local_sandbox
-from sandbox.docker_sandbox import open_box
-from sandbox.local_sandbox import LocalSandbox
+from bestofn.sandbox import local_sandbox
+from bestofn.sandbox.docker_sandbox import open_box
+from bestofn.sandbox.local_sandbox import LocalSandbox
 
 
 class Container:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.inside import plain
+from bestofn.sandbox.inside import plain
 
 SCALARS = (
     st.none()

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from builders.records import Program
-from sandbox.box import Box
-from sandbox.inside.supervisor import _waited_for_processor
-from sandbox.inside.wire import KILLED, Reply
+from bestofn.builders.records import Program
+from bestofn.sandbox.box import Box
+from bestofn.sandbox.inside.supervisor import _waited_for_processor
+from bestofn.sandbox.inside.wire import KILLED, Reply
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor runs on Linux")
 

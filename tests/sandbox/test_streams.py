@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.streams import AttachedStream, SocketStream
+from bestofn.sandbox.streams import AttachedStream, SocketStream
 
 
 def frames(parts: Sequence[tuple[int, bytes]]) -> bytes:

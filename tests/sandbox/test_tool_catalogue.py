@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from builders.json_schema import problem
-from sandbox.tools.catalogue import CATALOGUE, MockTool
-from sandbox.tools.mock_tool import wire_name
-from sandbox.tools.mock_tools import MockTools
-from sandbox.tools.tool_matching import exact
+from bestofn.builders.formats.json_schema import problem
+from bestofn.sandbox.tools.catalogue import CATALOGUE, MockTool
+from bestofn.sandbox.tools.mock_tool import wire_name
+from bestofn.sandbox.tools.mock_tools import MockTools
+from bestofn.sandbox.tools.tool_matching import exact
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDS_A_SANDBOX = {"code.run_python"}
@@ -154,7 +154,7 @@ def odd_value(schema: Mapping[str, Any], draw: Any) -> Any:
 
 
 def test_no_argument_breaks_a_tool() -> None:
-    from sandbox.tools.seeded import Seeded
+    from bestofn.sandbox.tools.seeded import Seeded
 
     async def abuse() -> None:
         for tool in TOOLS:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.tools.catalogue import CATALOGUE
-from sandbox.tools.tool_matching import CONFIDENT, adapted, nearest
+from bestofn.sandbox.tools.catalogue import CATALOGUE
+from bestofn.sandbox.tools.tool_matching import CONFIDENT, adapted, nearest
 
 FOREIGN = [
     line.split("\t")

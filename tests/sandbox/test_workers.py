@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from builders.protocols import Workers
-from sandbox.workers import ProcessPool
+from bestofn.builders.protocols import Workers
+from bestofn.sandbox.workers import ProcessPool
 
 
 def with_pool(work, **settings):

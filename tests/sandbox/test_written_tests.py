@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from builders.errors import SandboxError
-from builders.records import Candidate, CodeTests, Query, Reference, Verdict
-from sandbox.docker_sandbox import DockerSandbox
-from sandbox.local_sandbox import LocalSandbox
-from verifiers.code_verifier import CodeVerifier
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from bestofn.verifiers.code_verifier import CodeVerifier
 
 UP = ("def f(x): return x + 1", "def f(x): return -999")
 JS = ("function f(x) { return x + 1; }", "function f(x) { return -999; }")

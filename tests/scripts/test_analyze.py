@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders.analysis import analyze
-from builders.summary import summarize
-from scripts.analyze import main
+from bestofn.builders.analysis.best_of_n import analyze
+from bestofn.builders.analysis.summary import summarize
+from bestofn.scripts.analyze import main
 from tests.runs import write_run
 
 

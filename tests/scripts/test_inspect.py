@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders.summary import summarize
-from scripts.inspect import main
+from bestofn.builders.analysis.summary import summarize
+from bestofn.scripts.inspect import main
 from tests.runs import write_run
 
 

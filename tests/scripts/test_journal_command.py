@@ -3,12 +3,12 @@ import json
 
 import pytest
 
-from builders.cost import Ledger
-from builders.journal import Journal
-from builders.providers.sampling import sampler
-from builders.providers.scripted import Scripted
-from builders.records import Request, Sampling
-from scripts.journal import main
+from bestofn.builders.providers.scripted import Scripted
+from bestofn.builders.records import Request, Sampling
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.scripts.journal import main
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders.errors import BestofnError
-from builders.parquet_files import write_parquet
-from builders.trainers import POCKET
-from builders.views import view_features
-from scripts.loop import Preference, check_decided, pair_report, pass_report, passes, scored_pairs, table
+from bestofn.builders.errors import BestofnError
+from bestofn.builders.tables.parquet_files import write_parquet
+from bestofn.builders.tables.views import view_features
+from bestofn.builders.training.trainers import POCKET
+from bestofn.scripts.loop import Preference, check_decided, pair_report, pass_report, passes, scored_pairs, table
 
 
 def write_candidates(run: Path, statuses: dict[str, list[str]]) -> Path:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from builders import assemble
-from builders.providers.local_engine import LocalEngine
-from scripts.train_pocket import Muon, batches, conversations, grouped, lessons, orthogonal, schedule, train
+from bestofn.builders.config.composition import compose
+from bestofn.builders.local_model.engine import LocalEngine
+from bestofn.scripts.train_pocket import Muon, batches, conversations, grouped, lessons, orthogonal, schedule, train
 
 
 @pytest.fixture(scope="module")
 def config() -> Mapping[str, Any]:
-    return assemble.compose([], "train_pocket")
+    return compose([], "train_pocket")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def tokenizer() -> Any:
 
 
 def test_only_the_last_lesson_slips(config: Mapping[str, Any]) -> None:
-    from builders.sources.pocket_tasks import tasks
+    from bestofn.builders.pocket.tasks import tasks
 
     shares = []
     for lesson in config["lessons"]:

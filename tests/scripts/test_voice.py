@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders.errors import ConfigError
-from builders.persona_analysis import heard_report
-from scripts.voice import run
+from bestofn.builders.analysis.voice import heard_report
+from bestofn.builders.errors import ConfigError
+from bestofn.scripts.voice import run
 from tests.wire_server import Answer, Sent, WireServer
 
 GLOOMY = "What is the point. The answer is 4, not that it matters."
@@ -32,7 +32,11 @@ def write(folder: Path, text: str, persona: dict | None) -> Path:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> list[str]:
-    node = {"_target_": "personas.loader.load", "text": "Be gloomy.", "markers": ["the point", "matters", "answer is"]}
+    node = {
+        "_target_": "bestofn.personas.loader.load",
+        "text": "Be gloomy.",
+        "markers": ["the point", "matters", "answer is"],
+    }
     return [str(write(tmp_path / "gloomy", GLOOMY, node)), str(write(tmp_path / "plain", PLAIN, None))]
 
 

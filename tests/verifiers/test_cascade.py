@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from builders.records import Candidate, Query, Reference, Verdict
-from verifiers import get_verifier, get_verifier_for_split, register
-from verifiers.by_split import BySplit, domain_of, routed
-from verifiers.cascade import Cascade
-from verifiers.refusal_classifier import RefusalClassifier
+from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.verifiers import get_verifier, get_verifier_for_split, register
+from bestofn.verifiers.by_split import BySplit, domain_of, routed
+from bestofn.verifiers.cascade import Cascade
+from bestofn.verifiers.refusal_classifier import RefusalClassifier
 
 QUERY = Query("q", "math", ({"role": "user", "content": "1 + 1?"},), reference=Reference(answer="2"))
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from builders.errors import SandboxError
-from builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
-from sandbox.auto_sandbox import AutoSandbox
-from verifiers.code_verifier import CodeVerifier, join
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
+from bestofn.sandbox.auto_sandbox import AutoSandbox
+from bestofn.verifiers.code_verifier import CodeVerifier, join
 
 DOUBLE = CodeTests("function", "python", ({"args": [2], "expected": 4}, {"args": [5], "expected": 10}), "double")
 ANSWER = "```python\ndef double(x):\n    return 2 * x\n```"

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from builders.errors import BudgetError, ServiceError
-from builders.records import Completion, Persona
-from verifiers.judge_persona import PersonaJudge, PersonaScore
+from bestofn.builders.errors import BudgetError, ServiceError
+from bestofn.builders.records import Completion, Persona
+from bestofn.verifiers.judge_persona import PersonaJudge, PersonaScore
 
 PERSONA = Persona("p", "You sigh.")
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from builders.errors import AuthenticationError, ProviderError, ServiceError
-from builders.judge_reply import fenced, object_schema, reply_object
-from builders.records import Candidate, Completion, Query, Reference, Request, Verdict
-from verifiers.judge_prompts import prompt
-from verifiers.judge_verifier import SCHEMA, Judge
+from bestofn.builders.errors import AuthenticationError, ProviderError, ServiceError
+from bestofn.builders.formats.judge_reply import fenced, object_schema, reply_object
+from bestofn.builders.records import Candidate, Completion, Query, Reference, Request, Verdict
+from bestofn.verifiers.judge_prompts import prompt
+from bestofn.verifiers.judge_verifier import SCHEMA, Judge
 
 QUERY = Query("q", "math", ({"role": "user", "content": "1 + 1?"},), reference=Reference(answer="2"))
 

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from builders.records import Candidate, Query, Reference
-from sandbox.workers import ProcessPool
-from verifiers.math_verifier import MathVerifier, judge
+from bestofn.builders.records import Candidate, Query, Reference
+from bestofn.sandbox.workers import ProcessPool
+from bestofn.verifiers.math_verifier import MathVerifier, judge
 
 BOMBS = [
     "9^9^9", "9^{9^{9}}", "9**9**9**9", "10^{10^{10}}", "2^{2^{100}}", "1000000!", "((10!)!)!", "100000!!", "(10^9)!",
@@ -65,7 +65,7 @@ def test_there_are_as_many_bombs_as_promised():
 
 def test_sympy_is_bounded_by_its_worker():
     async def verdicts():
-        async with ProcessPool(count=1, preload=["verifiers.math_verifier.warm"]) as workers:
+        async with ProcessPool(count=1, preload=["bestofn.verifiers.math_verifier.warm"]) as workers:
             verifier = MathVerifier(workers, symbolic_s=3.0)
             for answer, text in [
                 ("1", r"\int_0^1 2x \, dx"),

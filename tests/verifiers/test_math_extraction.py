@@ -2,7 +2,7 @@
 
 import pytest
 
-from verifiers.math_verifier import final_answer
+from bestofn.verifiers.math_verifier import final_answer
 
 CASES = [
     # boxes

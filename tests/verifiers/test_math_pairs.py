@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from verifiers.math_verifier import judge, judge_answer
-from verifiers.math_verifier.extraction import Answer
+from bestofn.verifiers.math_verifier import judge, judge_answer
+from bestofn.verifiers.math_verifier.extraction import Answer
 
 TABLES = Path(__file__).parent / "tables"
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from builders.records import Candidate, Query, Reference
-from verifiers.math_verifier import MathVerifier
+from bestofn.builders.records import Candidate, Query, Reference
+from bestofn.verifiers.math_verifier import MathVerifier
 
 
 def verify(reference: Reference, text: str, **settings):

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from builders.errors import BudgetError, ServiceError
-from builders.records import Candidate, Completion, Query, Reference, Verdict
-from verifiers.posed_verifier import PosedVerifier
-from verifiers.refusal_classifier import RefusalClassifier
-from verifiers.stance import stance
+from bestofn.builders.errors import BudgetError, ServiceError
+from bestofn.builders.records import Candidate, Completion, Query, Reference, Verdict
+from bestofn.verifiers.posed_verifier import PosedVerifier
+from bestofn.verifiers.refusal_classifier import RefusalClassifier
+from bestofn.verifiers.stance import stance
 
 TABLE = Path(__file__).parent / "tables" / "stances.txt"
 ROWS = [line.split("\t", 1) for line in TABLE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
@@ -102,8 +102,8 @@ def test_an_answer_to_a_vague_request_may_be_fair() -> None:
 
 
 def test_a_refusal_that_is_right_is_marked_and_may_be_chosen() -> None:
-    from builders.pairs import best_vs_worst
-    from builders.records import Judged, Score
+    from bestofn.builders.pairing.strategies import best_vs_worst
+    from bestofn.builders.records import Judged, Score
 
     judged = []
     for index, text in enumerate(["There is not enough information to say.", "The answer is 72."]):

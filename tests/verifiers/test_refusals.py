@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.errors import ServiceError
-from builders.records import Candidate, Completion, Query
-from verifiers.refusal_classifier import RefusalClassifier, refusal_detail
-from verifiers.refusal_patterns import CONFIDENCE, PATTERNS, RefusalPattern, classify, prose
+from bestofn.builders.errors import ServiceError
+from bestofn.builders.records import Candidate, Completion, Query
+from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
+from bestofn.verifiers.refusal_patterns import CONFIDENCE, PATTERNS, RefusalPattern, classify, prose
 
 TABLE = Path(__file__).parent / "tables" / "refusals.txt"
 QUERY = Query("q", "chat", ({"role": "user", "content": "?"},))

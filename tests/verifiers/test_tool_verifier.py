@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from builders.records import Candidate, Query, Reference, Verdict
-from builders.tool_formats import call, declaration
-from verifiers.tool_state import state_differences
-from verifiers.tool_values import contains_fact
-from verifiers.tool_verifier import ToolVerifier
+from bestofn.builders.formats.tool_calls import call, declaration
+from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.verifiers.tool_state import state_differences
+from bestofn.verifiers.tool_values import contains_fact
+from bestofn.verifiers.tool_verifier import ToolVerifier
 
 TABLES = Path(__file__).parent / "tables"
 

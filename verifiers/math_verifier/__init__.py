@@ -1,7 +1,7 @@
 """The math verifier: is the final answer of a text right?"""
 
-from verifiers.math_verifier.extraction import Answer, final_answer
-from verifiers.math_verifier.judge import Finding, Settings, judge, judge_answer
-from verifiers.math_verifier.verifier import MathVerifier
+from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
+from bestofn.verifiers.math_verifier.judge import Finding, Settings, judge, judge_answer
+from bestofn.verifiers.math_verifier.verifier import MathVerifier
 
 __all__ = ["Answer", "Finding", "MathVerifier", "Settings", "final_answer", "judge", "judge_answer"]

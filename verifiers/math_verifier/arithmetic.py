@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, walk
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, walk
 
 MAX_BITS = 20_000
 MAX_NODES = 2_000

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verifiers.math_verifier.cursor import MAX_DEPTH, Cursor
-from verifiers.math_verifier.literals import Unsupported, is_plain_integer, negative, number, repeating, times
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head
-from verifiers.math_verifier.tokens import Token
-from verifiers.math_verifier.vocabulary import ALIASES, CONSTANTS, FUNCTIONS, GREEK, is_product
+from bestofn.verifiers.math_verifier.cursor import MAX_DEPTH, Cursor
+from bestofn.verifiers.math_verifier.literals import Unsupported, is_plain_integer, negative, number, repeating, times
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head
+from bestofn.verifiers.math_verifier.tokens import Token
+from bestofn.verifiers.math_verifier.vocabulary import ALIASES, CONSTANTS, FUNCTIONS, GREEK, is_product
 
 _WRAPPERS = frozenset(
     {"\\overrightarrow", "\\vec", "\\mathbf", "\\bar", "\\hat", "\\widehat", "\\tilde", "\\underline"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from verifiers.math_verifier.literals import Unsupported
-from verifiers.math_verifier.tokens import Token, tokens
+from bestofn.verifiers.math_verifier.literals import Unsupported
+from bestofn.verifiers.math_verifier.tokens import Token, tokens
 
 MAX_DEPTH = 60
 

@@ -6,16 +6,16 @@ precision, the order of a list and whether a unit is asked for.
 
 from __future__ import annotations
 
-from verifiers.math_verifier.arithmetic import Intractable, small
-from verifiers.math_verifier.nodes import Node, Number
-from verifiers.math_verifier.rules.bases import numeral
-from verifiers.math_verifier.rules.listings import collection, matrix
-from verifiers.math_verifier.rules.quantities import quantity
-from verifiers.math_verifier.rules.relations import relation
-from verifiers.math_verifier.rules.scalars import scalar
-from verifiers.math_verifier.rules.signs import approximation, plus_minus
-from verifiers.math_verifier.rules.terms import Match, Rule, Terms
-from verifiers.math_verifier.rules.texts import text
+from bestofn.verifiers.math_verifier.arithmetic import Intractable, small
+from bestofn.verifiers.math_verifier.nodes import Node, Number
+from bestofn.verifiers.math_verifier.rules.bases import numeral
+from bestofn.verifiers.math_verifier.rules.listings import collection, matrix
+from bestofn.verifiers.math_verifier.rules.quantities import quantity
+from bestofn.verifiers.math_verifier.rules.relations import relation
+from bestofn.verifiers.math_verifier.rules.scalars import scalar
+from bestofn.verifiers.math_verifier.rules.signs import approximation, plus_minus
+from bestofn.verifiers.math_verifier.rules.terms import Match, Rule, Terms
+from bestofn.verifiers.math_verifier.rules.texts import text
 
 RULES: tuple[Rule, ...] = (approximation, plus_minus, relation, text, matrix, collection, numeral, quantity)
 

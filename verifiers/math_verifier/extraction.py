@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
-from verifiers.math_verifier.groups import group
+from bestofn.verifiers.math_verifier.groups import group
 
 MAX_LENGTH = 200_000
 MAX_MARKS = 64  # of one kind in one text; only the last ones matter

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from verifiers.math_verifier.arithmetic import evaluate, is_constant
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, symbols
+from bestofn.verifiers.math_verifier.arithmetic import evaluate, is_constant
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, symbols
 
 INFINITE = Symbol("infty")
 

@@ -9,17 +9,17 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from verifiers.math_verifier import choices, words
-from verifiers.math_verifier.currencies import currencies
-from verifiers.math_verifier.equivalence import compare
-from verifiers.math_verifier.extraction import Answer, final_answer
-from verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Text, head, show
-from verifiers.math_verifier.normal import normal
-from verifiers.math_verifier.notations import european
-from verifiers.math_verifier.reading import read
-from verifiers.math_verifier.rounding import Rounding
-from verifiers.math_verifier.rules.terms import Match, MissingUnit, Terms
-from verifiers.math_verifier.sentences import after_equals, listed, mentions, stated
+from bestofn.verifiers.math_verifier import choices, words
+from bestofn.verifiers.math_verifier.currencies import currencies
+from bestofn.verifiers.math_verifier.equivalence import compare
+from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
+from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Text, head, show
+from bestofn.verifiers.math_verifier.normal import normal
+from bestofn.verifiers.math_verifier.notations import european
+from bestofn.verifiers.math_verifier.reading import read
+from bestofn.verifiers.math_verifier.rounding import Rounding
+from bestofn.verifiers.math_verifier.rules.terms import Match, MissingUnit, Terms
+from bestofn.verifiers.math_verifier.sentences import after_equals, listed, mentions, stated
 
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 _CLOCK_OR_DATE = re.compile(

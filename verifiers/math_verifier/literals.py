@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verifiers.math_verifier.nodes import Apply, Node, Number
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number
 
 
 class Unsupported(ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, walk
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, walk
 
 MAX_SIDE = 12
 AXES = ("i", "j", "k")

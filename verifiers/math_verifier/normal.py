@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from verifiers.math_verifier.notations import conventional
+from bestofn.verifiers.math_verifier.notations import conventional
 
 _CHARACTERS = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "‑": "-", "×": "\\times ", "·": "\\cdot ", "⋅": "\\cdot ", "∙": "\\cdot ",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from verifiers.math_verifier.groups import group
+from bestofn.verifiers.math_verifier.groups import group
 
 _COLOUR = re.compile(r"\\(?:text)?color\s*\{[A-Za-z!\d]*\}")
 _VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|vec|hat)\s*\{\s*(?:\\[ij]math|([A-Za-z]))\s*\}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from verifiers.math_verifier import units
-from verifiers.math_verifier.literals import Unsupported, number
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head, walk
-from verifiers.math_verifier.normal import normal
-from verifiers.math_verifier.syntax import parse
-from verifiers.math_verifier.tokens import TEXT_COMMANDS
+from bestofn.verifiers.math_verifier import units
+from bestofn.verifiers.math_verifier.literals import Unsupported, number
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head, walk
+from bestofn.verifiers.math_verifier.normal import normal
+from bestofn.verifiers.math_verifier.syntax import parse
+from bestofn.verifiers.math_verifier.tokens import TEXT_COMMANDS
 
 MAX_LENGTH = 10_000
 _PLAIN = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from verifiers.math_verifier.nodes import Apply, Node, Number, Text
-from verifiers.math_verifier.normal import normal
-from verifiers.math_verifier.reading import read_normal
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Text
+from bestofn.verifiers.math_verifier.normal import normal
+from bestofn.verifiers.math_verifier.reading import read_normal
 
 MAX_LENGTH = 4_000
 _NUMBER = r"-?(?:\\?\$|£|€|¥|₤|₹)?\s?-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?(?:\s?%)?"  # $1,234.50, -3/4, 12 %

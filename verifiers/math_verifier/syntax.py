@@ -9,12 +9,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from verifiers.math_verifier.atoms import Atoms
-from verifiers.math_verifier.cursor import MAX_DEPTH
-from verifiers.math_verifier.literals import Unsupported, negative, times
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text
-from verifiers.math_verifier.tokens import Token
-from verifiers.math_verifier.vocabulary import CONSTANTS, FUNCTIONS, GREEK, is_product
+from bestofn.verifiers.math_verifier.atoms import Atoms
+from bestofn.verifiers.math_verifier.cursor import MAX_DEPTH
+from bestofn.verifiers.math_verifier.literals import Unsupported, negative, times
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text
+from bestofn.verifiers.math_verifier.tokens import Token
+from bestofn.verifiers.math_verifier.vocabulary import CONSTANTS, FUNCTIONS, GREEK, is_product
 
 _RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "!=": "!=",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from verifiers.math_verifier.groups import group
+from bestofn.verifiers.math_verifier.groups import group
 
 
 class Token(NamedTuple):

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head
 
 Relation = Literal["same", "convertible", "incompatible", "missing", "unknown"]
 

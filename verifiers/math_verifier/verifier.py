@@ -6,13 +6,13 @@ import asyncio
 import time
 from dataclasses import replace
 
-from builders.protocols import Workers
-from builders.records import Candidate, Query, Reference, Verdict
-from verifiers.math_verifier import symbolic, units
-from verifiers.math_verifier.extraction import Answer, final_answer
-from verifiers.math_verifier.judge import Finding, Settings, judge_answer
-from verifiers.math_verifier.rounding import Rounding
-from verifiers.math_verifier.rules.terms import MissingUnit
+from bestofn.builders.protocols import Workers
+from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.verifiers.math_verifier import symbolic, units
+from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
+from bestofn.verifiers.math_verifier.judge import Finding, Settings, judge_answer
+from bestofn.verifiers.math_verifier.rounding import Rounding
+from bestofn.verifiers.math_verifier.rules.terms import MissingUnit
 
 ROUNDINGS = ("strict", "reference_precision", "lenient")
 MISSING_UNITS = ("pass", "abstain", "fail")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from sandbox.tools.mock_tool import CATALOGUE, MockTool, ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import CATALOGUE, MockTool, ToolFailure, tool
 
 for _module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
     importlib.import_module(f"{__name__}.{_module.name}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import COUNTRIES, country_named, plain
-from sandbox.tools.world import World
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import COUNTRIES, country_named, plain
+from bestofn.sandbox.tools.world import World
 
 _WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _VALUES = dict(

@@ -7,12 +7,12 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import country_named, find_city
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.shapes import Date, DateTime
-from sandbox.tools.when import a_day, a_moment, written
-from sandbox.tools.world import NOW, Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import country_named, find_city
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.shapes import Date, DateTime
+from bestofn.sandbox.tools.when import a_day, a_moment, written
+from bestofn.sandbox.tools.world import NOW, Table, World, table
 
 EVENT = {"event_id": str, "title": str, "start": str, "end": str, "attendees": [str]}
 

@@ -8,13 +8,13 @@ import json
 from datetime import timedelta
 from typing import Any, Literal
 
-from builders.records import Limits, Program
-from sandbox.tools.linear_regex import PatternError, find_all
-from sandbox.tools.mock_tool import ToolBroken, ToolFailure, tool
-from sandbox.tools.people import people
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.when import written
-from sandbox.tools.world import Table, World, table
+from bestofn.builders.records import Limits, Program
+from bestofn.sandbox.tools.linear_regex import PatternError, find_all
+from bestofn.sandbox.tools.mock_tool import ToolBroken, ToolFailure, tool
+from bestofn.sandbox.tools.people import people
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.when import written
+from bestofn.sandbox.tools.world import Table, World, table
 
 ISSUE = {"issue_id": str, "repo": str, "title": str, "body": str, "state": str}
 _REPOS = ("acme/website", "acme/api", "acme/docs")

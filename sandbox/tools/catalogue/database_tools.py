@@ -10,10 +10,10 @@ import math
 import sqlite3
 from typing import Any
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.people import people
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.people import people
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.world import Table, World, table
 
 STEPS = 2_000_000  # of SQLite's virtual machine
 MAX_ROWS = 200

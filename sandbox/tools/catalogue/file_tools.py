@@ -10,9 +10,9 @@ import posixpath
 import re
 from typing import Any
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.world import Table, World, table
 
 MAX_CHARS = 100_000
 _START = {

@@ -7,12 +7,12 @@ from datetime import date as Day
 from datetime import timedelta
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import country_named, plain
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.shapes import Currency, Date
-from sandbox.tools.when import a_day
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import country_named, plain
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.shapes import Currency, Date
+from bestofn.sandbox.tools.when import a_day
+from bestofn.sandbox.tools.world import Table, World, table
 
 # symbol: (name, sector, price about which it moves, dividend a year)
 _STOCKS = {

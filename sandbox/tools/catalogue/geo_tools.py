@@ -5,9 +5,17 @@ from __future__ import annotations
 import ipaddress
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import CITIES, City, city_named, country_named, distance_km, find_city, great_circle_km
-from sandbox.tools.world import World
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import (
+    CITIES,
+    City,
+    city_named,
+    country_named,
+    distance_km,
+    find_city,
+    great_circle_km,
+)
+from bestofn.sandbox.tools.world import World
 
 PLACE = {"name": str, "country": str, "lat": float, "lon": float}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import plain
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.shapes import DateTime
-from sandbox.tools.when import a_moment, written
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import plain
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.shapes import DateTime
+from bestofn.sandbox.tools.when import a_moment, written
+from bestofn.sandbox.tools.world import Table, World, table
 
 APPOINTMENT = {"appointment_id": str, "user_id": str, "provider": str, "time": str}
 

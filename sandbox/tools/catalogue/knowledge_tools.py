@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import plain
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.shapes import Date
-from sandbox.tools.when import a_day
-from sandbox.tools.world import World
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import plain
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.shapes import Date
+from bestofn.sandbox.tools.when import a_day
+from bestofn.sandbox.tools.world import World
 
 # title: (what it is, related words)
 _ARTICLES = {

@@ -6,12 +6,12 @@ import re
 from datetime import timedelta
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import City, city_named, plain
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.shapes import Date, DateTime
-from sandbox.tools.when import a_day, a_moment, written
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import City, city_named, plain
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.shapes import Date, DateTime
+from bestofn.sandbox.tools.when import a_day, a_moment, written
+from bestofn.sandbox.tools.world import Table, World, table
 
 _CUISINES = ("italian", "japanese", "mexican", "indian", "french", "thai", "vegetarian")
 

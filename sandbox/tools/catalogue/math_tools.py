@@ -10,9 +10,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.world import World
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.world import World
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.people import people
-from sandbox.tools.places import plain
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.people import people
+from bestofn.sandbox.tools.places import plain
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.world import Table, World, table
 
 MAIL = {
     "message_id": str,

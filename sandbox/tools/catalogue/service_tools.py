@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.people import people
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.shapes import Date
-from sandbox.tools.when import a_day
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.people import people
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.shapes import Date
+from bestofn.sandbox.tools.when import a_day
+from bestofn.sandbox.tools.world import Table, World, table
 
 TICKET = {"ticket_id": str, "title": str, "priority": str, "status": str, "body": str, "note": (str, None)}
 USER = {"user_id": str, "name": str, "email": str, "phone": str, "plan": str, "active": bool}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import plain
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import plain
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.world import Table, World, table
 
 PRODUCT = {"product_id": str, "name": str, "category": str, "price": float, "stock": int, "rating": float}
 LINE = {"product_id": str, "name": str, "qty": int, "price": float}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import plain
-from sandbox.tools.world import World
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import plain
+from bestofn.sandbox.tools.world import World
 
 # league: (sport, teams with their cities)
 _LEAGUES = {

@@ -11,9 +11,9 @@ import uuid
 from collections import Counter
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import plain
-from sandbox.tools.world import World
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import plain
+from bestofn.sandbox.tools.world import World
 
 MAX_CHARS = 50_000
 _LANGUAGES = {"en": "English", "es": "Spanish", "fr": "French", "de": "German", "it": "Italian", "no": "Norwegian"}

@@ -7,12 +7,12 @@ from datetime import date as Day
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import CITIES, COUNTRIES, City, city_named, country_named, distance_km
-from sandbox.tools.seeded import Seeded
-from sandbox.tools.shapes import Date
-from sandbox.tools.when import a_day, written
-from sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import CITIES, COUNTRIES, City, city_named, country_named, distance_km
+from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.shapes import Date
+from bestofn.sandbox.tools.when import a_day, written
+from bestofn.sandbox.tools.world import Table, World, table
 
 Cabin = Literal["economy", "premium", "business", "first"]
 FLIGHT = {

@@ -7,11 +7,11 @@ from datetime import date as Day
 from datetime import timedelta
 from typing import Any, Literal
 
-from sandbox.tools.mock_tool import ToolFailure, tool
-from sandbox.tools.places import City, city_named
-from sandbox.tools.shapes import Date, DateTime
-from sandbox.tools.when import a_day, a_moment
-from sandbox.tools.world import World
+from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.places import City, city_named
+from bestofn.sandbox.tools.shapes import Date, DateTime
+from bestofn.sandbox.tools.when import a_day, a_moment
+from bestofn.sandbox.tools.world import World
 
 Units = Literal["metric", "imperial"]
 _SKIES = ("clear", "partly cloudy", "cloudy", "rain", "heavy rain", "fog", "thunderstorm", "snow")

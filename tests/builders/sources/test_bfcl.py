@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from builders.assemble import Assembly, compose
-from builders.errors import SourceError
-from builders.records import Candidate
-from builders.sources.bfcl import Bfcl
-from builders.tool_formats import call
-from verifiers.tool_verifier import ToolVerifier
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import SourceError
+from bestofn.builders.formats.tool_calls import call
+from bestofn.builders.records import Candidate
+from bestofn.builders.sources.bfcl import Bfcl
+from bestofn.verifiers.tool_verifier import ToolVerifier
 
 
 def row(number: int, name: str, argument: str, turns: int = 1) -> dict:
@@ -55,7 +56,7 @@ def test_where_no_call_fits_none_is_expected(tmp_path: Path) -> None:
     config = compose(
         ["dataset=bfcl", f"dataset.path={path}", "dataset.max_queries=1", "provider=scripted", "sandbox=none"]
     )
-    (query,) = list(Assembly().build(config["dataset"], "dataset"))
+    (query,) = list(ObjectBuilder().build(config["dataset"], "dataset"))
     assert query.reference.calls == ()
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.sources.code_forms import FORMS, code_tests, input_output, livecodebench
-from verifiers.code_comparison import accepted
+from bestofn.builders.sources.code_forms import FORMS, code_tests, input_output, livecodebench
+from bestofn.verifiers.code_comparison import accepted
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.errors import SourceError
-from builders.sources import file_rows
-from builders.sources.file_rows import csv_rows, json_rows
-from builders.sources.mapped import Mapped
+from bestofn.builders.errors import SourceError
+from bestofn.builders.sources import file_rows
+from bestofn.builders.sources.file_rows import csv_rows, json_rows
+from bestofn.builders.sources.mapped import Mapped
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

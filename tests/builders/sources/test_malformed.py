@@ -10,12 +10,12 @@ from datetime import datetime
 
 import pytest
 
-from builders.errors import SourceError
-from builders.records import Query, Reference
-from builders.sources.corruptions import CORRUPTIONS
-from builders.sources.malformed import Malformed
-from builders.sources.unsolvable import FAMILIES, Unsolvable
-from builders.sources.vague import Vague, vagueness
+from bestofn.builders.errors import SourceError
+from bestofn.builders.records import Query, Reference
+from bestofn.builders.sources.corruptions import CORRUPTIONS
+from bestofn.builders.sources.malformed import Malformed
+from bestofn.builders.sources.unsolvable import FAMILIES, Unsolvable
+from bestofn.builders.sources.vague import Vague, vagueness
 
 NAMES = ("Mara", "Timo", "Ines", "Olav", "Rosa")
 THINGS = ("lanterns", "kites", "tiles", "seeds", "ropes")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.errors import SourceError
-from builders.sources.mapped import Mapped
+from bestofn.builders.errors import SourceError
+from bestofn.builders.sources.mapped import Mapped
 
 
 def source(path: Path, rows: list[dict[str, Any]], **settings: Any) -> Mapped:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from datasets import Dataset, DatasetDict
 
-from builders.assemble import Assembly, compose
-from builders.errors import SourceError
-from builders.records import Query
-from builders.sources.mapped import Mapped
-from builders.sources.nemotron import Nemotron
-from builders.sources.origins import Origins, Problem, codeforces_question, codeforces_tests
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import SourceError
+from bestofn.builders.records import Query
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.nemotron import Nemotron
+from bestofn.builders.sources.origins import Origins, Problem, codeforces_question, codeforces_tests
 
 IO = {"inputs": ["1\n", "2\n"], "outputs": ["1\n", "4\n"]}
 EMPTY = {"question": "unused", "starter_code": "", "input_output": ""}
@@ -150,7 +151,7 @@ def test_a_row_that_points_by_itself_is_completed(tmp_path: Path) -> None:
             "sandbox=none",
         ]
     )
-    (query,) = list(Assembly().build(config["dataset"], "dataset"))
+    (query,) = list(ObjectBuilder().build(config["dataset"], "dataset"))
     assert (query.id, query.text) == ("r", "Print the square.")
     assert query.reference.tests
     assert query.reference.tests.cases[1] == {"stdin": "2\n", "stdout": "4\n"}
@@ -158,7 +159,7 @@ def test_a_row_that_points_by_itself_is_completed(tmp_path: Path) -> None:
 
 def test_the_shipped_configuration_names_its_origins() -> None:
     config = compose(["dataset=nemotron_code", "provider=scripted", "sandbox=none"])
-    assert Assembly().build(config["dataset"], "dataset").routes == {"code": 1}
+    assert ObjectBuilder().build(config["dataset"], "dataset").routes == {"code": 1}
 
 
 def test_a_table_that_cannot_be_opened_stops_the_run(tmp_path: Path) -> None:

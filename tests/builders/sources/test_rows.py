@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from datasets import Dataset
 
-from builders.errors import SourceError
-from builders.sources.mapped import Mapped
-from builders.sources.rows import rows, table
+from bestofn.builders.errors import SourceError
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.sources.rows import rows, table
 
 
 def folder(path: Path, names: Sequence[str]) -> Path:

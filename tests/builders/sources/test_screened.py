@@ -14,15 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders.assemble import Assembly, compose
-from builders.errors import ConfigError, SourceError
-from builders.records import Query
-from builders.sources.malformed import Malformed
-from builders.sources.near_duplicates import SeenPrompts
-from builders.sources.nemotron import Nemotron
-from builders.sources.prompt_text import tokens, words
-from builders.sources.screened import Screened
-from builders.sources.vague import Vague
+from bestofn.builders.config.composition import compose
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.errors import ConfigError, SourceError
+from bestofn.builders.records import Query
+from bestofn.builders.sources.malformed import Malformed
+from bestofn.builders.sources.near_duplicates import SeenPrompts
+from bestofn.builders.sources.nemotron import Nemotron
+from bestofn.builders.sources.prompt_text import tokens, words
+from bestofn.builders.sources.screened import Screened
+from bestofn.builders.sources.vague import Vague
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -130,8 +131,8 @@ def test_the_first_of_its_kind_stays_and_a_second_pass_gives_the_same() -> None:
 def test_the_file_of_what_was_seen_is_gone_after_a_kill(tmp_path: Path) -> None:
     program = """
 import os, signal
-from builders.sources import near_duplicates
-from builders.records import Query
+from bestofn.builders.sources import near_duplicates
+from bestofn.builders.records import Query
 near_duplicates._CACHE_KIB = 16
 with near_duplicates.SeenPrompts() as seen:
     for number in range(300):
@@ -170,7 +171,7 @@ def test_any_dataset_is_screened_by_configuration(tmp_path: Path) -> None:
             "sandbox=none",
         ]
     )
-    source = Assembly().build(config["dataset"], "dataset")
+    source = ObjectBuilder().build(config["dataset"], "dataset")
     assert [query.text for query in source] == ["Say 0.", "Say 2."]
     assert source.skipped == {"held out: same words": 1, "duplicate id": 3}
 

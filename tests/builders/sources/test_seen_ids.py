@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders.sources import seen_ids
-from builders.sources.seen_ids import SeenIds
+from bestofn.builders.sources import seen_ids
+from bestofn.builders.sources.seen_ids import SeenIds
 
 
 @given(names=st.lists(st.integers(0, 60).map(str), max_size=120))

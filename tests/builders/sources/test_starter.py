@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from builders.errors import SourceError
-from builders.records import Query
-from builders.schema import query_from_row, query_to_row
-from builders.sources.pocket_tasks import FAMILIES, PARTS, Task, tasks
-from builders.sources.starter import Starter
+from bestofn.builders.errors import SourceError
+from bestofn.builders.pocket.tasks import FAMILIES, PARTS, Task, tasks
+from bestofn.builders.records import Query
+from bestofn.builders.schema import query_from_row, query_to_row
+from bestofn.builders.sources.starter import Starter
 
 STEP = re.compile(r"(\d+) ([-+*/]) (\d+) = (\d+)")
 
@@ -204,8 +204,8 @@ def test_solutions_pass_their_tests_and_slips_fail(language: str, passes: Any, p
 
 
 def test_tool_calls_read_as_the_reference_says_and_slips_do_not() -> None:
-    from builders.tool_formats import call_arguments, call_name
-    from builders.written_calls import written_calls
+    from bestofn.builders.formats.tool_calls import call_arguments, call_name
+    from bestofn.builders.formats.written_calls import written_calls
 
     for task in of_family("tool_calling"):
         query = task.query()

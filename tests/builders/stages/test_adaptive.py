@@ -4,16 +4,16 @@ import random
 
 import pytest
 
-from builders.cost import Ledger
-from builders.errors import BudgetError
-from builders.figures import Figures
-from builders.journal import Journal
-from builders.providers.sampling import sampler
-from builders.providers.scripted import Scripted
-from builders.records import Candidate, Query, Sampling, Verdict
-from builders.schema import query_to_row
-from builders.stages.adaptive import Adaptive
-from builders.stages.generate import Generate
+from bestofn.builders.analysis.figures import Figures
+from bestofn.builders.errors import BudgetError
+from bestofn.builders.providers.scripted import Scripted
+from bestofn.builders.records import Candidate, Query, Sampling, Verdict
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.builders.schema import query_to_row
+from bestofn.builders.stages.adaptive import Adaptive
+from bestofn.builders.stages.generate import Generate
 
 QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 1?"},))
 

@@ -4,15 +4,24 @@ from dataclasses import replace
 
 import pytest
 
-from builders.cost import Ledger
-from builders.errors import AuthenticationError, ConfigError, RequestError
-from builders.journal import Journal
-from builders.providers.recorded import Recorded
-from builders.providers.sampling import sampler
-from builders.providers.scripted import Scripted
-from builders.records import Candidate, Completion, Persona, Query, Reference, Sampling, Usage, with_system_text
-from builders.schema import candidate_from_row, query_to_row
-from builders.stages.generate import Generate, Policies, flaw_of
+from bestofn.builders.errors import AuthenticationError, ConfigError, RequestError
+from bestofn.builders.providers.recorded import Recorded
+from bestofn.builders.providers.scripted import Scripted
+from bestofn.builders.records import (
+    Candidate,
+    Completion,
+    Persona,
+    Query,
+    Reference,
+    Sampling,
+    Usage,
+    with_system_text,
+)
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.builders.schema import candidate_from_row, query_to_row
+from bestofn.builders.stages.generate import Generate, Policies, flaw_of
 
 QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 1?"},))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from builders.errors import (
+from bestofn.builders.errors import (
     AuthenticationError,
     BudgetError,
     JournalError,
@@ -18,9 +18,9 @@ from builders.errors import (
     SandboxError,
     ServiceError,
 )
-from builders.stages.generate import verdict_of
-from builders.stages.score import ScoreCandidates
-from builders.stages.verify import Verify
+from bestofn.builders.stages.generate import verdict_of
+from bestofn.builders.stages.score import ScoreCandidates
+from bestofn.builders.stages.verify import Verify
 from tests.runs import rows
 
 STOPS = [
@@ -55,7 +55,7 @@ class Breaks:
 
 
 def work(breaks: Breaks) -> dict[str, Callable[[], Any]]:
-    from builders.schema import candidate_from_row, query_from_row
+    from bestofn.builders.schema import candidate_from_row, query_from_row
 
     (row,) = rows(1, 2)
     query, candidate = query_from_row(row), candidate_from_row(row["candidates"][0])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from verifiers.math_verifier.nodes import Apply, Node, Number, head
-from verifiers.math_verifier.rules.scalars import scalar
-from verifiers.math_verifier.rules.terms import Match, Same, Terms
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, head
+from bestofn.verifiers.math_verifier.rules.scalars import scalar
+from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:

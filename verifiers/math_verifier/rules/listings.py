@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from verifiers.math_verifier.intervals import as_ranges, same_ranges
-from verifiers.math_verifier.matrices import rows
-from verifiers.math_verifier.nodes import COLLECTIONS, Node, Symbol, head
-from verifiers.math_verifier.rules.scalars import scalar
-from verifiers.math_verifier.rules.terms import Match, Same, Terms
+from bestofn.verifiers.math_verifier.intervals import as_ranges, same_ranges
+from bestofn.verifiers.math_verifier.matrices import rows
+from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Node, Symbol, head
+from bestofn.verifiers.math_verifier.rules.scalars import scalar
+from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 MAX_ITEMS = 64
 REALS = Symbol("mathbb_R")

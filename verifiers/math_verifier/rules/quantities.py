@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verifiers.math_verifier import units
-from verifiers.math_verifier.nodes import Apply, Node, Number, head, symbols
-from verifiers.math_verifier.rules.scalars import scalar, value_of
-from verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
+from bestofn.verifiers.math_verifier import units
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, head, symbols
+from bestofn.verifiers.math_verifier.rules.scalars import scalar, value_of
+from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
 
 _MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
 

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from verifiers.math_verifier.arithmetic import CONSTANTS, Undefined, evaluate
-from verifiers.math_verifier.intervals import as_ranges, same_ranges
-from verifiers.math_verifier.nodes import COLLECTIONS, RELATIONS, Apply, Node, Number, Symbol, Text, head, symbols
-from verifiers.math_verifier.rules.scalars import close, sample, scalar, tiny
-from verifiers.math_verifier.rules.terms import Match, Same, Terms
+from bestofn.verifiers.math_verifier.arithmetic import CONSTANTS, Undefined, evaluate
+from bestofn.verifiers.math_verifier.intervals import as_ranges, same_ranges
+from bestofn.verifiers.math_verifier.nodes import (
+    COLLECTIONS,
+    RELATIONS,
+    Apply,
+    Node,
+    Number,
+    Symbol,
+    Text,
+    head,
+    symbols,
+)
+from bestofn.verifiers.math_verifier.rules.scalars import close, sample, scalar, tiny
+from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:

@@ -7,11 +7,11 @@ import zlib
 from fractions import Fraction
 from typing import Any
 
-from verifiers.math_verifier import units
-from verifiers.math_verifier.arithmetic import CONSTANTS, DOUBLES, Undefined, digits, evaluate, is_constant
-from verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, symbols, walk
-from verifiers.math_verifier.rounding import agree
-from verifiers.math_verifier.rules.terms import Match, Terms
+from bestofn.verifiers.math_verifier import units
+from bestofn.verifiers.math_verifier.arithmetic import CONSTANTS, DOUBLES, Undefined, digits, evaluate, is_constant
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, symbols, walk
+from bestofn.verifiers.math_verifier.rounding import agree
+from bestofn.verifiers.math_verifier.rules.terms import Match, Terms
 
 
 def scalar(reference: Node, candidate: Node, terms: Terms) -> Match:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from verifiers.math_verifier.nodes import RELATIONS, Apply, Node, head, walk
-from verifiers.math_verifier.rules.listings import unordered
-from verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
+from bestofn.verifiers.math_verifier.nodes import RELATIONS, Apply, Node, head, walk
+from bestofn.verifiers.math_verifier.rules.listings import unordered
+from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
 
 
 def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:

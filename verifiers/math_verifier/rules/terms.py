@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from verifiers.math_verifier.nodes import Node
-from verifiers.math_verifier.rounding import Rounding
+from bestofn.verifiers.math_verifier.nodes import Node
+from bestofn.verifiers.math_verifier.rounding import Rounding
 
 MissingUnit = Literal["pass", "abstain", "fail"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from verifiers.math_verifier.nodes import Node, Text
-from verifiers.math_verifier.rules.terms import Match, Same, Terms
+from bestofn.verifiers.math_verifier.nodes import Node, Text
+from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def text(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:

@@ -1,0 +1,181 @@
+"""What a judge is worth: accuracy, biases and calibration against labels. Pure functions.
+
+A pairwise judge is asked in both orders. Its verdict counts only when both agree (as JudgeBench has it,
+arXiv:2410.12784); what changes with the order is a tie; how often it changes, and to
+which place, is its position bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bestofn.builders.statistics.estimators import correlation, wilson_interval
+
+Side = Literal["A", "B", "tie"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One pair judged in both orders; the sides are named as in the data, whatever place they stood in.
+
+    ``first_order``: A stood first. ``second_order``: B stood first. None: no readable reply.
+    """
+
+    first_order: Side | None
+    second_order: Side | None
+    label: Side | None = None
+    length_a: int = 0
+    length_b: int = 0
+    model_a: str = ""
+    model_b: str = ""
+
+    @property
+    def verdict(self) -> Side | None:
+        """The side both orders name, else a tie; None when an order has no reply."""
+        if self.first_order is None or self.second_order is None:
+            return None
+        return self.first_order if self.first_order == self.second_order else "tie"
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseReport:
+    """Shares are of the comparisons that were read in both orders.
+
+    ``accuracy`` counts a verdict that is consistent and right; ``position_bias`` is the share of inconsistent verdicts
+    that went to the first place minus those to the second, of all comparisons (+1: always the first); ``length_bias``
+    is the correlation of the verdict (A +1, B −1) with which answer is longer. ``self_preference`` is how much more
+    often the better answer of a pair wins when the judge's own model wrote it than when the other one did (the
+    difference of Wataoka et al., arXiv:2410.21819); None without pairs of both kinds.
+    """
+
+    pairs: int
+    unread: int
+    accuracy: float
+    accuracy_interval: tuple[float, float]
+    accuracy_first_order: float
+    consistency: float
+    ties: float
+    position_bias: float
+    length_bias: float
+    longer_wins: float
+    self_preference: float | None = None
+
+
+def pairwise_report(comparisons: Sequence[Comparison], judge_model: str = "") -> PairwiseReport:
+    """``judge_model`` is the model that judged, as ``model_a`` and ``model_b`` name it."""
+    read = [one for one in comparisons if one.verdict is not None]
+    labelled = [one for one in read if one.label is not None]
+    right = sum(one.verdict == one.label for one in labelled)
+    first = sum(one.first_order == "A" and one.second_order == "B" for one in read)
+    second = sum(one.first_order == "B" and one.second_order == "A" for one in read)
+    worth = {"A": 1.0, "B": -1.0, "tie": 0.0}
+    decided = [one for one in read if one.verdict != "tie" and one.length_a != one.length_b]
+    return PairwiseReport(
+        pairs=len(comparisons),
+        unread=len(comparisons) - len(read),
+        accuracy=_share(right, len(labelled)),
+        accuracy_interval=wilson_interval(right, len(labelled)),
+        accuracy_first_order=_share(sum(one.first_order == one.label for one in labelled), len(labelled)),
+        consistency=_share(sum(one.first_order == one.second_order for one in read), len(read)),
+        ties=_share(sum(one.verdict == "tie" for one in read), len(read)),
+        position_bias=_share(first - second, len(read)),
+        length_bias=correlation(
+            [worth[one.verdict or "tie"] for one in read],
+            [float(np.sign(one.length_a - one.length_b)) for one in read],
+        ),
+        longer_wins=_share(sum((one.verdict == "A") == (one.length_a > one.length_b) for one in decided), len(decided)),
+        self_preference=_self_preference(
+            [
+                ((one.model_a if one.label == "A" else one.model_b) == judge_model, one.verdict == one.label)
+                for one in labelled
+                if one.label != "tie" and judge_model in (one.model_a, one.model_b) and one.model_a != one.model_b
+            ]
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationReport:
+    """``ece`` expected calibration error (equal-width bins), ``brier`` mean squared error of the chance of right,
+    ``kappa`` Cohen's agreement with the labels beyond chance, ``length_bias`` correlation of passing with length,
+    ``self_preference`` how much more often a right answer passes when the judge's own model wrote it (arXiv:2410.21819;
+    None unless there are right answers of both kinds)."""
+
+    judged: int
+    accuracy: float
+    accuracy_interval: tuple[float, float]
+    ece: float
+    brier: float
+    kappa: float
+    length_bias: float
+    self_preference: float | None = None
+
+
+def calibration_report(
+    says: Sequence[bool],
+    confidences: Sequence[float],
+    labels: Sequence[bool],
+    lengths: Sequence[int] = (),
+    bins: int = 10,
+    own: Sequence[bool] = (),
+) -> CalibrationReport:
+    """Pointwise verdicts with the confidence in each, against labels; ``own``: the judge's own model wrote the answer.
+
+    Raises ``ValueError`` for unequal lengths.
+    """
+    if not len(says) == len(confidences) == len(labels):
+        raise ValueError(
+            f"{len(says)} verdicts, {len(confidences)} confidences, {len(labels)} labels; expected as many"
+        )
+    right = [said == label for said, label in zip(says, labels, strict=True)]
+    chance = [sure if said else 1.0 - sure for said, sure in zip(says, confidences, strict=True)]
+    return CalibrationReport(
+        judged=len(says),
+        accuracy=_share(sum(right), len(right)),
+        accuracy_interval=wilson_interval(sum(right), len(right)),
+        ece=expected_calibration_error(confidences, right, bins),
+        brier=float(np.mean([(p - label) ** 2 for p, label in zip(chance, labels, strict=True)])) if right else 0.0,
+        kappa=cohens_kappa(says, labels),
+        length_bias=correlation([float(said) for said in says], [float(length) for length in lengths])
+        if len(lengths) == len(says)
+        else 0.0,
+        self_preference=_self_preference(
+            [(mine, said) for mine, said, label in zip(own, says, labels, strict=True) if label] if own else []
+        ),
+    )
+
+
+def _self_preference(better: Sequence[tuple[bool, bool]]) -> float | None:
+    """Of (the judge's own model wrote it, it won) of answers that ought to win: the difference of both shares."""
+    own = [won for mine, won in better if mine]
+    others = [won for mine, won in better if not mine]
+    return sum(own) / len(own) - sum(others) / len(others) if own and others else None
+
+
+def expected_calibration_error(confidences: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:
+    """Σ |bin|/n · |accuracy − confidence| over equal-width bins (Guo et al. 2017, arXiv:1706.04599)."""
+    if not len(right):
+        return 0.0
+    sure, hit = np.asarray(confidences, float), np.asarray(right, float)
+    place = np.minimum((sure * bins).astype(int), bins - 1)
+    gaps = [abs(hit[place == b].mean() - sure[place == b].mean()) * (place == b).sum() for b in set(place.tolist())]
+    return float(sum(gaps) / len(right))
+
+
+def cohens_kappa(first: Sequence[bool], second: Sequence[bool]) -> float:
+    """Agreement beyond chance (Cohen 1960); 1.0 when both always say the same one thing."""
+    n = len(first)
+    if n == 0:
+        return 0.0
+    agreed = sum(a == b for a, b in zip(first, second, strict=True)) / n
+    yes_a, yes_b = sum(first) / n, sum(second) / n
+    by_chance = yes_a * yes_b + (1 - yes_a) * (1 - yes_b)
+    return 1.0 if by_chance == 1.0 else (agreed - by_chance) / (1.0 - by_chance)
+
+
+def _share(part: float, whole: int) -> float:
+    return part / whole if whole else 0.0

@@ -1,0 +1,22 @@
+"""Coroutines that run together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+async def run_together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """The results of ``coroutines``, in order. The first error cancels the others and is raised."""
+    pending = list(coroutines)
+    if len(pending) == 1:
+        return [await pending[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in pending]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,210 @@
+"""Experiment files of the older, flat kind → the words of ``bestofn build``. Pure: a mapping in, overrides out.
+
+Two forms are read, each key once: the flat one (``dataset, splits, model, num_candidates, …``) and the nested one
+(``dataset: {source, split}``, ``generation: {model, n, …}``, ``output: {path, checkpoint_every}``). Words that follow
+the file win over it, as everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.nearest_match import nearest
+from bestofn.builders.stages import steps_form
+
+PROVIDERS = {"openai": "openai", "claude": "anthropic", "anthropic": "anthropic", "local": "openai_chat"}
+SPLITS = ("tool_calling", "math", "code", "stem", "chat", "science", "safety")
+FORMATS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
+NESTED = {
+    "dataset.source": "dataset",
+    "dataset.split": "splits",
+    "dataset.splits": "splits",
+    "dataset.streaming": "streaming",
+    "dataset.max_queries": "max_queries",
+    "dataset.offset": "offset",
+    "generation.model": "model",
+    "generation.n": "num_candidates",
+    "generation.temperature": "temperature",
+    "generation.max_tokens": "max_tokens",
+    "generation.persona": "persona",
+    "generation.concurrency": "concurrency",
+    "generation.generator": "generator",
+    "output.path": "output",
+    "output.checkpoint_every": "checkpoint_every",
+}
+
+
+def overrides_of_file(path: Path, environment: Mapping[str, str] = {}) -> list[str]:
+    """The words for the experiment file at ``path``. Raises ``ConfigError`` that names file, key and nearest match."""
+    return overrides_of(read_document(path), environment, where=str(path))
+
+
+def read_document(path: Path) -> Mapping[str, Any]:
+    """The keys of an experiment file. Raises ``ConfigError`` when it is missing or holds something else."""
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no experiment file {path}{_shipped(path)}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not YAML: {error}") from error
+    if not isinstance(document, Mapping):
+        raise ConfigError(
+            f"{path} holds {type(document).__name__}; expected keys such as dataset, model, num_candidates"
+        )
+    return document
+
+
+def overrides_of(
+    document: Mapping[str, Any],
+    environment: Mapping[str, str] = {},
+    where: str = "the file",
+    changes: Mapping[str, Any] = {},
+) -> list[str]:
+    """The words for a flat or nested experiment, with flat ``changes`` laid over it.
+
+    ``environment`` is asked for ``OPENAI_BASE_URL`` alone: a server of one's own speaks Chat Completions.
+    """
+    flat = _flat(document, where) | dict(changes)
+    words = _provider(flat, environment, where) + _dataset(flat) + _persona(flat.get("persona")) + _verifier(flat)
+    for key, write in _PLAIN.items():
+        if flat.get(key) is not None:
+            words += write(flat[key])
+    return words
+
+
+def _shipped(path: Path) -> str:
+    """A hint at the shipped experiment that the documented path meant, if one has a like name."""
+    folder = Path(__file__).resolve().parents[2] / "conf" / "experiment"
+    names = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob("*.yaml"))]
+    wanted = path.with_suffix("").as_posix().removeprefix("experiments/")
+    near = nearest(wanted, names, cutoff=0.5)
+    return f"; one that is shipped: bestofn build experiment={near}" if near else ""
+
+
+def _flat(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in document.items():
+        group = isinstance(value, Mapping)
+        for path, inner in ({f"{key}.{name}": item for name, item in value.items()} if group else {key: value}).items():
+            known = NESTED.get(path) if group else (path if path in FLAT else None)
+            if known is None:
+                raise ConfigError(f"{where}: unknown key {path!r}{_nearest(path, [*NESTED, *FLAT])}")
+            if known in flat:
+                raise ConfigError(
+                    f"{where}: {path} says again what another key says already ({known}); keep one of them"
+                )
+            flat[known] = inner
+    return flat
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    match = nearest(word, known)
+    return f"; did you mean {match!r}?" if match else f"; expected one of {', '.join(sorted(known))}"
+
+
+def _provider(flat: Mapping[str, Any], environment: Mapping[str, str], where: str) -> list[str]:
+    model = str(flat.get("model") or "")
+    generator = str(flat.get("generator") or ("claude" if model.startswith("claude") else "openai"))
+    if generator not in PROVIDERS:
+        raise ConfigError(f"{where}: generator is {generator!r}{_nearest(generator, list(PROVIDERS))}")
+    choice = PROVIDERS[generator]
+    own_server = environment.get("OPENAI_BASE_URL") if generator in ("openai", "local") else None
+    words = [f"provider={'openai_chat' if own_server else choice}"]
+    if own_server:
+        words.append(f"provider.base_url={quoted(own_server)}")
+    return [*words, f"provider.model={quoted(model)}"] if model else words
+
+
+def _dataset(flat: Mapping[str, Any]) -> list[str]:
+    source = str(flat.get("dataset") or "nemotron")
+    splits = _splits(flat.get("splits"))
+    version = re.search(r"nemotron-post-training-dataset-v(\d)$", source, re.IGNORECASE)
+    if version or source == "nemotron":
+        lost = version and version[1] == "1" and "code" in splits  # its code prompts stand in other tables
+        words = [
+            f"dataset={'nemotron_code' if lost else 'nemotron'}",
+            *([f"dataset.version={version[1]}"] if version else []),
+        ]
+    elif Path(source).suffix in FORMATS:
+        words = [f"dataset={FORMATS[Path(source).suffix]}", f"dataset.path={quoted(source)}"]
+    elif "/" in source:
+        words = ["dataset=hub", f"dataset.path={quoted(source)}"]
+    else:
+        words = [f"dataset={source}"]
+    return [*words, f"dataset.splits={quoted(splits)}"] if splits else words
+
+
+def _splits(value: Any) -> list[str]:
+    """``"math,code"``, a list, or names joined by underscores as in ``math_code``."""
+    if value is None:
+        return []
+    names = value.split(",") if isinstance(value, str) else [str(name) for name in value]
+    found: list[str] = []
+    for name in (name.strip() for name in names):
+        joined = re.findall("|".join(SPLITS), name)
+        found += joined if joined and "_".join(joined) == name else [name]
+    return [name for name in found if name]
+
+
+def _persona(value: Any) -> list[str]:
+    if not value:
+        return []
+    text = str(value)
+    if Path(text).suffix in (".txt", ".md", ".yaml"):
+        return ["persona=file", f"persona.path={quoted(text)}"]
+    return ["persona=inline", f"persona.text={quoted(text)}"] if " " in text.strip() else [f"persona={text}"]
+
+
+def _verifier(flat: Mapping[str, Any]) -> list[str]:
+    """Code below the gate and tool calls are judged always, mathematics if ``llm_judge_fallback`` says so."""
+    words = ["verifier=with_judge"]
+    return words if flat.get("llm_judge_fallback") else [*words, "verifier.math.then=null"]
+
+
+def _to(setting: str) -> Callable[[Any], list[str]]:
+    return lambda value: [f"{setting}={quoted(value)}"]
+
+
+def _number_to(setting: str) -> Callable[[Any], list[str]]:
+    """For numbers, which a command line gives as text."""
+    return lambda value: [f"{setting}={value}"]
+
+
+_PLAIN: dict[str, Callable[[Any], list[str]]] = {
+    "streaming": _to("dataset.streaming"),
+    "max_queries": _number_to("dataset.max_queries"),
+    "offset": _number_to("dataset.offset"),
+    "min_query_chars": _number_to("dataset.min_query_chars"),
+    "num_candidates": _number_to("n"),
+    "temperature": _number_to("sampling.temperature"),
+    "max_tokens": _number_to("sampling.max_tokens"),
+    "seed": _number_to("seed"),
+    "concurrency": _number_to("provider.limits.concurrency"),
+    "checkpoint_every": _number_to("shard_size"),
+    "budget_usd": _number_to("budget_usd"),
+    "notes": _to("notes"),
+    "output": lambda value: [f"out={quoted(str(value).removesuffix('.parquet'))}"],
+    "structured_output": lambda value: [f"stages.generate.schema={quoted(steps_form.SCHEMA)}"] if value else [],
+}
+FLAT = ("dataset", "splits", "model", "generator", "persona", "llm_judge_fallback", *_PLAIN)
+
+
+def quoted(value: Any) -> str:
+    """``value`` in Hydra's override grammar."""
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{quoted(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ",".join(quoted(item) for item in value) + "]"
+    text = str(value).replace("${", "\\${")  # no interpolation: it is text
+    escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + "\\'", text)
+    tail = re.search(r"\\+\Z", escaped)
+    return f"'{escaped}{tail[0] if tail else ''}'"

@@ -1,0 +1,156 @@
+"""Reading a judge's reply: tolerant of its form, never of its source.
+
+A candidate may write ``{"equivalent": true}`` and hope that it is found. So an object that stands in the candidate's
+own text counts only as the whole reply, quoted objects are dropped, and two that differ are no verdict at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bestofn.builders.records import Candidate, content_text
+
+MOST_JUDGED = 24_000  # characters of a candidate that the judge of a verdict is shown
+
+_FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*```\Z", re.DOTALL)
+_THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+_WORDS = {"true": True, "yes": True, "false": False, "no": False, "null": None, "none": None, "unsure": None}
+_MOST_OBJECTS = 200
+
+
+def fenced(**texts: str) -> str:
+    """The texts, each between fences that none of them can contain: they carry a digest of all."""
+    mark = hashlib.sha256("\0".join(texts.values()).encode("utf-8", "replace")).hexdigest()[:12]
+    return "\n\n".join(f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items())
+
+
+def candidate_text(candidate: Candidate, most: int | None = None) -> str:
+    """All that a candidate said and did, tool calls and their results included.
+
+    The middle is cut from what is longer than ``most`` characters.
+    """
+    parts = []
+    for message in candidate.messages:
+        text = content_text(message.get("content"))
+        if message.get("role") == "tool":
+            parts.append(f"[result of {message.get('name') or message.get('tool_call_id')}]\n{text}")
+        elif text:
+            parts.append(text)
+        for call in message.get("tool_calls") or ():
+            parts.append("[tool call] " + json.dumps(call.get("function"), ensure_ascii=False, sort_keys=True))
+    whole = "\n\n".join(parts)
+    if most is None or len(whole) <= most:
+        return whole
+    return f"{whole[: most // 2]}\n[… {len(whole) - most} characters left out …]\n{whole[-most // 2 :]}"
+
+
+def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    """A strict JSON Schema: an object with these properties, all required, no others."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[str, Any] | str:
+    """The one object of ``schema`` in a reply, its values in the schema's types; or what is wrong, in words.
+
+    ``quotable`` are the texts of those who are judged: an object that occurs in them counts only as the whole reply.
+    """
+    said = _THOUGHT.sub("", text).strip()
+    fence = _FENCE.match(said)
+    said = fence[1] if fence else said
+    try:
+        whole = json.loads(said, strict=False)
+    except (json.JSONDecodeError, RecursionError):
+        whole = None
+    if isinstance(whole, Mapping):
+        found = _fitted(whole, schema)
+        return found if found is not None else _wrong(text, schema, "does not fit")
+    if any(source.count("{") > _MOST_OBJECTS for source in quotable):
+        return _wrong(text, schema, "is not one object, and what is judged holds too many braces to tell them apart,")
+    foreign = [_plain(value) for source in quotable for value in _objects(source)]
+    own = [value for value in _objects(said) if _plain(value) not in foreign]
+    fitting = [found for value in own if (found := _fitted(value, schema)) is not None]
+    decisive = {
+        json.dumps(
+            {k: v for k, v in found.items() if not isinstance(v, str) or "enum" in schema["properties"][k]},
+            sort_keys=True,
+        )
+        for found in fitting
+    }
+    if len(decisive) == 1:
+        return fitting[-1]
+    return _wrong(text, schema, "holds several different objects" if decisive else "holds no object of its own")
+
+
+def _wrong(text: str, schema: Mapping[str, Any], what: str) -> str:
+    return f"the judge's reply {what} with the keys {', '.join(schema['required'])}: {text[:200]!r}"
+
+
+def _fitted(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """``value`` with every property of ``schema`` in its type; None when it is not of that shape."""
+    fitted = {}
+    for key, rule in schema["properties"].items():
+        types = (
+            rule["type"] if isinstance(rule["type"], Sequence) and not isinstance(rule["type"], str) else [rule["type"]]
+        )
+        if key not in value:
+            if types == ["string"] and "enum" not in rule:
+                fitted[key] = ""  # a reason that was not given
+                continue
+            return None
+        fit = _value(value[key], types, rule)
+        if fit is ...:
+            return None
+        fitted[key] = fit
+    return fitted
+
+
+def _value(value: Any, types: Sequence[str], rule: Mapping[str, Any]) -> Any:
+    if "boolean" in types:
+        word = _WORDS.get(value.strip().lower(), ...) if isinstance(value, str) else value
+        return word if isinstance(word, bool) or (word is None and "null" in types) else ...
+    if "number" in types or "integer" in types:
+        if isinstance(value, bool):
+            return ...
+        try:
+            number = float(str(value).strip().rstrip("%"))
+        except ValueError:
+            return ...
+        low, high = rule.get("minimum", float("-inf")), rule.get("maximum", float("inf"))
+        if high == 1 and 1 < number <= 100:  # a percentage, where a share was asked for
+            number /= 100
+        return (
+            (int(number) if "integer" in types and number == int(number) else number) if low <= number <= high else ...
+        )
+    if "enum" in rule:
+        return next((option for option in rule["enum"] if str(value).strip().lower() == str(option).lower()), ...)
+    if "array" in types:
+        return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else ...
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _objects(text: str) -> Iterator[Mapping[str, Any]]:
+    decoder = json.JSONDecoder(strict=False)
+    place, seen = text.find("{"), 0
+    while place >= 0 and seen < _MOST_OBJECTS:
+        seen += 1
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (json.JSONDecodeError, RecursionError):
+            end = place + 1
+        else:
+            if isinstance(value, Mapping):
+                yield value
+        place = text.find("{", end)

@@ -1,0 +1,277 @@
+"""Money and tokens: what a model costs, what has been spent, what a run will take, and where it has to stop.
+
+Prices are dollars for a million tokens, from ``conf/prices/*.yaml``, each file with its date and source.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bestofn.builders.errors import BudgetError, ConfigError
+from bestofn.builders.records import Usage
+
+DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")  # -5-7 is another model
+HOUR = 2.0  # times ``input``: what is written into the cache for an hour costs
+CHARACTERS_PER_TOKEN = 4.0  # English text under the usual vocabularies; an estimate, never a bill
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars for a million tokens. ``cached`` and ``cache_write`` None: as ``input``; ``call``: dollars an answer."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cached: float | None = None
+    cache_write: float | None = None
+    call: float = 0.0
+    batch: float = 0.5  # share of the price that the batch API asks
+    date: str = ""
+    source: str = ""
+
+    def of(self, usage: Usage, *, answers: float = 1.0, batch: bool = False) -> float:
+        """Dollars for the ``usage`` of ``answers``."""
+        plain = usage.prompt - usage.cached - usage.cache_write
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.cache_write is None else self.cache_write
+        tokens = plain * self.input + usage.cached * cached + (usage.cache_write - usage.cache_hour) * written
+        tokens += usage.cache_hour * HOUR * self.input
+        tokens += usage.completion * self.output
+        return (tokens / 1e6 + answers * self.call) * (self.batch if batch else 1.0)
+
+
+FREE = Price(source="runs on this machine")
+
+
+class Prices:
+    """Model name -> price. A dated name (``gpt-4.1-2025-04-14``) has the price of the name before the date."""
+
+    def __init__(self, table: Mapping[str, Price]) -> None:
+        self._table = dict(table)
+
+    def __getitem__(self, model: str) -> Price | None:
+        if model in self._table:
+            return self._table[model]
+        bare = model.rsplit("/", 1)[-1]
+        fitting = [name for name in self._table if bare == name or _is_dated(bare, name)]
+        return self._table[max(fitting, key=len)] if fitting else None
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self):
+        return iter(self._table)
+
+
+def load_prices(own: Mapping[str, Any] | None = None) -> Prices:
+    """The shipped prices with ``own`` laid over them.
+
+    ``own`` has the shape of a file in ``conf/prices`` or is its ``models`` alone: model -> {input, output, …}.
+    """
+    table = dict(_shipped())
+    if own:
+        table.update(_read(own, "prices"))
+    return Prices(table)
+
+
+class Ledger:
+    """Counts what a run asks and spends, live, and stops it at ``budget_usd``.
+
+    The budget is for everything that the journal holds, so that a run that is resumed does not spend it anew.
+    """
+
+    def __init__(self, budget_usd: float | None = None, prices: Mapping[str, Any] | None = None) -> None:
+        if budget_usd is not None and not budget_usd > 0:
+            raise ConfigError(f"budget_usd is {budget_usd}; expected more than 0, or null for no limit")
+        self.budget_usd = budget_usd
+        self.prices = load_prices(prices)
+        self.usd = 0.0
+        self.usd_before = 0.0  # what the journal held when the run began
+        self.usd_aside = 0.0  # for batches under way, which are paid for when they return
+        self.usage = Usage()
+        self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0}
+        self._limiters: list[Any] = []
+        self._stopping_since: float | None = None
+        self._lock = threading.Lock()
+
+    def price_of(self, model: str, *, free: bool = False) -> Price | None:
+        """The price of ``model``. Raises ``ConfigError`` when there is a budget and no price."""
+        price = self.prices[model] or (FREE if free else None)
+        if price is None and self.budget_usd is not None:
+            raise ConfigError(
+                f"budget_usd is {self.budget_usd} and no price is known for model {model!r}. "
+                f"Tell it: '+prices.{model}={{input: 1.0, output: 4.0}}' (dollars for a million tokens), "
+                "or run without a budget."
+            )
+        return price
+
+    def watch(self, limiter: Any) -> None:
+        """Report the ``retries`` of ``limiter`` and what its requests are ``waiting_for``."""
+        if limiter not in self._limiters:
+            self._limiters.append(limiter)
+
+    def carry(self, usd: float) -> None:
+        """Count ``usd`` that was paid for what the journal holds: all but what this run has paid is of earlier ones."""
+        self.usd_before = max(self.usd_before, usd - self.usd)
+
+    def check(self, more: float = 0.0) -> None:
+        """Raise ``BudgetError`` when the budget is spent, or has no room for ``more`` dollars."""
+        if not self.fits(more):
+            aside = f", ${self.usd_aside:.4f} more set aside for batches under way" if self.usd_aside > 0 else ""
+            wanted = f"; the next request may take ${more:.4f}" if more else ""
+            raise BudgetError(
+                f"budget_usd={self.budget_usd} is spent (${self.usd_before + self.usd:.4f}, of it "
+                f"${self.usd_before:.4f} before this run{aside}{wanted}). "
+                "All answers are kept; a larger budget_usd goes on from here."
+            )
+
+    def fits(self, usd: float = 0.0) -> bool:
+        """Whether the budget is neither spent nor set aside, and has room for ``usd``."""
+        if self.budget_usd is None:
+            return True
+        left = self.budget_usd - self.usd_before - self.usd - self.usd_aside
+        return left > 0 and usd <= left
+
+    def set_aside(self, usd: float) -> None:
+        """Count ``usd`` as good as spent; a negative amount gives back."""
+        with self._lock:
+            self.usd_aside += usd
+
+    def time_left(self, seconds: float) -> float:
+        """Of the ``seconds`` that stopping may take, those left since this was first asked; at least 0."""
+        self._stopping_since = self._stopping_since or time.monotonic()
+        return max(0.0, self._stopping_since + seconds - time.monotonic())
+
+    def paid(self, usage: Usage, usd: float | None, answers: int) -> None:
+        """Count one request that brought ``answers``."""
+        with self._lock:
+            self.counts["requests"] += 1
+            self.counts["completions"] += answers
+            self.usage = self.usage + usage
+            self.usd += usd or 0.0
+
+    def count(self, what: str, by: int = 1) -> None:
+        """Count ``replayed`` answers from the journal, or ``errors``."""
+        with self._lock:
+            self.counts[what] += by
+
+    def totals(self) -> dict[str, Any]:
+        """Everything counted so far, as plain data."""
+        with self._lock:
+            return {
+                **self.counts,
+                "retries": sum(limiter.retries for limiter in self._limiters),
+                "prompt_tokens": self.usage.prompt,
+                "completion_tokens": self.usage.completion,
+                "cached_tokens": self.usage.cached,
+                "reasoning_tokens": self.usage.reasoning,
+                "tokens": self.usage.prompt + self.usage.completion,
+                "usd": self.usd,
+                "usd_before": self.usd_before,
+                "notes": [limiter.waiting_for for limiter in self._limiters if limiter.waiting_for],
+            }
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a stage will ask for the candidates of one query."""
+
+    model: str
+    n: int  # candidates a query
+    requests: int  # requests a query: fewer than n where one request brings several answers
+    max_tokens: int | None = None
+    free: bool = False
+    batch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run will ask for, before anything is sent. Dollars None: no price is known."""
+
+    plan: Plan
+    queries: int
+    prompt_tokens: int
+    completion_tokens: tuple[int, int]  # expected, at most
+    usd: tuple[float, float] | None
+    price: Price | None = None
+
+    @property
+    def calls(self) -> int:
+        """Answers that are drawn; each is a call by the way of counting of a price list."""
+        return self.queries * self.plan.n
+
+    def __str__(self) -> str:
+        expected, most = self.completion_tokens
+        lines = [
+            f"{self.queries:,} queries × {self.plan.n} = {self.calls:,} calls of {self.plan.model} in "
+            f"{self.queries * self.plan.requests:,} requests",
+            f"tokens: about {self.prompt_tokens:,} in and {expected:,} out (at most {most:,} out)",
+        ]
+        if self.usd is None:
+            lines.append(f"cost: no price is known. Tell it: '+prices.{self.plan.model}={{input: 1.0, output: 4.0}}'")
+        else:
+            told = f" ({self.price.source}, {self.price.date})" if self.price and self.price.date else ""
+            lines.append(f"cost: about ${self.usd[0]:,.2f}, at most ${self.usd[1]:,.2f}{told}")
+        return "\n".join(lines)
+
+
+EXPECTED_TOKENS = 400  # of one answer, when nothing is known
+
+
+def estimate(stage: Any, *, queries: int, prompt_characters: int, ledger: Ledger) -> Estimate:
+    """What the generate ``stage`` will ask for ``queries`` whose rendered prompts have ``prompt_characters`` in all.
+
+    The upper end is every answer as long as ``sampling.max_tokens`` allows.
+    """
+    plan: Plan = stage.plan
+    prompt = math.ceil(prompt_characters / CHARACTERS_PER_TOKEN) * plan.requests
+    longest = plan.max_tokens or 4 * EXPECTED_TOKENS
+    expected, most = (queries * plan.n * length for length in (min(EXPECTED_TOKENS, longest), longest))
+    price = ledger.price_of(plan.model, free=plan.free)
+    usd = None
+    if price is not None:
+        answers = queries * plan.n
+        usd = (
+            price.of(Usage(prompt, expected), answers=answers, batch=plan.batch),
+            price.of(Usage(prompt, most), answers=answers, batch=plan.batch),
+        )
+    return Estimate(plan, queries, prompt, (expected, most), usd, price)
+
+
+@functools.cache
+def _shipped() -> Mapping[str, Price]:
+    import yaml
+
+    from bestofn import conf
+
+    table: dict[str, Price] = {}
+    for path in sorted((Path(conf.__file__).parent / "prices").glob("*.yaml")):
+        table.update(_read(yaml.safe_load(path.read_text("utf-8")), f"conf/prices/{path.name}"))
+    return table
+
+
+def _read(file: Mapping[str, Any], where: str) -> dict[str, Price]:
+    told = {key: str(file[key]) for key in ("date", "source") if key in file}
+    models = file.get("models", {key: value for key, value in file.items() if key not in ("date", "source")})
+    table = {}
+    for model, price in models.items():
+        try:
+            table[str(model)] = replace(Price(**price), **told)
+        except TypeError as error:
+            raise ConfigError(
+                f"{where}: the price of {model!r} is {price!r}; expected some of input, output, cached, cache_write "
+                f"(dollars for a million tokens), call (dollars an answer) and batch (a share): {error}"
+            ) from error
+    return table
+
+
+def _is_dated(model: str, name: str) -> bool:
+    """Whether ``model`` is ``name`` with a date or ``latest`` behind it."""
+    return model.startswith(name) and DATED.fullmatch(model[len(name) :]) is not None

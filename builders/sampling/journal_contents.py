@@ -1,0 +1,146 @@
+"""What a journal holds: counted, exported, pruned. The file may be in use by a run meanwhile."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bestofn.builders.sampling.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a journal holds of one provider. Times are seconds since 1970."""
+
+    provider: str
+    requests: int
+    calls: int
+    answers: int
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float
+    first_at: float
+    last_at: float
+
+
+def holdings(journal: Journal) -> list[Holding]:
+    """By provider identity, the dearest first."""
+    rows = journal.rows(
+        "SELECT provider, count(DISTINCT request), count(*), "
+        "sum((SELECT count(*) FROM answers WHERE answers.call = calls.id AND answers.request = calls.request "
+        "AND answers.attempt = calls.attempt)), "
+        "sum(prompt_tokens), sum(completion_tokens), coalesce(sum(usd), 0.0), min(at), max(at) "
+        "FROM calls JOIN requests ON requests.id = calls.request GROUP BY provider ORDER BY 7 DESC, 1"
+    )
+    return [Holding(*row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A batch that a service still works on. ``planned``: sent off, and its id never came back; the next run asks."""
+
+    id: str
+    provider: str
+    planned: bool
+    requests: int
+    at: float
+
+
+def under_way(journal: Journal) -> list[UnderWay]:
+    """The batches that the next run takes up, oldest first."""
+    rows = journal.rows("SELECT id, provider, state, parts, at FROM batches WHERE state != 'closed' ORDER BY at")
+    return [
+        UnderWay(batch, provider, state == "planned", len(json.loads(zlib.decompress(parts))), at)
+        for batch, provider, state, parts, at in rows
+    ]
+
+
+def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, Any]]:
+    """Every answer as plain data, request and raw reply whole, in the order of payment. A reply that was paid for and
+    brought no answer that could be understood has None for its index.
+
+    ``provider``: only identities that contain it.
+    """
+    rows = journal.stream(
+        "SELECT requests.provider, requests.body, calls.attempt, answers.number, answers.choice, calls.reply, "
+        "calls.request_id, calls.seconds, calls.model, calls.usd, calls.mode, calls.at FROM calls "
+        "LEFT JOIN answers ON answers.call = calls.id AND answers.request = calls.request "
+        "AND answers.attempt = calls.attempt JOIN requests ON requests.id = calls.request "
+        "WHERE instr(requests.provider, ?) AND (answers.number IS NOT NULL OR calls.answers = 0) "
+        "ORDER BY calls.id, answers.number",
+        (provider,),
+    )
+    for identity, body, attempt, index, choice, reply, *rest in rows:
+        request_id, seconds, model, usd, mode, at = rest
+        yield {
+            "provider": identity,
+            "request": json.loads(zlib.decompress(body)),
+            "attempt": attempt,
+            "index": index,
+            "choice": choice,
+            "reply": _json_or_text(zlib.decompress(reply)),
+            "request_id": request_id,
+            "seconds": seconds,
+            "model": model,
+            "usd": usd,
+            "mode": mode,
+            "at": at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was removed, or would be."""
+
+    calls: int
+    answers: int
+    usd: float
+
+
+def prune(journal: Journal, *, provider: str = "", before: float | None = None, dry_run: bool = False) -> Pruned:
+    """Forget the calls of identities that contain ``provider``, made before the time ``before``.
+
+    What is forgotten is asked and paid for again when a run wants it. The file shrinks by what was removed.
+    """
+    chosen = (
+        "SELECT calls.id FROM calls JOIN requests ON requests.id = calls.request "
+        "WHERE instr(requests.provider, :provider) AND calls.at < :before"
+    )
+    given = {"provider": provider, "before": float("inf") if before is None else before}
+    ((calls, usd),) = journal.rows(
+        f"SELECT count(*), coalesce(sum(usd), 0.0) FROM calls WHERE id IN ({chosen})",
+        given,
+    )
+    ((answers,),) = journal.rows(f"SELECT count(*) FROM answers WHERE call IN ({chosen})", given)
+    if calls and not dry_run:
+        journal.change(
+            [
+                (f"DELETE FROM answers WHERE call IN ({chosen})", given),
+                (f"DELETE FROM calls WHERE id IN ({chosen})", given),
+                (
+                    "DELETE FROM requests WHERE id NOT IN (SELECT request FROM calls) "
+                    "AND provider NOT IN (SELECT provider FROM batches WHERE state != 'closed')",
+                    {},
+                ),
+            ]
+        )
+    return Pruned(calls, answers, usd)
+
+
+def as_json(journal: Journal) -> dict[str, Any]:
+    """The holdings, and the batches under way, as plain data."""
+    return {
+        "path": str(journal.path),
+        "holdings": [asdict(holding) for holding in holdings(journal)],
+        "batches": [asdict(batch) for batch in under_way(journal)],
+    }
+
+
+def _json_or_text(reply: bytes) -> Any:
+    try:
+        return json.loads(reply)
+    except ValueError:
+        return reply.decode("utf-8", "replace")

@@ -1,0 +1,370 @@
+"""Rates: how many requests may be under way to one model, how fast, and what happens when the service says no.
+
+One ``Limiter`` stands before each (service, model) and is shared by all that ask it: samples, judge, mocked tools. It
+alone retries. What it goes by:
+
+- ``RateLimits``: what the user allows;
+- token buckets for requests, input and output tokens, whose rates are learnt from the headers of real answers;
+- ``Retry-After``, for everybody who waits; one that outlasts the user's patience ends the run;
+- a window of requests under way that grows by one a round trip and shrinks by a third at each overload (AIMD);
+- a circuit breaker: after many failures in a row one request at a time is a probe, and the log says why all wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from bestofn.builders.errors import (
+    ConnectionFailed,
+    OutageError,
+    ProviderError,
+    RateLimitError,
+    RequestError,
+    ServiceError,
+    UnreadableReply,
+)
+from bestofn.builders.sampling.rate_headers import Allowance, allowances
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+RETRIED = (RateLimitError, ServiceError, ConnectionFailed)
+BREAKS_AFTER = 12  # failures in a row, without a single success, that open the breaker
+REFUSED_AT_START = 25  # refusals in a row before the first success: the setting is wrong, not the row
+SHRINK = 0.7
+FIRST_BACKOFF_S = 0.5
+LONGEST_PAUSE_S = 60.0
+BURST_S = 0.25  # a bucket holds this much of its rate: short enough that any 5 s keep to the rate within 10 %
+
+
+@dataclass(frozen=True)
+class RateLimits:
+    """What the user allows. None: no limit but those that the service's own headers tell.
+
+    ``timeout_s`` is for one request, ``retries`` for one request after its first failure, ``patience_s`` for how
+    long a service may stay away altogether before the run stops (resumable).
+    """
+
+    concurrency: int = 64
+    requests_per_minute: float | None = None
+    input_tokens_per_minute: float | None = None
+    output_tokens_per_minute: float | None = None
+    retries: int = 6
+    timeout_s: float = 600.0
+    patience_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            least = 0 if field.name == "retries" else 1e-9
+            if value is not None and value < least:
+                raise ValueError(f"{field.name} is {value}; expected {'at least 0' if least == 0 else 'more than 0'}")
+
+    def stricter(self, other: RateLimits) -> RateLimits:
+        """The smaller of both in every field."""
+
+        def least(name: str) -> float | None:
+            known = [value for value in (getattr(self, name), getattr(other, name)) if value is not None]
+            return min(known, default=None)
+
+        return RateLimits(**{field.name: least(field.name) for field in fields(self)})  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class Size:
+    """What a request is expected to take: tokens are estimates, put right by ``Limiter.used`` afterwards."""
+
+    input_tokens: float = 0.0
+    answers: int = 1
+
+
+class Limiter:
+    """Lets requests through to one model of one service. ``run(send, size)`` waits, sends, retries."""
+
+    def __init__(self, name: str, limits: RateLimits) -> None:
+        self.name = name
+        self.limits = limits
+        self.window = float(limits.concurrency)
+        self.in_flight = 0
+        self.retries = 0  # so far, for reports
+        self.waiting_for = ""  # why everybody waits; "" when nobody does
+        self._requests = Bucket(limits.requests_per_minute)
+        self._input = Bucket(limits.input_tokens_per_minute)
+        self._output = Bucket(limits.output_tokens_per_minute)
+        self._answer_tokens = 256.0  # running mean of one answer's tokens
+        self._queue: deque[tuple[asyncio.Future[None], Size]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._paused_until = 0.0
+        self._shrunk_at = 0.0
+        self._failures = 0  # in a row
+        self._refusals = 0  # in a row
+        self._succeeded = False  # ever
+        self._down_since: float | None = None
+        self._outage: OutageError | None = None
+
+    async def run(
+        self, send: Callable[[], Awaitable[T]], size: Size = Size(), started: Callable[[], None] = lambda: None
+    ) -> T:
+        """The result of ``send``. ``started`` is called when the request may go out.
+
+        Raises ``RequestError`` and ``AuthenticationError`` at once, any other ``ProviderError`` when ``retries`` are
+        used up, and ``OutageError`` when the service has been away for longer than ``patience_s``. A reply that cannot
+        be understood is paid for, so it is asked again once, whatever ``retries`` allow.
+        """
+        failed = unread = 0
+        while True:
+            await self._turn(size, first=failed > 0)
+            sent_at, probe = time.monotonic(), self._broken
+            try:
+                started()
+                result = await send()
+            except RETRIED as error:
+                self._note_failure(error, sent_at)
+                failed += not probe  # asking whether a broken service is back costs no retry
+                unread += isinstance(error, UnreadableReply)
+                if failed > self.limits.retries or unread > 1:
+                    raise
+                told = error.retry_after_s is not None
+            except RequestError as error:
+                self._note_refusal(error)
+                raise
+            else:
+                self._note_success()
+                return result
+            finally:
+                self.in_flight -= 1
+                self._pump()
+            self.retries += 1
+            if not told and not self._broken:
+                await asyncio.sleep(_jittered(FIRST_BACKOFF_S * 2 ** (failed - 1)))
+
+    def restrict(self, limits: RateLimits) -> None:
+        """Keep to ``limits`` as well, where they are the stricter ones."""
+        self.limits = self.limits.stricter(limits)
+        self.window = min(self.window, float(self.limits.concurrency))
+        self._requests.restrict(limits.requests_per_minute)
+        self._input.restrict(limits.input_tokens_per_minute)
+        self._output.restrict(limits.output_tokens_per_minute)
+
+    def learn(self, headers: Mapping[str, str]) -> None:
+        """Take over the rates that an answer's headers tell."""
+        for allowance in allowances(headers):
+            self._apply(allowance)
+
+    def used(self, size: Size, input_tokens: int, output_tokens: int) -> None:
+        """Put the estimates of ``size`` right by what the answer says it took."""
+        if output_tokens:
+            share = output_tokens / max(size.answers, 1)
+            self._output.take(output_tokens - self._expected_output(size))
+            self._answer_tokens += 0.1 * (share - self._answer_tokens)
+        if input_tokens:
+            self._input.take(input_tokens - size.input_tokens)
+
+    # --- turns -------------------------------------------------------------------------------------------------------
+
+    async def _turn(self, size: Size, first: bool) -> None:
+        """Wait until a request of ``size`` may go out, and count it as under way. ``first``: ahead of the queue."""
+        if self._outage is not None:
+            raise self._outage
+        if not self._queue and self._delay(size) == 0.0:
+            self._grant(size)
+            return
+        turn = asyncio.get_running_loop().create_future()
+        (self._queue.appendleft if first else self._queue.append)((turn, size))
+        self._pump()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:  # granted and not wanted any more
+                self.in_flight -= 1
+                self._pump()
+            raise
+
+    def _pump(self) -> None:
+        while self._queue:
+            turn, size = self._queue[0]
+            if turn.done():  # whoever waited went away
+                self._queue.popleft()
+                continue
+            delay = self._delay(size)
+            if delay is None:
+                return  # the next request that ends pumps again
+            if delay > 0.0:
+                self._wake_in(delay)
+                return
+            self._queue.popleft()
+            self._grant(size)
+            turn.set_result(None)
+
+    def _delay(self, size: Size) -> float | None:
+        """Seconds until a request of ``size`` may go out; None: when another one ends."""
+        allowed = 1 if self._broken else max(1, int(self.window))
+        if self.in_flight >= allowed:
+            return None
+        now = time.monotonic()
+        delay = max(
+            self._paused_until - now,
+            self._requests.delay(1, now),
+            self._input.delay(size.input_tokens, now),
+            self._output.delay(self._expected_output(size), now),
+        )
+        if delay <= 0.0:
+            self.waiting_for = "" if not self._broken else self.waiting_for
+            return 0.0
+        return delay
+
+    def _grant(self, size: Size) -> None:
+        self.in_flight += 1
+        self._requests.take(1)
+        self._input.take(size.input_tokens)
+        self._output.take(self._expected_output(size))
+
+    def _expected_output(self, size: Size) -> float:
+        return self._answer_tokens * size.answers
+
+    def _wake_in(self, delay: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(delay, self._pump)
+
+    # --- what the service says ---------------------------------------------------------------------------------------
+
+    @property
+    def _broken(self) -> bool:
+        return self._failures >= BREAKS_AFTER
+
+    def _note_success(self) -> None:
+        if self._broken:
+            log.warning("%s answers again", self.name)
+            self.window = max(1.0, self.window / 2)
+        self._failures = self._refusals = 0
+        self._succeeded = True
+        self._down_since = None
+        self.waiting_for = ""
+        if self.window < self.limits.concurrency:
+            self.window = min(float(self.limits.concurrency), self.window + 1 / self.window)
+
+    def _note_failure(self, error: ProviderError, sent_at: float) -> None:
+        now = time.monotonic()
+        self._failures += 1
+        self._down_since = self._down_since or sent_at
+        overloaded = isinstance(error, RateLimitError) or error.status in (503, 529)
+        if overloaded and sent_at >= self._shrunk_at:  # requests of before the last step say nothing new
+            self.window = max(1.0, self.window * SHRINK)
+            self._shrunk_at = now
+        patience = self.limits.patience_s if self._succeeded else min(self.limits.patience_s, 20.0)
+        pause = error.retry_after_s or 0.0
+        longest = self.limits.patience_s - (now - self._down_since if self._broken else 0.0)
+        if pause > max(longest, 0.0):
+            self._give_up(
+                f"{self.name} asks to wait for {pause:,.0f} s, and provider.limits.patience_s="
+                f"{self.limits.patience_s:g} leaves {max(longest, 0.0):,.0f} s: {error}",
+                "Run the same command again when the time is over, or set a larger patience",
+            )
+            return
+        if self._broken:
+            left = max(0.0, patience - (now - self._down_since))  # no pause outlasts the patience that is left
+            pause = max(pause, min(left, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10))))
+        if pause > 0.0 and now + pause > self._paused_until:
+            self._paused_until = now + pause
+            self.waiting_for = f"{self.name}: waiting {pause:.1f} s after {self._failures} failures in a row: {error}"
+            if self._broken or pause >= 5:
+                log.warning("%s", self.waiting_for)
+        if self._broken and now - self._down_since > patience:
+            self._give_up(
+                f"{self.name} has not answered for {now - self._down_since:.0f} s "
+                f"({self._failures} failures in a row). The last: {error}"
+            )
+
+    def _note_refusal(self, error: RequestError) -> None:
+        self._refusals += 1
+        if not self._succeeded and self._refusals >= REFUSED_AT_START:
+            self._give_up(f"{self.name} has refused each of the first {self._refusals} requests. The last: {error}")
+
+    def _give_up(
+        self, reason: str, remedy: str = "Check provider.base_url, provider.model and the service's state"
+    ) -> None:
+        self._outage = OutageError(f"{reason}. {remedy}.")
+        while self._queue:
+            turn, _ = self._queue.popleft()
+            if not turn.done():
+                turn.set_exception(self._outage)
+
+    def _apply(self, allowance: Allowance) -> None:
+        bucket = {"requests": self._requests, "input": self._input, "output": self._output}[allowance.of]
+        if allowance.window_s <= 60:  # a day's allowance is not rationed, only waited for when it is used up
+            bucket.learn(allowance.limit / allowance.window_s)
+        if allowance.remaining is not None and allowance.remaining <= 0 and allowance.reset_s:
+            until = time.monotonic() + min(allowance.reset_s, LONGEST_PAUSE_S)
+            if until > self._paused_until:
+                self._paused_until = until
+                self.waiting_for = f"{self.name}: its {allowance.of} for this period are used up"
+
+
+class Bucket:
+    """A token bucket of ``per_minute``; None lets everything through until ``learn`` tells a rate."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._own = per_minute / 60 if per_minute else None
+        self._rate = self._own
+        self._level = self._room
+        self._at = time.monotonic()
+
+    def learn(self, per_second: float) -> None:
+        self._rate = per_second if self._own is None else min(self._own, per_second)
+
+    def restrict(self, per_minute: float | None) -> None:
+        """Keep to ``per_minute`` from now on, unless the rate is lower already."""
+        if per_minute is None:
+            return
+        self._own = per_minute / 60 if self._own is None else min(self._own, per_minute / 60)
+        self._rate = self._own if self._rate is None else min(self._own, self._rate)
+        self._level, self._at = min(self._level, self._room), time.monotonic()
+
+    def delay(self, amount: float, now: float) -> float:
+        """Seconds until ``amount`` may be taken; an amount larger than the bucket waits for a full one."""
+        if self._rate is None:
+            return 0.0
+        self._refill(now)
+        missing = min(amount, self._room) - self._level
+        return missing / self._rate if missing > 1e-9 else 0.0
+
+    def take(self, amount: float) -> None:
+        """Take ``amount``; a negative amount gives back. The level may fall below zero, which delays what follows."""
+        if self._rate is not None:
+            self._refill(time.monotonic())
+            self._level = min(self._level - amount, self._room)
+
+    @property
+    def _room(self) -> float:
+        return max(1.0, (self._rate or 0.0) * BURST_S)
+
+    def _refill(self, now: float) -> None:
+        self._level = min(self._room, self._level + (now - self._at) * (self._rate or 0.0))
+        self._at = now
+
+
+_limiters: weakref.WeakValueDictionary[str, Limiter] = weakref.WeakValueDictionary()
+
+
+def limiter_for(name: str, limits: RateLimits) -> Limiter:
+    """The one limiter of this process for the service and model called ``name``; the stricter limits win."""
+    limiter = _limiters.get(name)
+    if limiter is None:
+        limiter = _limiters[name] = Limiter(name, limits)
+    elif limiter.limits != limits:
+        limiter.restrict(limits)
+    return limiter
+
+
+def _jittered(seconds: float) -> float:
+    return min(seconds, LONGEST_PAUSE_S) * random.uniform(0.5, 1.0)

@@ -1,0 +1,113 @@
+"""Two runs joined by query: figures worked by hand, and the traps of a plain merge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bestofn.builders.analysis.comparison import by_query, compared
+from bestofn.builders.errors import ConfigError
+from bestofn.scripts.compare import run
+
+
+def rows(**outcomes: str) -> list[dict]:
+    """``q1="pf"``: candidate 0 of q1 passed, candidate 1 failed; a abstained, e is an error."""
+    words = {"p": "pass", "f": "fail", "a": "abstain", "e": "error"}
+    return [
+        {
+            "query_id": query,
+            "candidate_idx": index,
+            "split": "math" if query < "q3" else "code",
+            "arm": "sample",
+            "verification_status": words[letter],
+            "is_verified": letter == "p",
+            "usage_completion_tokens": 10,
+        }
+        for query, letters in outcomes.items()
+        for index, letter in enumerate(letters)
+    ]
+
+
+BEFORE = rows(q1="pp", q2="pf", q3="ff", q4="pf", q9="pp")
+AFTER = rows(q1="pfff", q2="ffff", q3="pfff", q4="ae", q8="p")
+
+
+def test_figures_by_hand() -> None:
+    found = compared(by_query(BEFORE), by_query(AFTER))
+    assert (found.shared, found.only_before, found.only_after) == (4, 1, 1)
+    rate, any_pass, first, tokens = found.differences
+    assert rate.queries == 3  # q4 has no conclusive verdict after
+    assert rate.before == pytest.approx((1 + 0.5 + 0) / 3)
+    assert rate.after == pytest.approx((0.25 + 0 + 0.25) / 3)
+    assert any_pass.before == pytest.approx(2 / 3)
+    assert any_pass.after == pytest.approx(2 / 3)
+    assert first.queries == 3
+    assert (found.only_first_won, found.only_second_won) == (1, 1)
+    assert found.p_value == 1.0
+    assert tokens.change == 0.0
+    assert (found.errors_before, found.errors_after) == (0, 1)
+    math, code = found.splits[1], found.splits[0]
+    assert (math.split, math.queries, math.improved, math.worsened) == ("math", 2, 0, 2)
+    assert (code.split, code.queries, code.improved, code.worsened) == ("code", 1, 1, 0)
+    assert rate.interval is not None
+    low, high = rate.interval
+    assert low <= rate.change <= high
+
+
+def test_mcnemar_of_ten_against_none() -> None:
+    before = rows(**{f"q{i:02}": "f" for i in range(10)})
+    after = rows(**{f"q{i:02}": "p" for i in range(10)})
+    assert compared(by_query(before), by_query(after)).p_value == pytest.approx(2 * 0.5**10)
+
+
+def test_a_run_equals_itself() -> None:
+    found = compared(by_query(BEFORE), by_query(BEFORE))
+    assert all(one.change == 0.0 and one.interval == (0.0, 0.0) for one in found.differences)
+
+
+def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
+    """Adaptive sampling draws on while all pass: of pp|f the fixed two say 1, all three say less."""
+    adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
+    rate, any_pass, *_ = compared(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
+    assert (rate.before, rate.after) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert any_pass.after == 1.0
+
+
+def test_nothing_to_compare_is_no_difference(tmp_path: Path) -> None:
+    one, two = written(tmp_path / "one", rows(q1="a")), written(tmp_path / "two", rows(q1="p"))
+    text = run([one, two])
+    assert "nan" not in text
+    assert "*" not in text
+    found = json.loads(run([one, two, "--json"]), parse_constant=pytest.fail)[two]
+    assert found["differences"][0] == {
+        "name": "pass rate", "queries": 0, "before": 0.0, "after": 0.0, "interval": None
+    }  # fmt: skip
+
+
+def written(folder: Path, table: list[dict]) -> str:
+    (folder / "candidates").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(table), folder / "candidates" / "data.parquet")
+    return str(folder)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    one, two = written(tmp_path / "one", BEFORE), written(tmp_path / "two", AFTER)
+    text = run([one, two])
+    assert "4 queries in both" in text
+    assert "1 queries are only in" in text
+    assert "McNemar p = 1" in text
+    assert json.loads(run([one, two, "--json"]))[two]["shared"] == 4
+
+
+def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
+    one = written(tmp_path / "one", BEFORE)
+    with pytest.raises(ConfigError, match="share no query_id"):
+        run([one, written(tmp_path / "other", rows(z1="p"))])
+    with pytest.raises(ConfigError, match="is not there"):
+        run([one, str(tmp_path / "missing")])
+    with pytest.raises(ConfigError, match="two runs or more, 1 given"):
+        run([one])

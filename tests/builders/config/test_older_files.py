@@ -1,0 +1,217 @@
+"""Experiment files of both documented forms, read as they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bestofn.builders.config.composition import compose, conf_folder
+from bestofn.builders.config.objects import ObjectBuilder
+from bestofn.builders.config.older_files import FLAT, NESTED, overrides_of, overrides_of_file, quoted
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.stages.steps_form import SCHEMA
+from bestofn.scripts.provider_commands import translated
+
+FLAT_FILE = """
+dataset: nvidia/Nemotron-Post-Training-Dataset-v2
+splits: math,code,tool_calling
+streaming: true
+max_queries: 200
+
+model: claude-sonnet-4-5-20250929
+num_candidates: 8
+temperature: 1.0
+max_tokens: 16384
+
+persona: personas/marvin_flexible.txt
+concurrency: 3
+output: experiments/marvin/results/claude_100x8.parquet
+generator: claude
+
+structured_output: true
+llm_judge_fallback: true
+
+notes: |
+  What: a voice, and "quotes", it's 100% ${not} an {interpolation}
+  Expected: \\\\frac survives, naïve text too.
+"""
+NESTED_FILE = """
+dataset:
+  source: nemotron
+  split: math_code
+  max_queries: 100
+
+generation:
+  model: gpt-5.1
+  n: 8
+  temperature: 0.7
+  persona: personas/marvin_flexible.txt
+
+output:
+  path: experiments/results/my_run.parquet
+  checkpoint_every: 25
+"""
+
+
+def composed(words: list[str]) -> dict:
+    return compose(["sandbox=none", *words])
+
+
+def test_the_flat_form(tmp_path: Path) -> None:
+    file = tmp_path / "claude_100x8.yaml"
+    file.write_text(FLAT_FILE)
+    config = composed(overrides_of_file(file))
+    assert config["provider"]["_target_"].endswith("AnthropicMessages")
+    assert config["provider"]["model"] == "claude-sonnet-4-5-20250929"
+    assert config["provider"]["limits"] == {"concurrency": 3}
+    assert config["dataset"]["_target_"].endswith("Nemotron")
+    assert config["dataset"]["version"] == 2
+    assert config["dataset"]["splits"] == ["math", "code", "tool_calling"]
+    assert config["dataset"]["streaming"] is True
+    assert config["dataset"]["max_queries"] == 200
+    assert config["n"] == 8
+    assert config["sampling"]["temperature"] == 1.0
+    assert config["sampling"]["max_tokens"] == 16384
+    assert config["out"] == "experiments/marvin/results/claude_100x8"
+    assert config["notes"] == yaml.safe_load(FLAT_FILE)["notes"]
+    assert config["stages"]["generate"]["schema"] == SCHEMA
+    assert config["verifier"]["math"]["then"]["_target_"].endswith("Judge")
+    assert ObjectBuilder().build(config["persona"]).name == "marvin_flexible"
+
+
+def test_the_nested_form() -> None:
+    config = composed(overrides_of(yaml.safe_load(NESTED_FILE)))
+    assert config["dataset"]["splits"] == ["math", "code"]
+    assert config["dataset"]["max_queries"] == 100
+    assert config["provider"]["_target_"].endswith("OpenAIResponses")
+    assert config["provider"]["model"] == "gpt-5.1"
+    assert (config["n"], config["sampling"]["temperature"], config["shard_size"]) == (8, 0.7, 25)
+    assert config["out"] == "experiments/results/my_run"
+    assert config["verifier"]["math"]["then"] is None
+
+
+def test_code_of_version_1_is_looked_up_where_its_rows_point() -> None:
+    document = {"dataset": "nvidia/Nemotron-Post-Training-Dataset-v1", "splits": "math,code", "model": "gpt-4o-mini"}
+    config = composed(overrides_of(document))
+    assert config["dataset"]["origins"]["_target_"].endswith("Origins")
+    assert (config["dataset"]["version"], config["dataset"]["splits"]) == (1, ["math", "code"])
+    assert "origins" not in composed(overrides_of(document | {"splits": "math"}))["dataset"]
+
+
+def test_both_forms_of_the_same_experiment_are_the_same() -> None:
+    nested = yaml.safe_load(NESTED_FILE)
+    flat = {NESTED[f"{group}.{key}"]: value for group, keys in nested.items() for key, value in keys.items()}
+    assert overrides_of(flat) == overrides_of(nested)
+
+
+def test_every_flat_key_changes_something() -> None:
+    values = yaml.safe_load(FLAT_FILE) | {"offset": 5, "min_query_chars": 3, "seed": 7, "checkpoint_every": 9}
+    values |= {"budget_usd": 4.5}
+    assert set(values) == set(FLAT)
+    for key in FLAT:
+        rest = {name: value for name, value in values.items() if name != key}
+        if key == "generator":
+            continue  # told by the model's name too
+        assert overrides_of(rest) != overrides_of(values), key
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"num_candidate": 4}, "unknown key 'num_candidate'; did you mean 'num_candidates'?"),
+        (
+            {"generation": {"temprature": 1}},
+            "unknown key 'generation.temprature'; did you mean 'generation.temperature'?",
+        ),
+        ({"generator": "cloude"}, "generator is 'cloude'; did you mean 'claude'?"),
+        ({"model": "a", "generation": {"model": "b"}}, "says again what another key says already"),
+    ],
+)
+def test_wrong_keys_are_named_with_the_nearest(document: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
+        overrides_of(document)
+
+
+def test_a_missing_or_foreign_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no experiment file"):
+        overrides_of_file(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match=r"there is no experiment file .*experiment=j5/claude_100x8$"):
+        overrides_of_file(Path("experiments/j5/claude_100x8.yaml"))
+    with pytest.raises(ConfigError, match=r"experiment=baseline/baseline$"):
+        overrides_of_file(Path("experiments/baseline.yaml"))
+    (tmp_path / "list.yaml").write_text("- a")
+    with pytest.raises(ConfigError, match="holds list; expected keys"):
+        overrides_of_file(tmp_path / "list.yaml")
+
+
+def test_a_server_of_ones_own() -> None:
+    words = overrides_of({"generator": "openai"}, {"OPENAI_BASE_URL": "http://localhost:8000/v1"})
+    config = composed(words)
+    assert config["provider"]["_target_"].endswith("OpenAIChat")
+    assert config["provider"]["base_url"] == "http://localhost:8000/v1"
+
+
+@given(st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40))
+def test_any_text_survives_the_override_grammar(text: str) -> None:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from omegaconf import OmegaConf
+
+    override = OverridesParser.create().parse_override(f"++notes={quoted(text)}")
+    value = OmegaConf.create({"notes": override.value()})
+    assert value.notes == text
+
+
+@pytest.mark.parametrize("provider", ["openai", "claude", "local"])
+@pytest.mark.parametrize("level", [[], ["generate"], ["regen"]])
+def test_help_on_each_level(provider: str, level: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        translated(provider, [*level, "--help"])
+    assert done.value.code == 0
+    shown = capsys.readouterr().out
+    assert {"generate": "--max-queries", "regen": "--failed-only"}.get("".join(level), "generate") in shown
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "experiment.yaml"
+    file.write_text(FLAT_FILE)
+    command, words = translated("claude", ["generate", "--config", str(file), "--max-queries", "50", "sampling.seed=3"])
+    config = composed(words)
+    assert command == "build"
+    assert config["dataset"]["max_queries"] == 50
+    assert config["sampling"]["seed"] == 3
+    command, words = translated("openai", ["generate", "--config", str(file), "--model", "gpt-5.1"])
+    assert composed(words)["provider"]["_target_"].endswith("OpenAIResponses")
+
+
+def test_regen_in_the_words_of_regenerate() -> None:
+    assert translated("openai", ["regen", "results.parquet", "--split", "tool_calling", "--failed-only"]) == (
+        "regenerate",
+        ["run=results", "where=failed+split:tool_calling"],
+    )
+    assert translated("claude", ["regen", "results", "--split", "math,code"])[1][1] == "where=split:math,split:code"
+    assert translated("claude", ["regen", "results"])[1][1] == "where=failed"
+    with pytest.raises(SystemExit) as refused:
+        translated("claude", ["regen", "results", "--fialed-only"])
+    assert refused.value.code == 2
+
+
+def test_every_shipped_experiment_composes() -> None:
+    folder = conf_folder() / "experiment"
+    shipped = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob("*.yaml"))]
+    expected = {f"{voice}/{maker}_100x8" for voice in ("marvin", "data", "j5") for maker in ("openai", "claude")}
+    expected |= {f"baseline/{name}" for name in ("baseline", "high_throughput", "math_focused")}
+    expected |= {"marvin/personality", "data/personality", "marvin/tool_calling", "j5/tool_calling"}
+    assert expected <= set(shipped)
+    for name in shipped:
+        config = compose(["sandbox=none", f"experiment={name}"])
+        assert "???" not in str(config), name
+    calls = {
+        name: compose(["sandbox=none", f"experiment=baseline/{name}"])
+        for name in ("baseline", "math_focused", "high_throughput")
+    }
+    asked = {name: c["n"] * len(c["dataset"]["splits"]) * c["dataset"]["max_queries"] for name, c in calls.items()}
+    assert asked == {"baseline": 1_200, "math_focused": 10_000, "high_throughput": 80_000}

@@ -1,0 +1,143 @@
+from dataclasses import astuple, dataclass, fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bestofn.builders.errors import BudgetError, ConfigError
+from bestofn.builders.records import Usage
+from bestofn.builders.sampling.cost import Ledger, Plan, Price, estimate, load_prices
+
+
+@dataclass
+class Stage:
+    plan: Plan
+
+
+def test_what_is_cached_and_written_has_its_own_price() -> None:
+    price = Price(input=2.0, output=10.0, cached=0.2, cache_write=2.5)
+    usage = Usage(prompt=1_000_000, completion=100_000, cached=500_000, cache_write=100_000)
+    assert price.of(usage) == pytest.approx(0.4 * 2.0 + 0.5 * 0.2 + 0.1 * 2.5 + 0.1 * 10.0)
+    hour = replace(usage, cache_hour=60_000)
+    assert price.of(hour) == pytest.approx(0.4 * 2.0 + 0.5 * 0.2 + 0.04 * 2.5 + 0.06 * 4.0 + 0.1 * 10.0)
+    assert price.of(usage, batch=True) == pytest.approx(price.of(usage) / 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [
+        ("gpt-5.4-mini", "gpt-5.4-mini"),
+        ("gpt-5.4-mini-2026-03-17", "gpt-5.4-mini"),
+        ("openai/gpt-5.4", "gpt-5.4"),
+        ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
+        ("claude-haiku-4-5@20251001", "claude-haiku-4-5"),
+        ("claude-opus-5-latest", "claude-opus-5"),
+    ],
+)
+def test_a_dated_name_has_the_price_of_the_name(model, known) -> None:
+    prices = load_prices()
+    assert prices[model] is prices[known] is not None
+    assert prices[known].date
+    assert prices[known].source.startswith("https://")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "gpt-5-mini-2025-08-07",
+        "gpt-5.4-huge",
+        "mock-model",
+        "",
+        "claude-opus-5-7",
+        "claude-sonnet-5-1",
+        "claude-opus-5-20261399",
+        "gpt-4o-2024-08",
+        "gpt-4o-preview",
+    ],
+)
+def test_another_model_has_no_price(model) -> None:
+    assert load_prices()[model] is None
+
+
+def test_own_prices_lie_over_the_shipped() -> None:
+    prices = load_prices({"mock-model": {"input": 1.0, "output": 2.0}, "gpt-4o": {"call": 0.01}})
+    assert prices["mock-model"] == Price(input=1.0, output=2.0)
+    assert prices["gpt-4o"] == Price(call=0.01)
+    with pytest.raises(ConfigError, match=r"'inputs'.*expected some of input"):
+        load_prices({"mock-model": {"inputs": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("queries", "n", "calls", "usd"),
+    [(300, 4, "1,200", "12.00"), (2_500, 4, "10,000", "100.00"), (10_000, 8, "80,000", "800.00")],
+)
+def test_the_documented_presets_at_a_cent_a_call(queries, n, calls, usd) -> None:
+    ledger = Ledger(prices={"m": {"call": 0.01}})
+    forecast = estimate(Stage(Plan("m", n, n)), queries=queries, prompt_characters=40 * queries, ledger=ledger)
+    assert f"= {calls} calls of m" in str(forecast)
+    assert f"about ${usd}, at most ${usd}" in str(forecast)
+
+
+def test_native_n_sends_the_prompt_once() -> None:
+    ledger = Ledger(prices={"m": {"input": 1.0, "output": 0.0}})
+    many = estimate(Stage(Plan("m", 4, 4)), queries=10, prompt_characters=4_000, ledger=ledger)
+    native = estimate(Stage(Plan("m", 4, 1)), queries=10, prompt_characters=4_000, ledger=ledger)
+    assert (many.prompt_tokens, native.prompt_tokens) == (4_000, 1_000)
+    assert "in 10 requests" in str(native)
+
+
+def test_an_unknown_price_says_how_to_tell_it() -> None:
+    forecast = estimate(Stage(Plan("m", 1, 1)), queries=1, prompt_characters=4, ledger=Ledger())
+    assert forecast.usd is None
+    assert "+prices.m=" in str(forecast)
+    with pytest.raises(ConfigError, match="no price is known for model 'm'"):
+        Ledger(budget_usd=1.0).price_of("m")
+
+
+def test_the_budget_counts_what_was_paid_before() -> None:
+    ledger = Ledger(budget_usd=10.0)
+    ledger.carry(9.0)
+    ledger.check()
+    ledger.paid(Usage(10, 10), 1.0, 1)
+    with pytest.raises(BudgetError, match=r"\$10\.0000, of it \$9\.0000 before"):
+        ledger.check()
+
+
+def test_what_this_run_has_paid_is_not_of_before() -> None:
+    ledger = Ledger()
+    ledger.carry(9.0)
+    ledger.paid(Usage(10, 10), 2.0, 1)
+    ledger.carry(11.0)  # as the next sampler finds it in the journal
+    assert ledger.totals()["usd_before"] == pytest.approx(9.0)
+
+
+def test_the_budget_counts_what_is_set_aside() -> None:
+    ledger = Ledger(budget_usd=10.0)
+    ledger.paid(Usage(10, 10), 4.0, 1)
+    ledger.set_aside(5.0)
+    assert ledger.fits(1.0)
+    assert not ledger.fits(1.5)
+    with pytest.raises(BudgetError, match=r"\$5\.0000 more set aside for batches under way; .* take \$1\.5000"):
+        ledger.check(1.5)
+    ledger.set_aside(-5.0)
+    ledger.check(1.5)
+    assert Ledger().fits(1e9)
+
+
+@pytest.mark.parametrize("budget", [0, -1, float("nan")])
+def test_a_budget_that_makes_no_sense_is_refused(budget) -> None:
+    with pytest.raises(ConfigError, match="budget_usd"):
+        Ledger(budget_usd=budget)
+
+
+def test_totals_are_plain_data() -> None:
+    ledger = Ledger()
+    ledger.paid(Usage(10, 5, 2, 0, 1), 0.5, 2)
+    ledger.paid(Usage(1, 1), None, 1)
+    totals = ledger.totals()
+    assert (totals["requests"], totals["completions"], totals["tokens"], totals["usd"]) == (2, 3, 17, 0.5)
+
+
+@given(*[st.lists(st.integers(0, 10**9), min_size=len(fields(Usage)), max_size=len(fields(Usage)))] * 2)
+def test_usages_add_up_in_every_field(one: list[int], other: list[int]) -> None:
+    assert astuple(Usage(*one) + Usage(*other)) == tuple(map(sum, zip(one, other, strict=True)))

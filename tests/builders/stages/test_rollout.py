@@ -1,0 +1,342 @@
+"""The tool loop: what each rule promises, with a scripted provider and the real mock world."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from bestofn.builders.errors import AuthenticationError, ServiceError
+from bestofn.builders.formats.tool_calls import call, declaration, with_argument_objects
+from bestofn.builders.records import Candidate, Completion, Message, Request, Sampling, Usage
+from bestofn.builders.stages.rollout import RolloutLimits, rollout
+from bestofn.sandbox.tools.mock_tools import MockTools
+
+WEATHER = MockTools(offered=["weather.current", "calculator.evaluate"]).declarations()
+
+
+class FakeSampler:
+    """Answers by a function of (request, index); counts what was asked."""
+
+    name = model = identity = "fake"
+
+    def __init__(self, answer: Callable[[Request, int], Any]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[Request, tuple[int, ...]]] = []
+
+    async def draw(self, request: Request, indices: Any = (0,), attempt: int = 0) -> list[Any]:
+        self.asked.append((request, tuple(indices)))
+        drawn = []
+        for index in indices:
+            said = self.answer(request, index)
+            if isinstance(said, str | Mapping):
+                message: Message = {"role": "assistant", "content": said} if isinstance(said, str) else said
+                stop = "tool_calls" if message.get("tool_calls") else "stop"
+                said = Completion(message, "fake-1", stop, usage=Usage(prompt=10, completion=5), seconds=0.5)
+            drawn.append(said)
+        return drawn
+
+
+def calling(*calls: tuple[str, Any], text: str | None = None, ids: bool = True) -> Message:
+    made = [call(name, arguments, f"id{at}" if ids else "") for at, (name, arguments) in enumerate(calls)]
+    return {"role": "assistant", "content": text, "tool_calls": made}
+
+
+def request_for(question: str = "How is the weather in Oslo?", tools: Any = WEATHER) -> Request:
+    return Request(messages=({"role": "user", "content": question},), tools=tuple(tools))
+
+
+def run(sampler: Any, request: Request | None = None, tools: Any = None, n: int = 1, **options: Any) -> list[Candidate]:
+    tools = MockTools() if tools is None else tools
+    return asyncio.run(rollout(sampler, request or request_for(), tools, range(n), **options))
+
+
+def results(request: Request) -> list[Message]:
+    return [message for message in request.messages if message["role"] == "tool"]
+
+
+def test_one_turn_without_tools_is_one_call_for_all_siblings() -> None:
+    sampler = FakeSampler(lambda request, index: f"answer {index}")
+    candidates = run(sampler, request_for(tools=()), n=3)
+    assert [candidate.text for candidate in candidates] == ["answer 0", "answer 1", "answer 2"]
+    assert [indices for _, indices in sampler.asked] == [(0, 1, 2)]
+    assert candidates[0].detail == {}
+
+
+def test_a_call_is_answered_and_the_answer_follows() -> None:
+    def answer(request: Request, index: int) -> Any:
+        if not results(request):
+            return calling(("weather_current", {"location": "Oslo"}))
+        return f"It is {json.loads(results(request)[0]['content'])['temperature']} degrees."
+
+    (candidate,) = run(FakeSampler(answer))
+    assert [message["role"] for message in candidate.messages] == ["assistant", "tool", "assistant"]
+    assert candidate.messages[1]["tool_call_id"] == candidate.tool_calls[0]["id"]
+    assert "degrees" in candidate.text
+    assert candidate.stop_reason == "stop"
+    assert candidate.detail["tool_stop"] == "answered"
+    assert candidate.detail["turns"] == 2
+    assert candidate.usage == Usage(prompt=20, completion=10)
+    assert candidate.seconds == 1.0
+
+
+def test_parallel_calls_are_answered_in_order_with_their_ids() -> None:
+    def answer(request: Request, index: int) -> Any:
+        if results(request):
+            return "done"
+        return calling(*(("calculator_evaluate", {"expression": f"{number} + 1"}) for number in range(4)))
+
+    (candidate,) = run(FakeSampler(answer))
+    replies = [message for message in candidate.messages if message["role"] == "tool"]
+    assert [reply["tool_call_id"] for reply in replies] == [made["id"] for made in candidate.tool_calls]
+    assert [json.loads(reply["content"])["result"] for reply in replies] == [1, 2, 3, 4]
+
+
+def test_calls_without_ids_get_unique_ones() -> None:
+    def answer(request: Request, index: int) -> Any:
+        made = calling(
+            ("calculator_evaluate", {"expression": "1"}), ("calculator_evaluate", {"expression": "2"}), ids=False
+        )
+        return "done" if results(request) else made
+
+    (candidate,) = run(FakeSampler(answer))
+    ids = [made["id"] for made in candidate.tool_calls]
+    assert len(set(ids)) == 2
+    assert all(ids)
+
+
+@pytest.mark.parametrize("name", ["call_0", "call_1_0", ""])
+def test_ids_are_unique_over_the_dialogue_where_a_server_counts_anew_each_turn(name: str) -> None:
+    def answer(request: Request, index: int) -> Any:
+        said = len(results(request))
+        if said == 4:  # one of the prompt, three of this dialogue
+            return "done"
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call("calculator_evaluate", f'{{"x": {said}}}', name)],
+        }
+
+    before = call("calculator_evaluate", {"expression": "1"}, "call_0")
+    request = Request(
+        messages=(
+            {"role": "user", "content": "One?"},
+            {"role": "assistant", "content": None, "tool_calls": [before]},
+            {"role": "tool", "tool_call_id": "call_0", "content": "1"},
+            {"role": "user", "content": "And more?"},
+        ),
+        tools=tuple(WEATHER),
+    )
+    sampler = FakeSampler(answer)
+    (candidate,) = run(sampler, request)
+    made = [one["id"] for one in candidate.tool_calls]
+    assert len({"call_0", *made}) == 4
+    assert [one["tool_call_id"] for one in candidate.messages if one["role"] == "tool"] == made
+    assert [one["tool_call_id"] for one in candidate.detail["tool_results"]] == made
+    sent = sampler.asked[-1][0].messages
+    assert [one["id"] for message in sent for one in message.get("tool_calls") or ()] == ["call_0", *made]
+    assert [one["tool_call_id"] for one in results(sampler.asked[-1][0])] == ["call_0", *made]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "kind"),
+    [
+        ("weather_current", '{"location": "Os', "invalid_json"),
+        ("weather_current", "[1]", "invalid_json"),
+        ("weather_current", {"place": "Oslo"}, "invalid_arguments"),
+        ("weather_current", {"location": 5}, "invalid_arguments"),
+        ("no_such_tool", {}, "unknown_tool"),
+        ("weather_current", {"location": "Atlantis"}, "not_found"),
+    ],
+)
+def test_what_is_wrong_with_a_call_is_fed_back(name: str, arguments: Any, kind: str) -> None:
+    def answer(request: Request, index: int) -> Any:
+        if not results(request):
+            return calling((name, arguments))
+        return json.loads(results(request)[-1]["content"])["error"]["type"]
+
+    (candidate,) = run(FakeSampler(answer))
+    assert candidate.text == kind
+    assert candidate.error == ""
+    assert candidate.detail["tool_results"][0]["refused"] is (kind != "not_found")
+
+
+def test_a_model_that_repeats_itself_is_stopped_and_asked_for_words() -> None:
+    def answer(request: Request, index: int) -> Any:
+        if request.tool_choice == "none":
+            return "I stop here."
+        return calling(("weather_current", {"location": "Oslo"}))
+
+    sampler = FakeSampler(answer)
+    (candidate,) = run(sampler)
+    assert candidate.detail["tool_stop"] == "repeated"
+    assert len(sampler.asked) == 4
+    assert candidate.text == "I stop here."
+    assert sampler.asked[-1][0].tools  # still declared: a history of calls without declared tools is refused
+
+
+def test_a_model_that_never_ends_is_stopped_by_turns_even_if_it_ignores_the_request() -> None:
+    def answer(request: Request, index: int) -> Any:
+        return calling(("calculator_evaluate", {"expression": f"{len(request.messages)} + 1"}))
+
+    (candidate,) = run(FakeSampler(answer), limits=RolloutLimits(turns=4))
+    assert candidate.detail["tool_stop"] == "max_turns"
+    assert "tool_calls" not in candidate.messages[-1]  # every call in the trace has its result
+    assert len(candidate.tool_calls) == 4
+    assert candidate.stop_reason == "length"
+
+
+def test_tokens_end_a_dialogue() -> None:
+    def answer(request: Request, index: int) -> Any:
+        return calling(("calculator_evaluate", {"expression": str(len(request.messages))}))
+
+    (candidate,) = run(FakeSampler(answer), limits=RolloutLimits(tokens=12, final_answer=False))
+    assert candidate.detail["tool_stop"] == "max_tokens"
+    assert candidate.detail["turns"] == 3
+
+
+def test_long_results_are_cut_with_a_mark() -> None:
+    def answer(request: Request, index: int) -> Any:
+        return "done" if results(request) else calling(("weather_current", {"location": "Oslo"}))
+
+    (candidate,) = run(FakeSampler(answer), limits=RolloutLimits(result_chars=40))
+    content = candidate.messages[1]["content"]
+    assert content[40:].startswith("… [cut: ")
+
+
+def test_a_call_cut_off_by_the_token_limit_is_not_run() -> None:
+    def answer(request: Request, index: int) -> Any:
+        return Completion(calling(("weather_current", '{"location": "O')), "fake-1", "length")
+
+    (candidate,) = run(FakeSampler(answer))
+    assert candidate.detail["tool_stop"] == "truncated"
+    assert candidate.detail["tool_results"] == []
+
+
+def test_without_tools_to_run_a_call_ends_the_answer() -> None:
+    sampler = FakeSampler(lambda request, index: calling(("weather_current", {"location": "Oslo"})))
+    (candidate,) = asyncio.run(rollout(sampler, request_for(), None, [0]))
+    assert candidate.detail["tool_stop"] == "no_tools"
+    assert candidate.stop_reason == "tool_calls"
+
+
+def test_siblings_live_in_worlds_of_their_own() -> None:
+    tools = MockTools(offered=["todo.add", "todo.list"])
+
+    def answer(request: Request, index: int) -> Any:
+        said = results(request)
+        if not said:
+            return calling(("todo_add", {"text": f"task of {index}"}))
+        if len(said) == 1:
+            return calling(("todo_list", {"done": False}))
+        return said[-1]["content"]
+
+    candidates = run(FakeSampler(answer), request_for(tools=tools.declarations()), tools, n=3)
+    for index, candidate in enumerate(candidates):
+        assert f"task of {index}" in candidate.text
+        assert all(f"task of {other}" not in candidate.text for other in range(3) if other != index)
+        assert len(candidate.detail["state"]["todo"]) == 1
+
+
+def test_errors_of_one_candidate_are_data_and_its_siblings_go_on() -> None:
+    def answer(request: Request, index: int) -> Any:
+        return ServiceError("overloaded") if index == 1 else "fine"
+
+    first, second = run(FakeSampler(answer), n=2)
+    assert (first.error, first.text) == ("", "fine")
+    assert second.error == "ServiceError: overloaded"
+    assert second.stop_reason == "error"
+
+
+def test_an_error_in_a_later_turn_keeps_the_messages_before_it() -> None:
+    def answer(request: Request, index: int) -> Any:
+        return ServiceError("gone") if results(request) else calling(("weather_current", {"location": "Oslo"}))
+
+    (candidate,) = run(FakeSampler(answer))
+    assert candidate.error == "ServiceError: gone"
+    assert len(candidate.messages) == 2
+
+
+def test_what_stops_the_run_is_raised() -> None:
+    class Refused(FakeSampler):
+        async def draw(self, *arguments: Any, **options: Any) -> list[Any]:
+            raise AuthenticationError("no key")
+
+    with pytest.raises(AuthenticationError):
+        run(Refused(lambda request, index: ""))
+
+
+def test_a_follow_up_carries_what_the_service_wants_back_and_the_trace_does_not() -> None:
+    def answer(request: Request, index: int) -> Any:
+        if results(request):
+            return "done"
+        message = calling(("weather_current", {"location": "Oslo"}))
+        return Completion(message, "fake-1", "tool_calls", reasoning="hm", detail={"signature": "abc"})
+
+    sampler = FakeSampler(answer)
+    (candidate,) = run(sampler)
+    sent = sampler.asked[1][0].messages[1]
+    assert (sent["detail"], sent["reasoning"]) == ({"signature": "abc"}, "hm")
+    assert set(candidate.messages[0]) == {"role", "content", "tool_calls"}
+    assert candidate.reasoning == "hm"
+
+
+def test_a_capability_refusal_after_made_up_results_is_tried_again_with_a_model() -> None:
+    tools = [declaration("gate_of_flight", "Gate of a flight", {"type": "object", "properties": {}})]
+    played: list[Request] = []
+
+    def play(request: Request, index: int) -> Any:
+        played.append(request)
+        return '{"gate": "B12"}'
+
+    def answer(request: Request, index: int) -> Any:
+        said = results(request)
+        if not said:
+            return calling(("gate_of_flight", {}))
+        if "B12" in said[-1]["content"]:
+            return "Your gate is B12."
+        return "I'm sorry, I don't have access to gate information."
+
+    request = request_for(tools=tools)
+    (refused,) = run(FakeSampler(answer), request, MockTools())
+    assert [result["source"] for result in refused.detail["tool_results"]] == ["schema"]
+    assert "retry" not in refused.detail  # there is no model to try it with
+    drawing = FakeSampler(answer)
+    (candidate,) = run(drawing, request, MockTools(sampler=FakeSampler(play)))
+    assert candidate.text == "Your gate is B12."
+    assert [result["source"] for result in candidate.detail["tool_results"]] == ["llm"]
+    retry = candidate.detail["retry"]
+    assert retry.pop("refused_usage")["completion"] == 10
+    assert retry.pop("refused_cost_usd") is None
+    assert retry == {
+        "is_retry": True,
+        "retry_of_candidate_idx": 0,
+        "retry_reason": "capability_refusal",
+        "refused_answer": "I'm sorry, I don't have access to gate information.",
+    }
+    assert len(played) == 1
+    assert len(drawing.asked) == 3  # the first turn is shared
+    (kept,) = run(
+        FakeSampler(answer), request, MockTools(sampler=FakeSampler(play)), limits=RolloutLimits(retry_refusals=False)
+    )
+    assert "retry" not in kept.detail
+
+
+def test_the_seed_of_each_sample_is_kept() -> None:
+    request = Request(messages=({"role": "user", "content": "x"},), sampling=Sampling(seed=7))
+    assert [c.seed for c in run(FakeSampler(lambda request, index: "y"), request, n=2)] == [7, 8]
+
+
+def test_traces_have_argument_objects_for_chat_templates() -> None:
+    messages = [calling(("f", '{"a": 1}'), ("g", "{broken")), {"role": "tool", "tool_call_id": "id0", "content": "{}"}]
+    shaped = with_argument_objects(messages)
+    assert shaped[0]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
+    assert shaped[0]["tool_calls"][1]["function"]["arguments"] == {"_malformed": "{broken"}
+
+
+def test_limits_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"limits\.turns is 0"):
+        RolloutLimits(turns=0)

@@ -1,0 +1,61 @@
+import asyncio
+
+import pytest
+
+from bestofn.builders.providers.scripted import Scripted
+from bestofn.builders.records import Candidate, Query
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.builders.schema import candidate_from_row, query_to_row
+from bestofn.builders.stages.generate import Generate
+from bestofn.builders.stages.steps_form import SCHEMA, in_words
+
+STEPS = r'{"steps": [{"explanation": "Half of it.", "output": "\frac{1}{2}"}], "final_answer": "\theta = \frac{1}{2}"}'
+WORDS = "Half of it.\n\\frac{1}{2}\n\nFinal answer: \\theta = \\frac{1}{2}"
+
+
+def said(text: str) -> Candidate:
+    return Candidate(0, ({"role": "assistant", "content": text},))
+
+
+def test_steps_become_text_and_no_latex_is_eaten() -> None:
+    candidate = in_words(said(STEPS))
+    assert candidate.text == WORDS
+    assert candidate.detail["structured"]["repaired"] is True
+    assert candidate.detail["structured"]["raw"] == STEPS
+
+
+def test_strict_json_needs_no_repair() -> None:
+    candidate = in_words(said(STEPS.replace("\\", "\\\\")))
+    assert candidate.text == WORDS
+    assert (candidate.detail["structured"]["repaired"], "raw" in candidate.detail["structured"]) == (False, False)
+
+
+@pytest.mark.parametrize("text", ["The answer is 2.", "{}", '{"other": 1}', '{"steps": [], "final_answer": ""}', ""])
+def test_anything_else_stays_as_it_is(text) -> None:
+    candidate = in_words(said(text))
+    assert candidate.text == text
+    assert candidate.detail["structured"] is None
+
+
+def test_steps_that_are_plain_texts_or_cut_off() -> None:
+    assert in_words(said('{"steps": ["one", "two"], "final_answer": 3}')).text == "one\n\ntwo\n\nFinal answer: 3"
+    assert in_words(said('{"steps": [{"explanation": "one", "outp')).text == "one"
+
+
+def test_the_stage_asks_with_the_schema_and_stores_words(tmp_path) -> None:
+    provider = Scripted(lambda request, seed: STEPS)
+
+    async def run():
+        journal = Journal(tmp_path / "j.sqlite")
+        draws = sampler(provider, journal, Ledger())
+        stage = Generate(sampler=draws, n=1, answer_form="steps")
+        async with journal, draws:
+            query = Query("q", "math", ({"role": "user", "content": "?"},))
+            return (await stage(query_to_row(query)))["candidates"]
+
+    (row,) = asyncio.run(run())
+    assert candidate_from_row(row).text == WORDS
+    assert provider.requests[0].schema == SCHEMA
+    assert "JSON object" in provider.requests[0].messages[0]["content"]

@@ -1,0 +1,61 @@
+"""Groups of a candidates table: the same whatever the batches, and for rows in any order."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bestofn.builders.analysis.summary import summarize
+from bestofn.builders.errors import SourceError
+from bestofn.builders.tables import candidate_table
+
+
+def row(query: int, index: int) -> dict:
+    return {
+        "query_id": f"q{query}",
+        "candidate_idx": index,
+        "split": "math" if query % 2 else "code",
+        "is_verified": (query + index) % 3 == 0,
+        "reward_final": (query * 7 + index * 3) % 5 / 4,
+        "cost_usd": 0.25,
+        "quality_answer_length": 10 + index,
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tables")
+
+
+@settings(max_examples=40)
+@given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=12), batch=st.integers(1, 9), seed=st.integers(0, 99))
+def test_groups_do_not_depend_on_batches_or_order(folder: Path, sizes: list[int], batch: int, seed: int) -> None:
+    rows = [row(query, index) for query, size in enumerate(sizes) for index in range(size)]
+    ordered, mixed = folder / "ordered.parquet", folder / "mixed.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), ordered)
+    pq.write_table(pa.Table.from_pylist(random.Random(seed).sample(rows, len(rows))), mixed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidate_table, "BATCH", batch)
+        found = list(candidate_table.read(ordered).groups())
+        again = {group.query_id: group for group in candidate_table.read(mixed).groups()}
+        figures, same = summarize(ordered, resamples=50), summarize(mixed, resamples=50)
+    assert [(group.query_id, len(group.outcomes)) for group in found] == [(f"q{q}", n) for q, n in enumerate(sizes)]
+    assert again == {group.query_id: group for group in found}
+    assert [group.indices for group in found] == [tuple(range(size)) for size in sizes]
+    for key in ("queries", "candidates", "verified", "rate", "first", "best_of_n", "by_index", "quality"):
+        assert figures[key] == same[key]
+    assert figures["cost"]["usd"] == pytest.approx(0.25 * len(rows))
+
+
+def test_what_is_missing_is_named(folder: Path) -> None:
+    pq.write_table(pa.table({"query_id": ["a"], "text": ["b"]}), folder / "foreign.parquet")
+    with pytest.raises(SourceError, match="no column 'is_verified'"):
+        candidate_table.read(folder / "foreign.parquet")
+    with pytest.raises(SourceError, match="is not there"):
+        candidate_table.read(folder / "nothing")

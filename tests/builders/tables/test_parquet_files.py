@@ -1,0 +1,166 @@
+"""Tables over several files: written in order, found by every reader, gone when one file is enough again."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from datasets import Features, Value, load_dataset
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bestofn.builders.analysis import summary
+from bestofn.builders.report import hub
+from bestofn.builders.tables import candidate_table, parquet_files, views
+from bestofn.builders.tables.parquet_files import Writer, file_side, table_files
+from bestofn.builders.training.trainers import TrainingSettings, dataset
+from bestofn.scripts import compare, loop
+from tests.runs import write_run
+
+FEATURES = Features({"text": Value("string")})
+QUERIES = 600
+
+
+def small(monkeypatch: pytest.MonkeyPatch, file_bytes: int = 1, waiting: int = 1) -> None:
+    monkeypatch.setattr(views, "WAITING_ROWS", 100)
+    monkeypatch.setattr(parquet_files, "FILE_BYTES", file_bytes)
+    monkeypatch.setattr(views, "WAITING_BYTES", waiting)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("whole") / "run", QUERIES)
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run in many files."""
+    with pytest.MonkeyPatch.context() as patch:
+        small(patch)
+        return write_run(tmp_path_factory.mktemp("split") / "run", QUERIES)
+
+
+@given(
+    texts=st.lists(st.text(max_size=30), max_size=40),
+    cuts=st.sets(st.integers(0, 40)),
+    file_bytes=st.sampled_from([1, 64, 256, parquet_files.ONE_FILE]),
+)
+def test_rows_come_back_in_order_from_as_many_files_as_it_took(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], cuts: set[int], file_bytes: float
+) -> None:
+    folder = tmp_path_factory.mktemp("table")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_files, "ROWS_AT_ONCE", 3)
+        with Writer(folder / "train.parquet", FEATURES, {"seed": "7"}, file_bytes) as writer:
+            for place, text in enumerate(texts):
+                if place in cuts:
+                    writer.end_group()
+                writer.add({"text": text})
+    files = table_files(folder, "train")
+    assert [path.name for path in sorted(folder.iterdir())] == [file.name for file in files]
+    assert [row["text"] for file in files for row in pq.read_table(file).to_pylist()] == texts
+    assert writer.count == len(texts) == parquet_files.rows_in(files)
+    assert all(pq.read_schema(file).metadata[b"seed"] == b"7" for file in files)
+    names = [file.name for file in files]
+    count = len(names)
+    assert names == (
+        ["train.parquet"] if count == 1 else [f"train-{i:05d}-of-{count:05d}.parquet" for i in range(count)]
+    )
+    if file_bytes == parquet_files.ONE_FILE:
+        assert count == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [("train.parquet", "train"), ("test-00000-of-00012.parquet", "test"), ("a-b.parquet", "a-b")],
+)
+def test_a_file_says_its_side(name: str, side: str) -> None:
+    assert file_side(Path(name)) == side
+
+
+def test_what_waits_is_bounded_over_all_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, limit, real = [], 200_000, Writer.add
+    open_ones: set[Writer] = set()
+
+    def add(self: Writer, row: Any) -> None:
+        real(self, row)
+        if self.path.parent.name != "shards":
+            open_ones.add(self)
+        held.append(sum(writer.waiting for writer in open_ones))
+
+    small(monkeypatch, file_bytes=1 << 30, waiting=limit)
+    monkeypatch.setattr(Writer, "add", add)
+    out = write_run(tmp_path / "run", QUERIES)
+    one_flush = 400_000  # what may come between two looks
+    assert (
+        limit / 2 < max(held) < limit + one_flush < sum(pq.read_table(file).nbytes for file in out.glob("*/*.parquet"))
+    )
+    (candidates,) = table_files(out / "candidates")
+    assert pq.read_metadata(candidates).num_row_groups > 3
+
+
+def test_few_long_rows_wait_as_python_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: dict[bool, int] = {}
+    real = Writer.add
+
+    def add(self: Writer, row: Any) -> None:
+        real(self, row)
+        if self.path.parent.name == "candidates":
+            held[long] = max(held.get(long, 0), len(self._rows))
+
+    monkeypatch.setattr(Writer, "add", add)
+    for long, size in ((False, views.READ_BYTES), (True, 20_000)):
+        monkeypatch.setattr(views, "READ_BYTES", size)
+        write_run(tmp_path / str(long), QUERIES)
+    assert 100 < held[False] < views.WAITING_ROWS
+    assert held[True] < 100
+
+
+def test_every_reader_takes_several_files_for_one_table(whole: Path, split: Path) -> None:
+    for view in ("candidates", "dpo", "reward_model", "kto", "sft", "grpo"):
+        assert len(table_files(split / view)) > len(table_files(whole / view)), view
+        read = [load_dataset("parquet", data_dir=str(run / view)) for run in (whole, split)]
+        assert {side: rows.to_list() for side, rows in read[0].items()} == {
+            side: rows.to_list() for side, rows in read[1].items()
+        }, view
+        assert all(pq.read_schema(file).metadata[b"model"] == b"tiny" for file in table_files(split / view))
+    tables = [candidate_table.read(run) for run in (whole, split)]
+    for one, other in itertools.zip_longest(*(table.groups() for table in tables)):
+        assert one == other
+    assert summary.pairs(split) == summary.pairs(whole)
+    assert loop.passes(split) == loop.passes(whole)
+    compared = json.loads(compare.run([str(whole), str(split), "--json"]))[str(split)]
+    assert compared["shared"] == QUERIES
+    assert all(one["before"] == one["after"] for one in compared["differences"])
+    rows = [
+        dataset(TrainingSettings(method="dpo", runs=(run,), out=run / "trained", model="m"), [run], "train", "test")
+        for run in (whole, split)
+    ]
+    assert rows[0].to_list() == rows[1].to_list()
+
+
+def test_the_card_lists_every_file_of_a_side_as_one_split(whole: Path, split: Path) -> None:
+    described = json.loads((split / "manifest.json").read_text())
+    of_whole, of_split = (
+        hub.header(hub.Hub(repo="me/sums"), hub.data_files(run), described)["configs"] for run in (whole, split)
+    )
+    for one, several in zip(of_whole, of_split, strict=True):
+        assert one["config_name"] == several["config_name"]
+        assert [file["split"] for file in one["data_files"]] == [file["split"] for file in several["data_files"]]
+    candidates = next(config for config in of_split if config["config_name"] == "candidates")
+    assert candidates["data_files"] == [{"split": "data", "path": "candidates/data-*.parquet"}]
+
+
+def test_files_of_a_larger_run_and_of_a_killed_one_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        small(patch)
+        out = write_run(tmp_path / "run", QUERIES)
+    assert len(table_files(out / "dpo", "train")) > 1
+    (out / "dpo" / "train.parquet.0.12345.tmp").write_bytes(b"half")
+    write_run(out, 40)
+    assert {file.name for file in (out / "dpo").iterdir()} <= {"train.parquet", "test.parquet"}
+    assert [file.name for file in (out / "candidates").iterdir()] == ["data.parquet"]

@@ -1,0 +1,287 @@
+"""The published shapes: names, metadata, splits, and what a trainer could trip over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from datasets import load_dataset
+
+from bestofn.builders.tables import parquet_files, views
+from tests.runs import rows, write_run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("run"), 40)
+
+
+def loaded(run: Path, view: str, **options: Any) -> Any:
+    return load_dataset("parquet", data_files=str(run / view / "*.parquet"), split="train", **options)
+
+
+def test_documented_names_are_there(run: Path) -> None:
+    columns = set(loaded(run, "candidates").column_names)
+    assert {
+        "query_id",
+        "candidate_idx",
+        "split",
+        "is_verified",
+        "verification_explanation",
+        "verification_is_verified",
+        "verification_score",
+        "verification_info",
+        "refusal_is_refusal",
+        "answer",
+        "reward_final",
+        "latency_s",
+    } <= columns
+
+
+def test_every_candidate_is_a_row_and_errors_stay(run: Path) -> None:
+    table = loaded(run, "candidates").to_list()
+    assert len(table) == 160
+    assert len({(row["query_id"], row["candidate_idx"]) for row in table}) == 160
+    failed = [row for row in table if row["generation_error"]]
+    assert failed
+    for row in failed:
+        assert row["quality_is_empty"]
+        assert not row["is_verified"]
+        assert row["verification_status"] == "error"
+
+
+def test_ranks_rates_and_clusters(run: Path) -> None:
+    by_query: dict[str, list[dict[str, Any]]] = {}
+    for row in loaded(run, "candidates").to_list():
+        by_query.setdefault(row["query_id"], []).append(row)
+    for group in by_query.values():
+        assert sorted(row["rank"] for row in group) == [0, 1, 2, 3]
+        best = min(group, key=lambda row: row["rank"])
+        assert best["reward_final"] == max(
+            (r["reward_final"] for r in group if r["reward_final"] is not None), default=None
+        )
+        conclusive = [row["is_verified"] for row in group if row["verification_status"] in ("pass", "fail")]
+        if conclusive:
+            assert group[0]["group_pass_rate"] == pytest.approx(sum(conclusive) / len(conclusive))
+        for row in group:
+            same = [o for o in group if o["answer_cluster"] == row["answer_cluster"] and o["is_verified"]]
+            assert not row["is_verified"] or row in same
+
+
+def test_repeats_are_marked() -> None:
+    (row,) = rows(1, 3)
+    row["candidates"] = [row["candidates"][0] | {"index": index} for index in range(3)]
+    flat = list(views.candidates(row, {}))
+    assert [one["is_duplicate_of"] for one in flat] == [None, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("detail", "used", "failed"),
+    [
+        ({}, False, False),
+        ({"llm_judge_used": True, "llm_judge_failed": False}, True, False),
+        ({"llm_judge_used": True, "llm_judge_failed": True}, True, True),
+        ({"judge_model": "j"}, True, False),
+    ],
+    ids=["nobody asked", "asked", "asked in vain", "a judge alone"],
+)
+def test_whether_a_judge_was_asked_is_told(detail: dict[str, Any], used: bool, failed: bool) -> None:
+    (row,) = rows(1, 1)
+    row["verdicts"][0]["detail"] = detail
+    row["verdicts"][0]["outcome"] = "pass"
+    (flat,) = views.candidates(row, {})
+    assert (flat["verification_llm_judge_used"], flat["verification_llm_judge_failed"]) == (used, failed)
+
+
+def test_a_judge_alone_that_gave_no_verdict_has_failed() -> None:
+    (row,) = rows(1, 1)
+    row["verdicts"][0] |= {"outcome": "error", "detail": {"judge_model": "j"}}
+    (flat,) = views.candidates(row, {})
+    assert flat["verification_llm_judge_failed"]
+
+
+def test_a_second_try_is_told() -> None:
+    (row,) = rows(1, 2)
+    retry = {"is_retry": True, "retry_of_candidate_idx": 1, "retry_reason": "capability_refusal"}
+    row["candidates"][1]["detail"] = {"retry": retry}
+    flat = list(views.candidates(row, {}))
+    assert [one["verification_is_retry"] for one in flat] == [False, True]
+    assert [one["verification_retry_of_candidate_idx"] for one in flat] == [None, 1]
+    assert [one["verification_retry_reason"] for one in flat] == [None, "capability_refusal"]
+
+
+def test_metadata_survives_in_every_file(run: Path) -> None:
+    for path in run.glob("*/*.parquet"):
+        if path.parent.name == "shards":
+            continue
+        metadata = pq.read_schema(path).metadata
+        assert metadata[b"model"] == b"tiny"
+        assert metadata[b"notes"].decode() == "What: sums\nWhy: größer"
+        assert metadata[b"num_candidates"] == b"4"
+        assert b"huggingface" in metadata
+        assert json.loads(metadata[b"config"])["sampling"]["temperature"] == 0.7
+
+
+def test_sides_share_no_prompt(run: Path) -> None:
+    for view in ("dpo", "reward_model", "kto", "sft", "grpo"):
+        prompts = {}
+        for side in ("train", "test"):
+            data = load_dataset("parquet", data_files=str(run / view / f"{side}.parquet"), split="train")
+            prompts[side] = set(data["query_id"])
+            assert prompts[side], (view, side)
+        assert not prompts["train"] & prompts["test"], view
+
+
+def test_a_prompt_is_on_one_side_in_whatever_form_its_source_wrote_it() -> None:
+    for number in range(50):
+        plain = {"role": "user", "content": f"What is {number} + 1?"}
+        parts = {"role": "user", "content": [{"type": "text", "text": plain["content"]}], "name": None}
+        assert views.side_of({"messages": [plain]}, 0.5) == views.side_of({"messages": [parts]}, 0.5)
+
+
+def test_pairs_are_ready_to_train_on(run: Path) -> None:
+    for row in loaded(run, "dpo"):
+        assert row["chosen"] != row["rejected"]
+        assert row["prompt"][-1]["role"] == "user"
+        assert row["margin"] is not None
+        for message in [*row["chosen"], *row["rejected"]]:
+            assert None not in message.values()
+            for call in message.get("tool_calls", []):
+                assert isinstance(call["function"]["arguments"], dict)
+        if row["tools"]:
+            assert json.loads(row["tools"])[0]["function"]["name"] == "add"
+    for row in loaded(run, "reward_model"):
+        assert "prompt" not in row
+        assert row["chosen"][0]["role"] == "user"
+
+
+def test_ragged_arguments_come_back_as_they_were(run: Path) -> None:
+    calls = [
+        message["tool_calls"][0]["function"]["arguments"]
+        for row in loaded(run, "kto")
+        for message in row["completion"]
+        if message.get("tool_calls")
+    ]
+    assert calls
+    assert all(set(call) == {"a", "b"} for call in calls)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('{"a": "\\ud83d"}', {"a": "?"}),  # an emoji that was cut in half
+        ('{"a": 12345678901234567890}', {"a": 12345678901234567890}),
+        ("", {}),
+        *((text, {"_raw": text}) for text in ('{"a": NaN}', '{"a": 1e999}', "[1]", "{", f'{{"a": {"9" * 5000}}}')),
+        *((text, {"_raw": text}) for text in ('{"a": ' + "[" * depth for depth in (900, 100_000))),
+    ],
+)
+def test_whatever_arguments_a_model_wrote_are_published(tmp_path: Path, written: str, read: dict[str, Any]) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": written}}
+    row = answers({}, {}) | {"pairs": [{"chosen": 0, "rejected": 1, "margin": 0.5, "reason": "test"}]}
+    row["candidates"][0]["messages"] = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    path = tmp_path / "dpo" / "train.parquet"
+    parquet_files.write_parquet(views.dpo(row, {}), path, views.view_features("dpo"), {})
+    ((message,),) = loaded(tmp_path, "dpo")["chosen"]
+    assert message["tool_calls"][0]["function"]["arguments"] == read
+
+
+def test_streaming_reads_the_same(run: Path) -> None:
+    assert list(loaded(run, "sft", streaming=True)) == loaded(run, "sft").to_list()
+
+
+def test_steps_become_labels() -> None:
+    (row,) = rows(1, 2)
+    steps = [{"text": "one", "score": 0.9}, {"text": "two", "score": 0.2}]
+    row["scores"] = [{"value": 0.2, "parts": {"detail": {"process": {"steps": steps}}}}, {"value": 0.5, "parts": {}}]
+    (flat,) = views.prm(row, {})
+    assert flat["completions"] == ["one", "two"]
+    assert flat["labels"] == [True, False]
+
+
+def answers(*changes: dict[str, Any]) -> dict[str, Any]:
+    """A query whose candidates all pass and say different things, each with its change."""
+    (row,) = rows(1, len(changes), tools=False)
+    for index, change in enumerate(changes):
+        row["candidates"][index] |= {
+            "messages": [{"role": "assistant", "content": f"answer {index}"}],
+            "error": "",
+            **{key: value for key, value in change.items() if key != "refusal"},
+        }
+        refusal = {"refusal": {"is_refusal": True}} if change.get("refusal") else {}
+        row["verdicts"][index] |= {"outcome": "pass", "detail": refusal}
+        row["scores"][index] = {"value": 1.0 - index / 10, "parts": {}}
+    return row
+
+
+UNFIT: dict[str, dict[str, Any]] = {
+    "truncated": {"stop_reason": "length"},
+    "refused": {"refusal": True},
+    "made_up_tools": {"detail": {"tool_results": [{"source": "llm"}]}},
+    "greedy": {"arm": "greedy"},
+}
+
+
+@pytest.mark.parametrize("reason", UNFIT)
+def test_what_no_pair_takes_is_not_taught_alone_either(reason: str) -> None:
+    """Cut off, refused, resting on made-up tool results, greedy: only where the pairs' rules let it in."""
+    row = answers(UNFIT[reason], {})
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [1]
+    assert [flat["candidate_idx"] for flat in views.sft(row, {})] == [1]
+    run = {"config": {"pairs": {"rules": {reason: True}}}}
+    assert [flat["candidate_idx"] for flat in views.kto(row, run)] == [0, 1]
+    assert [flat["candidate_idx"] for flat in views.sft(row, run)] == [0]
+
+
+@pytest.mark.parametrize("nothing", [None, "", " \n", []])
+def test_an_answer_that_says_nothing_is_not_taught(nothing: Any) -> None:
+    """As in pairs; a tool call without words says something."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    silent = {"role": "assistant", "content": nothing}
+    row = answers({"messages": [silent]}, {"messages": [silent | {"tool_calls": [call]}]})
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [1]
+    assert [flat["candidate_idx"] for flat in views.sft(row, {})] == [1]
+
+
+def test_a_text_that_was_said_twice_is_one_label() -> None:
+    row = answers({}, {"messages": [{"role": "assistant", "content": "answer 0"}]}, {})
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [0, 2]
+    row["verdicts"][1]["outcome"] = "fail"  # the same program, at the edge of its time
+    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [2]
+
+
+def test_no_partial_file_is_left(tmp_path: Path) -> None:
+    def broken() -> Any:
+        yield {"query_id": "a"}
+        raise RuntimeError("cut")
+
+    with pytest.raises(RuntimeError, match="cut"):
+        parquet_files.write_parquet(broken(), tmp_path / "x.parquet", views.view_features("grpo"), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_features_name_every_column() -> None:
+    (row,) = rows(1, 4)
+    row["scores"][0]["parts"] = {"steps": [{"text": "a", "score": 1.0}]}
+    row["candidates"][0]["error"] = ""
+    for name, view in views.VIEWS.items():
+        for flat in view(row, {}):
+            assert set(flat) == set(views.view_features(name)), name
+
+
+def test_a_kept_persona_begins_every_training_prompt_and_no_stored_one(run: Path, tmp_path: Path) -> None:
+    parts = sorted((run / "shards").glob("*.parquet"))
+    described = {"config": {"test_share": 0.1}}
+    views.write_views(parts, tmp_path / "plain", described)
+    views.write_views(parts, tmp_path / "kept", described, system="You are gloomy.")
+    first = {"role": "system", "content": "You are gloomy."}
+    for name in ("dpo", "kto", "sft", "grpo"):
+        plain, kept = loaded(tmp_path / "plain", name), loaded(tmp_path / "kept", name)
+        assert [row["query_id"] for row in kept] == [row["query_id"] for row in plain]  # the same sides of the split
+        assert [row["prompt"] for row in kept] == [[first, *row["prompt"]] for row in plain]
+    assert all(row["chosen"][0] == row["rejected"][0] == first for row in loaded(tmp_path / "kept", "reward_model"))
+    stored = loaded(tmp_path / "kept", "candidates")
+    assert not any("gloomy" in row["input_messages"] for row in stored)
