@@ -17,6 +17,12 @@ Message = Mapping[str, Any]
 Tool = Mapping[str, Any]
 """One tool declaration: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
 
+JsonObject = Mapping[str, Any]
+"""A decoded JSON object whose keys are not known in advance."""
+
+Row = Mapping[str, Any]
+"""One row of a dataset: column name -> value."""
+
 Outcome = Literal["pass", "fail", "abstain", "error"]
 Language = Literal["python", "javascript", "bash", "sql"]
 TestKind = Literal["stdin", "function", "asserts", "check", "output", "sql"]
