@@ -1,23 +1,23 @@
-"""The errors of bestofn.
+"""All errors that bestofn raises on purpose, their exit codes, and the two places where they are handled.
 
     BestofnError
-    ├── ConfigError            a setting is wrong: nothing was sent, exit code 2
-    │   └── SourceError        the dataset cannot be read as it was described
-    ├── MachineError           this machine cannot do what is asked (no Docker, disk full): the run stops, resumable
-    │   ├── SandboxError       no sandbox could be started here
-    │   └── OutageError        a service has stayed away too long, or refuses everything
-    ├── BudgetError            the budget is spent: the run stops in good order, resumable
-    ├── JournalError           the journal is torn, foreign or not writable
-    └── ProviderError          a provider gave no answer
-        ├── AuthenticationError  the key is missing or refused (401, 403): stops the run
+    ├── ConfigError            a setting is wrong: nothing was sent (exit code 2)
+    │   └── SourceError        the dataset cannot be read as the settings describe it
+    ├── MachineError           this machine cannot do the work (no Docker, disk full): the run stops and can resume
+    │   ├── SandboxError       no sandbox could be started on this machine
+    │   └── OutageError        a service was unreachable for too long, or refused every request
+    ├── BudgetError            the budget is spent: the run stops and can resume with a larger one
+    ├── JournalError           the journal is damaged, is not a bestofn journal, or cannot be written
+    └── ProviderError          a request to a provider failed
+        ├── AuthenticationError  the API key is missing or refused (401, 403): stops the run
         ├── RequestError         the request itself is refused (400, 404, 422): never retried
-        ├── RateLimitError       429; ``retry_after_s`` as the provider said
-        ├── ServiceError         5xx, overloaded, malformed answer
-        │   └── UnreadableReply  a whole answer, paid for, that cannot be understood: asked again once
-        └── ConnectionFailed     no connection, cut, or timed out
+        ├── RateLimitError       too many requests (429); ``retry_after_s`` is the provider's value
+        ├── ServiceError         the service failed: 5xx, overloaded, malformed reply
+        │   └── UnreadableReply  a complete, paid reply that cannot be parsed: requested again at most once
+        └── ConnectionFailed     no connection, connection lost, or timeout
 
-A bad config is a crash before the first paid call; a bad row is data; a bad machine stops the run. A message says
-what was found, what was expected, and what to do about it.
+A wrong setting ends the command before the first paid request. A failure of one row is stored as data. A failure that
+every row would meet stops the run. Messages say what was found, what was expected, and what to do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 
 class BestofnError(Exception):
-    """Anything that bestofn raises on purpose; its text is written for the user."""
+    """An error that bestofn raises on purpose. Its text is written for the user."""
 
     exit_code = 1
 
@@ -41,37 +41,37 @@ class ConfigError(BestofnError):
 
 
 class SourceError(ConfigError):
-    """The dataset cannot be read as it was described."""
+    """The dataset cannot be read as the settings describe it."""
 
 
 class MachineError(BestofnError):
-    """This machine cannot do what is asked of it."""
+    """This machine cannot do the work."""
 
     exit_code = 3
 
 
 class SandboxError(MachineError):
-    """No sandbox could be started here."""
+    """No sandbox could be started on this machine."""
 
 
 class OutageError(MachineError):
-    """A service has stayed away for longer than the run may wait, or has refused everything from the start."""
+    """A service was unreachable for longer than the run may wait, or refused every request from the start."""
 
 
 class BudgetError(BestofnError):
-    """The budget is spent; run again with a larger one to go on."""
+    """The budget is spent. The same command with a larger budget resumes the run."""
 
     exit_code = 4
 
 
 class JournalError(BestofnError):
-    """The journal is torn, foreign, or cannot be written."""
+    """The journal is damaged, is not a bestofn journal, or cannot be written."""
 
     exit_code = 3
 
 
 class ProviderError(BestofnError):
-    """A provider gave no answer."""
+    """A request to a provider failed. ``status`` is the HTTP status, if there was a response."""
 
     exit_code = 5
 
@@ -82,15 +82,15 @@ class ProviderError(BestofnError):
 
 
 class AuthenticationError(ProviderError):
-    """The key is missing or refused."""
+    """The API key is missing or refused."""
 
 
 class RequestError(ProviderError):
-    """The request itself is refused; sending it again would fail again."""
+    """The request itself is refused. A retry would fail in the same way."""
 
 
 class RateLimitError(ProviderError):
-    """Too many requests or tokens."""
+    """Too many requests or tokens in a time window."""
 
 
 class ServiceError(ProviderError):
@@ -98,25 +98,25 @@ class ServiceError(ProviderError):
 
 
 class UnreadableReply(ServiceError):
-    """A whole reply that is paid for and cannot be understood. It is kept as it came, and asked again once at most."""
+    """A complete, paid reply that cannot be parsed. It is stored unchanged and requested again at most once."""
 
 
 class ConnectionFailed(ProviderError):
-    """No connection, or it broke, or it took too long."""
+    """No connection could be made, it was lost, or it timed out."""
 
 
-_EVERY_ROW_WOULD_MEET = (AuthenticationError, BudgetError, JournalError, MachineError)
+_STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError)
 
 
 def raise_if_it_stops_the_run(outcome: object) -> None:
     """Raise ``outcome`` if it is an error that every row would meet: a refused key, a spent budget, a full disk."""
-    if isinstance(outcome, _EVERY_ROW_WOULD_MEET):
+    if isinstance(outcome, _STOPS_THE_RUN):
         raise outcome
 
 
 @dataclass(slots=True)
 class RowFailure:
-    """What a ``row_boundary`` caught: ``error`` is None while nothing went wrong."""
+    """The error that a ``row_boundary`` caught; ``error`` is None while there was none."""
 
     error: Exception | None = None
 
@@ -128,9 +128,9 @@ class RowFailure:
 
 @contextmanager
 def row_boundary() -> Iterator[RowFailure]:
-    """The one place where an exception becomes data: the failure of one row, which the caller records.
+    """Catch the failure of one row, so that the caller can store it as data. The only place that does this.
 
-    What every row would meet is raised, and so is cancellation.
+    Errors that stop the run are raised, and so is cancellation.
 
         with row_boundary() as failure:
             return await verifier.verify(query, candidate)
@@ -145,8 +145,8 @@ def row_boundary() -> Iterator[RowFailure]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """End the program with the text and the exit code of a ``BestofnError``; a bug keeps its traceback."""
+def exit_on_error() -> Iterator[None]:
+    """End the program with the message and the exit code of a ``BestofnError``. A bug keeps its traceback."""
     try:
         yield
     except BestofnError as error:

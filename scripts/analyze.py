@@ -30,10 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
     from bestofn.builders.analysis.best_of_n import analyze
-    from bestofn.builders.errors import told
+    from bestofn.builders.errors import exit_on_error
 
     run = Path(options.run.removeprefix("run="))
-    with told():
+    with exit_on_error():
         found = analyze(run, resamples=options.resamples, read=options.read)
     if options.json:
         print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))

@@ -10,7 +10,7 @@ from typing import Any
 
 from bestofn.builders.config.command import command
 from bestofn.builders.config.composition import choices, sweep_folder
-from bestofn.builders.errors import BestofnError, ConfigError, told
+from bestofn.builders.errors import BestofnError, ConfigError, exit_on_error
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,7 +38,7 @@ def from_yaml(words: list[str]) -> list[str]:
     from bestofn.builders.config.older_files import overrides_of_file
 
     place = words.index("--from-yaml")
-    with told():
+    with exit_on_error():
         if place + 1 == len(words):
             raise ConfigError("--from-yaml wants a file: bestofn build --from-yaml experiment.yaml")
         named = overrides_of_file(Path(words[place + 1]), os.environ)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bestofn.builders.analysis.comparison import COLUMNS, Comparison, by_query, compared
-from bestofn.builders.errors import ConfigError, told
+from bestofn.builders.errors import ConfigError, exit_on_error
 from bestofn.builders.tables.candidate_table import candidate_files
 
 USAGE = """usage: bestofn compare RUN RUN [RUN …] [--json] [--seed N]
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return
-    with told():
+    with exit_on_error():
         print(run(words))
 
 

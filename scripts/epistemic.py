@@ -33,11 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
     from bestofn.builders.analysis.epistemic import epistemic_report, stands
-    from bestofn.builders.errors import told
+    from bestofn.builders.errors import exit_on_error
     from bestofn.builders.tables.views import nested, parts_of
 
     run = Path(options.run.removeprefix("run="))
-    with told():
+    with exit_on_error():
         found = epistemic_report(stands(nested(parts_of(run))))
     print(json.dumps(dataclasses.asdict(found), indent=2) if options.json else text(found))
 

@@ -22,9 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
     from bestofn.builders.analysis.summary import summarize
-    from bestofn.builders.errors import told
+    from bestofn.builders.errors import exit_on_error
 
-    with told():
+    with exit_on_error():
         found = [summarize(path, resamples=options.resamples) for path in expanded(options.runs)]
     if options.json:
         print(json.dumps(found if len(found) > 1 else found[0], indent=2, ensure_ascii=False, allow_nan=False))

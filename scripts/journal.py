@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bestofn.builders.errors import ConfigError, JournalError, told
+from bestofn.builders.errors import ConfigError, JournalError, exit_on_error
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, under_way
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return
-    with told():
+    with exit_on_error():
         run(words[0], _settings(words[1:]))
 
 

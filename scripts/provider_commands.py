@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bestofn.builders.config.older_files import PROVIDERS, overrides_of, quoted, read_document
-from bestofn.builders.errors import told
+from bestofn.builders.errors import exit_on_error
 
 NAMES = ("openai", "claude", "local")
 OPTIONS = {
@@ -39,7 +39,7 @@ FLAGS = {
 
 def main(provider: str, arguments: Sequence[str]) -> None:
     """Run a documented command of ``provider``: one of ``NAMES``."""
-    with told():
+    with exit_on_error():
         command, words = translated(provider, arguments, os.environ)
     if command == "build":
         from bestofn.scripts import build

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.config.composition import ROOT_GROUPS, compose
-from bestofn.builders.errors import ConfigError, told
+from bestofn.builders.errors import ConfigError, exit_on_error
 from bestofn.builders.formats.nearest_match import unknown_key
 from bestofn.builders.run import manifest
 from bestofn.builders.run.regenerate import Order, Outcome, regenerate
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(USAGE)
         return
     try:
-        with told():
+        with exit_on_error():
             print(run(words))
     except KeyboardInterrupt:
         print("\nbestofn: stopped. Every answer is kept; the same command goes on from there.", file=sys.stderr)

@@ -17,10 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
-    from bestofn.builders.errors import told
+    from bestofn.builders.errors import exit_on_error
 
     run = Path(options.run.removeprefix("run="))
-    with told():
+    with exit_on_error():
         page = write(run, Path(options.out) if options.out else run / "report.html", browse=options.browse)
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
 

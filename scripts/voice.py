@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bestofn.builders.errors import ConfigError, told
+from bestofn.builders.errors import ConfigError, exit_on_error
 
 if TYPE_CHECKING:
     from bestofn.builders.analysis.voice import HeardReport, VoiceReport
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not words or {"-h", "--help"} & set(words):
         print(USAGE)
         return
-    with told():
+    with exit_on_error():
         print(run(words))
 
 

@@ -20,7 +20,7 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
     import hydra
     from hydra.errors import HydraException
 
-    from bestofn.builders.errors import told
+    from bestofn.builders.errors import exit_on_error
 
     if {"-h", "--help"} & set(arguments):
         print(help_text(conf_folder(), config_name))
@@ -29,11 +29,11 @@ def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: 
 
     def guarded(config: Any) -> None:
         _quiet()
-        with told():
+        with exit_on_error():
             task(resolved(config))
 
     try:
-        with told():
+        with exit_on_error():
             program = os.path.basename(sys.argv[0])
             sys.argv = [program, *hydra_overrides([*arguments, *sweep_subfolder(arguments)], config_name)]
             hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
