@@ -165,7 +165,7 @@ def _persona(value: Any) -> list[str]:
 def _verifier(flat: Mapping[str, Any]) -> list[str]:
     """Code below the gate and tool calls are judged always, mathematics if ``llm_judge_fallback`` says so."""
     words = ["verifier=with_judge"]
-    return words if flat.get("llm_judge_fallback") else [*words, "verifier.math.then=null"]
+    return words if flat.get("llm_judge_fallback") else [*words, "verifier.domains.math.then=null"]
 
 
 def _to(setting: str) -> Callable[[Any], list[str]]:

@@ -89,7 +89,9 @@ def test_build_verifies_pairs_and_asks_nothing_twice(sums: Path, tmp_path: Path)
         assert server.requests == 0
         assert table(out) == first
 
-        run(*command(sums, server.url, out, "n=4", "verifier.math.rounding=strict", "pairs=verified_vs_refuted"))
+        run(
+            *command(sums, server.url, out, "n=4", "verifier.domains.math.rounding=strict", "pairs=verified_vs_refuted")
+        )
         assert server.requests == 0
 
         run(*command(sums, server.url, out, "n=8"))

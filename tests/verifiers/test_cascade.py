@@ -61,9 +61,8 @@ def test_the_judge_is_asked_only_below_the_gate(outcome: str, confidence: float,
 def test_the_documents_policy_by_split(split: str, confidence: float, flag: bool) -> None:
     """Mathematics is judged if the flag says so, code always below the gate, tool calls by the judge alone."""
     judge, first = Says("pass", 0.9, "judge"), Says("fail", confidence)
-    by_split = BySplit(
-        math=Cascade(first, judge if flag else None), code=Cascade(first, judge), tool_calling=judge, default=judge
-    )
+    domains = {"math": Cascade(first, judge if flag else None), "code": Cascade(first, judge), "tool_calling": judge}
+    by_split = BySplit(domains, default=judge)
     verify(by_split, Query("q", split, QUERY.messages))
     unsure = confidence < 0.4
     assert judge.asked == {"math": int(flag and unsure), "code": int(unsure), "tool_calling": 1}[split]
@@ -121,14 +120,23 @@ def test_splits_and_their_aliases(split: str, domain: str) -> None:
 
 def test_an_unknown_split_goes_by_the_reference_and_then_to_the_default() -> None:
     math, default = Says("pass", 1.0, "math"), Says("abstain", 0.0, "default")
-    verifier = BySplit(math=math, default=default)
+    verifier = BySplit({"math": math}, default=default)
     assert verify(verifier, Query("q", "stem", QUERY.messages, reference=Reference(answer="2"))).verifier == "math"
     assert verify(verifier, Query("q", "chat", QUERY.messages)).verifier == "default"
-    assert verify(BySplit(), Query("q", "chat", QUERY.messages)).outcome == "abstain"
+    assert verify(BySplit({}), Query("q", "chat", QUERY.messages)).outcome == "abstain"
+
+
+def test_a_new_domain_is_one_more_entry_and_takes_the_split_of_its_name() -> None:
+    """Its name comes before the aliases and before the reference of the query."""
+    verifier = BySplit({"proofs": Says("pass", 1.0, "proofs"), "aime": Says("pass", 1.0, "aime"), "code": None})
+    for split, verifier_name in (("proofs", "proofs"), ("Proofs_v1", "proofs"), ("aime", "aime")):
+        query = Query("q", split, QUERY.messages, reference=Reference(answer="2"))
+        assert verify(verifier, query).verifier == verifier_name
+    assert verify(verifier, Query("q", "humaneval", QUERY.messages)).explanation == "there is no verifier for 'code'"
 
 
 def test_a_verified_answer_that_says_i_cannot_stays_verified_and_is_noted() -> None:
-    verifier = routed(math=Says("pass", 1.0), refusals=RefusalClassifier())
+    verifier = routed(domains={"math": Says("pass", 1.0)}, refusals=RefusalClassifier())
     verdict = verify(verifier, text="I cannot help you with the first way, but the answer is 2.")
     assert verdict.outcome == "pass"
     assert set(verdict.detail["refusal"]) == {
