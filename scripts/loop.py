@@ -24,7 +24,8 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import BestofnError
 from bestofn.builders.records import Candidate, Query, Score
-from bestofn.builders.statistics.estimators import bootstrap_difference_interval, bootstrap_interval, pass_at_k
+from bestofn.builders.statistics.estimators import pass_at_k
+from bestofn.builders.statistics.intervals import bootstrap_difference_interval, bootstrap_interval
 from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import rows_in, table_files

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from bestofn.builders.analysis.summary import picked_share
-from bestofn.builders.statistics import estimators as statistics
+from bestofn.builders.statistics import estimators, intervals
 from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.candidate_table import Group
 
 
-def analyze(path: Path, *, resamples: int = statistics.RESAMPLES, seed: int = 0, read: int = 20) -> dict[str, Any]:
+def analyze(path: Path, *, resamples: int = intervals.RESAMPLES, seed: int = 0, read: int = 20) -> dict[str, Any]:
     """Curves, comparisons and disagreements of the run at ``path``; JSON-ready. ``read`` disagreements are listed."""
     table = candidate_table.read(path)
     curve = curves(table.groups, resamples=resamples, seed=seed)
@@ -48,15 +48,15 @@ def curves(groups: Callable[[], Iterable[Group]], *, resamples: int, seed: int) 
     curve that lacks its column (rewards, answer clusters) is left out. ``groups()`` gives the queries each time anew.
     """
     sizes = Counter(len(group.conclusive) for group in groups())
-    largest = statistics.largest_k(sizes)
+    largest = estimators.largest_k(sizes)
     if not largest:
         return {"queries": 0, "k": [], "lines": {}}
-    ks, count = statistics.steps(largest), sum(count for size, count in sizes.items() if size >= largest)
-    found: dict[str, list[statistics.Values]] = {}
+    ks, count = estimators.curve_steps(largest), sum(count for size, count in sizes.items() if size >= largest)
+    found: dict[str, list[intervals.RunningMean]] = {}
     for group in groups():
         if len(group.conclusive) >= largest:
             for name, points in _of_query(group, ks, seed).items():
-                line = found.setdefault(name, [statistics.Values(seed) for _ in ks])
+                line = found.setdefault(name, [intervals.RunningMean(seed) for _ in ks])
                 for values, point in zip(line, points, strict=True):
                     values.add(point)
     lines = {}
@@ -64,7 +64,7 @@ def curves(groups: Callable[[], Iterable[Group]], *, resamples: int, seed: int) 
         if line[0].count == count:  # every query has what the curve needs
             low, high = zip(*(values.interval(resamples=resamples, seed=seed) for values in line), strict=True)
             lines[name] = {"mean": [values.mean for values in line], "low": list(low), "high": list(high)}
-    return {"queries": count, "k": ks, "kl_bound": [statistics.kl_bound(k) for k in ks], "lines": lines}
+    return {"queries": count, "k": ks, "kl_bound": [estimators.kl_bound(k) for k in ks], "lines": lines}
 
 
 def sweep(curve: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def knees(curve: Mapping[str, Any]) -> dict[str, float]:
     """Where each accuracy curve bends: from there on, doubling n buys less than it did."""
     lines = curve["lines"]
     return {
-        name: statistics.knee(curve["k"], lines[name]["mean"])
+        name: estimators.knee(curve["k"], lines[name]["mean"])
         for name in ("pass_at_k", "best_by_reward", "majority")
         if name in lines
     }
@@ -135,7 +135,7 @@ def greedy_against_best(groups: Iterable[Group], *, resamples: int, seed: int) -
     if not rows:
         return None
     before, after, one, many = np.frombuffer(rows).reshape(-1, 4).T
-    low, high = statistics.bootstrap_difference_interval(before, after, resamples=resamples, seed=seed)
+    low, high = intervals.bootstrap_difference_interval(before, after, resamples=resamples, seed=seed)
     wins = int(((before == 0) & (after == 1)).sum())
     losses = int(((before == 1) & (after == 0)).sum())
     return {
@@ -146,7 +146,7 @@ def greedy_against_best(groups: Iterable[Group], *, resamples: int, seed: int) -
         "interval": [low, high],
         "wins": wins,
         "losses": losses,
-        "p": statistics.mcnemar(losses, wins),
+        "p": intervals.mcnemar(losses, wins),
         "greedy_seconds": float(one.mean()),
         "best_of_n_seconds": float(many.mean()),
         "overhead": float(many.mean() / one.mean()) if one.mean() else None,
@@ -210,8 +210,8 @@ def _of_query(group: Group, ks: Sequence[int], seed: int) -> dict[str, list[floa
     marks = [group.right(place) for place in places]
     n, c = len(marks), sum(marks)
     found = {
-        "pass_at_k": [statistics.pass_at_k(n, c, k) for k in ks],
-        "pass_hat_k": [statistics.pass_hat_k(n, c, k) for k in ks],
+        "pass_at_k": [estimators.pass_at_k(n, c, k) for k in ks],
+        "pass_hat_k": [estimators.pass_hat_k(n, c, k) for k in ks],
     }
     seconds = [value for place in places if (value := group.seconds[place]) is not None]
     if len(seconds) == n:
@@ -220,15 +220,15 @@ def _of_query(group: Group, ks: Sequence[int], seed: int) -> dict[str, list[floa
     values = [value for value in rewards if value is not None]
     if len(values) == n:
         scored = list(zip(values, map(float, marks), strict=True))
-        found["best_by_reward"] = [statistics.best_of_k(scored, k) for k in ks]
-        found["reward_of_best"] = [statistics.expected_max(values, k) for k in ks]
+        found["best_by_reward"] = [estimators.best_of_k(scored, k) for k in ks]
+        found["reward_of_best"] = [estimators.expected_max(values, k) for k in ks]
     clusters = [group.clusters[place] for place in places]
     if all(cluster is not None for cluster in clusters):
         if len(values) == n:
             chances = Counter(clusters)
             found["kl_estimate"] = [
-                statistics.best_of_k(
-                    [(v, statistics.kl_estimate(k, chances[c] / n)) for v, c in zip(values, clusters, strict=True)], k
+                estimators.best_of_k(
+                    [(v, estimators.kl_estimate(k, chances[c] / n)) for v, c in zip(values, clusters, strict=True)], k
                 )
                 for k in ks
             ]
@@ -237,7 +237,7 @@ def _of_query(group: Group, ks: Sequence[int], seed: int) -> dict[str, list[floa
         if len(values) == n:
             weights = [1.0 / (1.0 + np.exp(-value)) for value in values]
             found["weighted_majority"] = [
-                statistics.majority_at_k(clusters, marks, k, weights=weights, **options) for k in ks
+                estimators.majority_at_k(clusters, marks, k, weights=weights, **options) for k in ks
             ]
     return found
 
@@ -252,4 +252,4 @@ def _pattern(clusters: Sequence[Any]) -> tuple[int, ...]:
 def _majorities(
     clusters: tuple[int, ...], marks: tuple[bool, ...], ks: tuple[int, ...], seed: int
 ) -> tuple[float, ...]:
-    return tuple(statistics.majority_at_k(clusters, marks, k, resamples=100, seed=seed) for k in ks)
+    return tuple(estimators.majority_at_k(clusters, marks, k, resamples=100, seed=seed) for k in ks)

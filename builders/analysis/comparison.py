@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bestofn.builders.statistics.estimators import bootstrap_difference_interval, mcnemar
+from bestofn.builders.statistics.intervals import bootstrap_difference_interval, mcnemar
 
 CONCLUSIVE = ("pass", "fail")
 COLUMNS = (

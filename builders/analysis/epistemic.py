@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bestofn.builders.errors import SourceError
-from bestofn.builders.statistics.estimators import bootstrap_interval
+from bestofn.builders.statistics.intervals import bootstrap_interval
 
 NOTICES = frozenset({"flags", "asks"})
 DECLINES = NOTICES | {"refuses"}

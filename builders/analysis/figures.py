@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bestofn.builders.records import content_text
-from bestofn.builders.statistics import estimators as statistics
+from bestofn.builders.statistics import estimators, intervals
 
 OUTCOMES = ("pass", "fail", "abstain", "error")
 
@@ -106,7 +106,7 @@ class Figures:
             chosen, rejected = (len(_answer(by_index[pair[side]])) for side in ("chosen", "rejected"))
             self.sides.add((pair["margin"], chosen, rejected))
 
-    def pass_at(self, split: str | None = None) -> list[statistics.CurvePoint]:
+    def pass_at(self, split: str | None = None) -> list[estimators.CurvePoint]:
         """pass@k for k = 1, 2, 4 …, with a 95 % interval by query.
 
         Only samples with a conclusive verdict count, and of adaptive sampling those drawn whatever was found. The
@@ -116,9 +116,9 @@ class Figures:
         counts: Counter[tuple[int, int]] = Counter()
         for pool, count in self._pools(split).items():
             counts[pool.judged, pool.passes] += count
-        return statistics.pass_curve(counts)
+        return estimators.pass_curve(counts)
 
-    def best_of(self, k: int, split: str | None = None) -> statistics.CurvePoint | None:
+    def best_of(self, k: int, split: str | None = None) -> estimators.CurvePoint | None:
         """Share right when the reward picks the best of ``k``, with its 95 % interval, over the queries of ``pass_at``.
 
         None when no such query has ``k`` scores. At ``k`` = 1 it is pass@1.
@@ -127,11 +127,11 @@ class Figures:
         sizes: Counter[int] = Counter()
         for pool, count in pools.items():
             sizes[pool.judged] += count
-        largest, values = statistics.largest_k(sizes), statistics.Values()
+        largest, values = estimators.largest_k(sizes), intervals.RunningMean()
         for pool, count in pools.items():
             if pool.judged >= largest and len(scored := pool.scored) >= k:
-                values.add(statistics.best_of_k(scored, k), count)
-        return statistics.CurvePoint(k, values.mean, *values.interval(), values.count) if values.count else None
+                values.add(estimators.best_of_k(scored, k), count)
+        return estimators.CurvePoint(k, values.mean, *values.interval(), values.count) if values.count else None
 
     def picked(self, split: str | None = None) -> float:
         """Share of queries whose highest-scored conclusive sample passes; ties count by their share of passes."""

@@ -13,7 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from bestofn.builders.statistics.estimators import correlation, wilson_interval
+from bestofn.builders.statistics.descriptive import correlation
+from bestofn.builders.statistics.intervals import wilson_interval
 
 Side = Literal["A", "B", "tie"]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestofn.builders.statistics import estimators as statistics
+from bestofn.builders.statistics import descriptive, estimators, intervals
 from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.candidate_table import CandidateTable, Group
 from bestofn.builders.tables.parquet_files import file_side, table_files
@@ -33,7 +33,7 @@ class QueryTotals(NamedTuple):
     conclusive_right: int
 
 
-def summarize(path: Path, *, resamples: int = statistics.RESAMPLES) -> dict[str, Any]:
+def summarize(path: Path, *, resamples: int = intervals.RESAMPLES) -> dict[str, Any]:
     """The figures of the run at ``path`` (a folder or a Parquet file); JSON-ready, 95 % intervals by query."""
     table = candidate_table.read(path)
     splits: dict[str, int] = {}
@@ -110,7 +110,7 @@ def rate_interval(queries: Mapping[str, np.ndarray], resamples: int) -> tuple[fl
     if not len(queries["candidates"]):
         return None
     both = np.stack([queries["verified"], queries["candidates"]], axis=1)
-    return statistics.bootstrap_interval(
+    return intervals.bootstrap_interval(
         both, lambda means: means[:, 0] / means[:, 1], resamples=resamples, counts=queries["queries"]
     )
 
@@ -150,7 +150,7 @@ def pass_curve(queries: Mapping[str, np.ndarray], resamples: int) -> list[dict[s
     columns = (queries[name].astype(int).tolist() for name in ("conclusive", "conclusive_right", "queries"))
     for n, right, count in zip(*columns, strict=True):
         pools[n, right] += count
-    return [point._asdict() for point in statistics.pass_curve(pools, resamples=resamples)]
+    return [point._asdict() for point in estimators.pass_curve(pools, resamples=resamples)]
 
 
 FLAT = (
@@ -216,8 +216,8 @@ def pairs(path: Path) -> dict[str, Any] | None:
     if not files:
         return None
     counts: dict[str, int] = {}
-    margins = statistics.Moments()
-    bias = statistics.LengthBias()
+    margins = descriptive.Moments()
+    bias = descriptive.LengthBias()
     reasons: Counter[str] = Counter()
     for file in files:
         with pq.ParquetFile(file) as table:
@@ -225,9 +225,9 @@ def pairs(path: Path) -> dict[str, Any] | None:
             counts[side] = counts.get(side, 0) + table.metadata.num_rows
             for batch in table.iter_batches(batch_size=256, columns=["chosen", "rejected", "margin", "reason"]):
                 rows = batch.to_pylist()
-                margins += statistics.Moments.of([row["margin"] for row in rows])
+                margins += descriptive.Moments.of([row["margin"] for row in rows])
                 reasons.update(row["reason"] for row in rows)
-                bias += statistics.LengthBias.of(
+                bias += descriptive.LengthBias.of(
                     (_characters(row["chosen"]), _characters(row["rejected"])) for row in rows
                 )
     return {

@@ -8,7 +8,7 @@ from typing import Literal
 
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Verdict
-from bestofn.builders.statistics.estimators import wilson_interval
+from bestofn.builders.statistics.intervals import wilson_interval
 
 Stopped = Literal["", "found", "settled", "exhausted"]
 

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.formats.trainable import trainable
-from bestofn.builders.statistics.estimators import bootstrap_difference_interval
+from bestofn.builders.statistics.intervals import bootstrap_difference_interval
 from bestofn.builders.training.trainers import recipe, train
 from bestofn.scripts.loop import Passes, build, mean, passes, settings, trained
 

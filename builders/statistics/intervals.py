@@ -1,0 +1,199 @@
+"""Confidence intervals and tests: the bootstrap by query, Wilson's interval, McNemar's test.
+
+Intervals are by *query*: the candidates of one query are not independent, so a bootstrap resamples whole queries.
+Used by the analysis room, by adaptive sampling (``stages.adaptive``) and by ``bestofn loop``.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+RESAMPLES = 2_000
+MOST_UNITS = 2_000  # distinct values, or groups of rows, that a bootstrap resamples
+
+
+def bootstrap_mean_interval(
+    values: Sequence[float],
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    counts: Sequence[int] | None = None,
+) -> tuple[float, float]:
+    """Percentile interval of the mean of one value per query (cluster bootstrap).
+
+    ``counts`` holds the number of queries that have each value; None means one query per value.
+    """
+    table = np.asarray(values, np.float64)[:, None]
+    return bootstrap_interval(table, lambda means: means[:, 0], level, resamples, seed, counts)
+
+
+def bootstrap_difference_interval(
+    before: Sequence[float] | NDArray[Any],
+    after: Sequence[float] | NDArray[Any],
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Percentile interval of mean(after − before), paired by query."""
+    difference = np.asarray(after, np.float64) - np.asarray(before, np.float64)
+    return bootstrap_mean_interval(list(difference), level=level, resamples=resamples, seed=seed)
+
+
+def bootstrap_interval(
+    table: NDArray[Any],
+    statistic: Callable[[Floats], Floats],
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    counts: Sequence[int] | NDArray[Any] | None = None,
+) -> tuple[float, float]:
+    """Percentile interval of ``statistic`` of the column means of ``table`` (queries × columns), queries resampled.
+
+    ``statistic`` maps (resamples × columns) means to one value per resample. ``counts`` is as in ``resampled_means``.
+    Returns (NaN, NaN) for an empty table.
+    """
+    if len(table) == 0:
+        return (math.nan, math.nan)
+    return _percentiles(statistic(resampled_means(table, resamples, seed, counts)), level)
+
+
+class RunningMean:
+    """The mean of one value per query and its bootstrap interval, in bounded memory.
+
+    Equal values are counted once each. When there are more than ``MOST_UNITS`` distinct values, all values are
+    assigned at random to that many groups, and only the sum and size of each group are stored.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.count = 0
+        self._by_value: Counter[float] = Counter()
+        self._sums: Floats = np.zeros(0)  # per group; empty while the values are counted by value
+        self._sizes: Floats = np.zeros(0)
+        self._random = random.Random(seed)
+
+    def add(self, value: float, queries: int = 1) -> None:
+        """Add ``value`` for each of this many queries."""
+        self.count += queries
+        if len(self._sums):
+            for _ in range(queries):
+                self._add_to_group(self._random.randrange(MOST_UNITS), value)
+            return
+        self._by_value[value] += queries
+        if len(self._by_value) > MOST_UNITS:
+            self._switch_to_groups()
+
+    @property
+    def mean(self) -> float:
+        """The mean; NaN without values."""
+        total = float(self._sums.sum()) + sum(value * count for value, count in self._by_value.items())
+        return total / self.count if self.count else math.nan
+
+    def interval(self, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
+        """The interval that ``bootstrap_mean_interval`` gives for all values."""
+        if not len(self._sums):
+            values, counts = list(self._by_value), list(self._by_value.values())
+            return bootstrap_mean_interval(values, level=level, resamples=resamples, seed=seed, counts=counts)
+        chances: Floats = np.full(MOST_UNITS, 1.0 / MOST_UNITS)
+        means = _means_of_resamples(self._sums[:, None], self._sizes, chances, MOST_UNITS, resamples, seed)
+        return _percentiles(means[:, 0], level)
+
+    def _switch_to_groups(self) -> None:
+        values = list(self._by_value.elements())
+        self._random.shuffle(values)
+        self._by_value.clear()
+        self._sums, self._sizes = np.zeros(MOST_UNITS), np.zeros(MOST_UNITS)
+        for place, value in enumerate(values):
+            self._add_to_group(place % MOST_UNITS, value)
+
+    def _add_to_group(self, group: int, value: float) -> None:
+        self._sums[group] += value
+        self._sizes[group] += 1
+
+
+def resampled_means(
+    table: NDArray[Any], resamples: int, seed: int, counts: Sequence[int] | NDArray[Any] | None = None
+) -> Floats:
+    """Column means of ``table`` with its rows resampled with replacement: (resamples × columns).
+
+    ``counts`` is how often each row occurs; None means once. Rows that are equal to 12 decimals are one unit, and units
+    are sorted. So the order of the rows and the way they are counted do not change the result, and a million queries
+    with few distinct rows stay a small table. More than ``MOST_UNITS`` distinct rows are assigned at random to that
+    many groups, and groups are resampled. The mean over groups has the spread of the mean over rows, and the time no
+    longer grows with the number of rows.
+    """
+    rows = np.round(np.asarray(table, np.float64), 12)
+    units, places = _distinct_rows(rows)
+    weights = np.ones(len(rows)) if counts is None else np.asarray(counts, np.float64)
+    per_unit = np.bincount(places.ravel(), weights=weights)
+    if len(units) <= MOST_UNITS:
+        draws = int(per_unit.sum())
+        return _means_of_resamples(units, np.ones(len(units)), per_unit / draws, draws, resamples, seed)
+    every = np.repeat(units, per_unit.astype(int), axis=0)
+    starts = np.linspace(0, len(every), MOST_UNITS, endpoint=False, dtype=int)
+    sums = np.add.reduceat(every[np.random.default_rng(seed).permutation(len(every))], starts, axis=0)
+    sizes = np.diff(starts, append=len(every)).astype(np.float64)
+    return _means_of_resamples(sums, sizes, np.full(MOST_UNITS, 1.0 / MOST_UNITS), MOST_UNITS, resamples, seed)
+
+
+def wilson_interval(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson's score interval of one rate (Wilson 1927); ``z`` is 1.96 for 95 %. (0, 1) without trials."""
+    if trials == 0:
+        return (0.0, 1.0)
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Exact two-sided p-value of McNemar's test from the two discordant counts (binomial, p = ½)."""
+    n = only_first + only_second
+    if n == 0:
+        return 1.0
+    fewer = min(only_first, only_second)
+    log_half = n * math.log(0.5)
+    tail = sum(math.exp(_log_comb(n, i) + log_half) for i in range(fewer + 1))
+    return min(1.0, 2.0 * tail)
+
+
+def _distinct_rows(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """(the distinct rows in ascending order, the place of each row among them)."""
+    if rows.shape[1] == 1:  # sorting numbers is many times as fast as sorting rows
+        values, places = np.unique(rows[:, 0], return_inverse=True)
+        return values[:, None], places
+    return np.unique(rows, axis=0, return_inverse=True)
+
+
+def _percentiles(values: Floats, level: float) -> tuple[float, float]:
+    """The two quantiles with the share ``level`` of the values between them."""
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(values, [tail, 1.0 - tail])
+    return float(low), float(high)
+
+
+def _means_of_resamples(sums: Floats, sizes: Floats, chances: Floats, draws: int, resamples: int, seed: int) -> Floats:
+    """(resamples × columns): the mean of ``draws`` units resampled with ``chances``; ``sizes`` is the rows per unit."""
+    rng = np.random.default_rng(seed)
+    means: Floats = np.empty((resamples, sums.shape[1]))
+    step = max(1, 2_000_000 // len(sums))  # resamples whose counts per unit are in memory at once
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        drawn = rng.multinomial(draws, chances, size=size)
+        means[start : start + size] = drawn @ sums / (drawn @ sizes)[:, None]
+    return means
+
+
+def _log_comb(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

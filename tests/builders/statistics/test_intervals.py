@@ -1,0 +1,76 @@
+"""Confidence intervals: coverage, and independence of the order and the grouping of the values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bestofn.builders.statistics import intervals
+
+
+def test_intervals() -> None:
+    assert intervals.wilson_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert intervals.wilson_interval(0, 0) == (0.0, 1.0)
+    assert intervals.mcnemar(0, 0) == 1.0
+    assert intervals.mcnemar(1, 9) == pytest.approx(2 * (1 + 10) / 2**10)
+    assert intervals.mcnemar(500, 500) == pytest.approx(1.0)
+
+
+def test_bootstrap_has_its_nominal_coverage() -> None:
+    """For queries of very different difficulty, the interval of the mean contains the true mean in about 95 % of trials."""
+    rng = np.random.default_rng(0)
+    inside = 0
+    for trial in range(200):
+        rates = rng.beta(0.5, 0.5, 60)
+        values = rng.binomial(8, rates) / 8
+        low, high = intervals.bootstrap_mean_interval(list(values), resamples=400, seed=trial)
+        inside += low <= 0.5 <= high
+    assert 0.88 <= inside / 200 <= 0.99
+
+
+def test_paired_difference_is_narrower_than_the_parts() -> None:
+    rng = np.random.default_rng(1)
+    before = rng.random(200)
+    after = before + 0.1 + rng.normal(0, 0.01, 200)
+    low, high = intervals.bootstrap_difference_interval(list(before), list(after))
+    assert 0.09 < low < 0.1 < high < 0.11
+
+
+def test_many_rows_are_resampled_in_groups_with_the_same_spread() -> None:
+    values = np.random.default_rng(5).exponential(2.0, size=30_001)
+    low, high = intervals.bootstrap_mean_interval(list(values))
+    deviation = values.std() / np.sqrt(len(values))
+    assert low == pytest.approx(values.mean() - 1.96 * deviation, abs=0.15 * deviation)
+    assert high == pytest.approx(values.mean() + 1.96 * deviation, abs=0.15 * deviation)
+
+
+def test_same_values_give_same_interval_in_any_order() -> None:
+    """The order, counting or rounding of the values does not change the interval."""
+    kinds, counts = [0.0, 1 / 3, 0.5, 1.0], [500, 120, 200, 300]
+    rows = list(np.repeat(kinds, counts))
+    wanted = intervals.bootstrap_mean_interval(rows)
+    shuffled = list(np.random.default_rng(3).permutation(rows))
+    assert intervals.bootstrap_mean_interval(shuffled) == wanted
+    assert intervals.bootstrap_mean_interval([1.0, 1 - 2 / 3, 0.5, 0.0], counts=[300, 120, 200, 500]) == wanted
+    values = intervals.RunningMean()
+    for value in shuffled:
+        values.add(value)
+    assert values.interval() == wanted
+    pairs = np.array([[value, 1.0] for value in shuffled])
+    ratio = intervals.bootstrap_interval(pairs, lambda means: means[:, 0] / means[:, 1])
+    assert ratio == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("count", [300, 9_000])
+def test_running_mean_equals_the_mean_of_the_list(count: int) -> None:
+    """Also with more distinct values than are counted one by one."""
+    drawn = np.random.default_rng(1).random(count) ** 3
+    values = intervals.RunningMean()
+    for value in drawn[:-50]:
+        values.add(value)
+    values.add(float(drawn[-1]), 50)
+    drawn[-50:] = drawn[-1]
+    assert values.count == count
+    assert values.mean == pytest.approx(drawn.mean())
+    wanted = intervals.bootstrap_mean_interval(list(drawn))
+    assert values.interval() == pytest.approx(wanted, abs=0.25 * float(drawn.std()) / count**0.5)
