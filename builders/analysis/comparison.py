@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval, mcnemar
 
-CONCLUSIVE = ("pass", "fail")
 COLUMNS = (
     "query_id", "candidate_idx", "split", "arm", "n_fixed", "is_verified", "verification_status",
     "usage_completion_tokens",
@@ -119,7 +119,13 @@ def compared(before: Mapping[str, QueryFigures], after: Mapping[str, QueryFigure
 def _figures(group: Sequence[Mapping[str, Any]]) -> QueryFigures:
     judged = [row for row in group if row["verification_status"] in CONCLUSIVE]
     first = next((row for row in judged if row["candidate_idx"] == 0), None)
-    counted = [row for row in judged if row.get("n_fixed") is None or row["candidate_idx"] < row["n_fixed"]]
+    counted = [
+        row
+        for row in group
+        if counts_towards_pass_at_k(
+            row["verification_status"], row.get("arm"), row["candidate_idx"], row.get("n_fixed")
+        )
+    ]
     return QueryFigures(
         split=str(group[0]["split"]),
         candidates=len(group),

@@ -10,6 +10,7 @@ from typing import Any
 
 from bestofn.builders.records import content_text
 from bestofn.builders.statistics import estimators, intervals
+from bestofn.builders.statistics.eligibility import counts_towards_pass_at_k, n_fixed
 
 OUTCOMES = ("pass", "fail", "abstain", "error")
 
@@ -96,7 +97,7 @@ class Figures:
         counted = [
             (score["value"], outcome == "pass")
             for candidate, score, outcome in zip(row["candidates"], row["scores"], outcomes, strict=True)
-            if outcome in ("pass", "fail") and drawn_anyway(candidate)
+            if counts_towards_pass_at_k(outcome, candidate.get("arm"), candidate["index"], n_fixed(candidate))
         ]
         self.pools.setdefault(split, Counter())[Pool.of(counted)] += 1
         self.troubles.update(v["explanation"] for v in row["verdicts"] if v["outcome"] == "error")
@@ -151,12 +152,6 @@ class Figures:
             if split in (None, name):
                 found.update({pool: count for pool, count in part.items() if pool.judged})
         return found
-
-
-def drawn_anyway(candidate: Mapping[str, Any]) -> bool:
-    """Whether ``candidate`` is a sample drawn whatever was found before: what an estimate of pass@k may count."""
-    fixed = ((candidate.get("detail") or {}).get("adaptive") or {}).get("n_fixed")
-    return candidate.get("arm") != "greedy" and (fixed is None or candidate["index"] < fixed)
 
 
 def _answer(candidate: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.sources.seen_ids import SeenIds
+from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k
 from bestofn.builders.tables.parquet_files import table_files
 
 BATCH = 4_000  # rows read at once
@@ -64,18 +65,17 @@ class Group:
     @property
     def judged(self) -> list[int]:
         """Places of the candidates that passed or failed."""
-        return [place for place, outcome in enumerate(self.outcomes) if outcome in ("pass", "fail")]
+        return [place for place, outcome in enumerate(self.outcomes) if outcome in CONCLUSIVE]
 
     @property
     def conclusive(self) -> list[int]:
-        """Places of the sampled candidates that passed or failed: what an estimate may count.
-
-        Samples that adaptive sampling added because of what it had found are left out: they would bias it.
-        """
+        """Places of the candidates that count towards pass@k."""
         return [
             place
-            for place in self.judged
-            if not self.greedy[place] and (self.fixed is None or self.indices[place] < self.fixed)
+            for place, outcome in enumerate(self.outcomes)
+            if counts_towards_pass_at_k(
+                outcome, "greedy" if self.greedy[place] else "sample", self.indices[place], self.fixed
+            )
         ]
 
     def right(self, place: int) -> bool:
