@@ -1,31 +1,39 @@
-"""What varies: the seams of the house. A leaf implements one of these and knows no other leaf.
+"""The interfaces between the packages: what a provider, verifier, sandbox, reward, source, stage or executor must do.
 
-Whatever holds a connection, a container or a model opens it in ``__aenter__``, never in ``__init__``, so that
-building the objects of a configuration costs and touches nothing. All coroutines run in one event loop
-(``builders.run.apply``); they may be called concurrently.
+An implementation knows these protocols and no other implementation. An object that holds a connection, a container or
+a model opens it in ``__aenter__``, never in ``__init__``. So building the objects of a configuration costs nothing and
+has no side effects. All coroutines run in one event loop (``builders.concurrency.event_loop``) and may be called
+concurrently.
+
+An optional ability of an object is a protocol of its own (``ReportsSkipped``, ``ReportsDropped``, ``OffersModelTools``)
+and is tested with ``isinstance``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from bestofn.builders.errors import ProviderError
 from bestofn.builders.records import (
     Candidate,
     Completion,
     Execution,
+    JsonObject,
     Judged,
     Pair,
     Program,
     Query,
     Request,
+    Row,
     Score,
     Tool,
     ToolResult,
     Verdict,
 )
+
+Result = TypeVar("Result")
 
 
 @runtime_checkable
@@ -71,6 +79,26 @@ class Sampler(Protocol):
 
 
 @runtime_checkable
+class PricedSampler(Protocol):
+    """A sampler that knows how its requests are billed, for cost estimates."""
+
+    @property
+    def free(self) -> bool:
+        """Whether requests cost nothing, because the model runs on this machine."""
+        ...
+
+    @property
+    def max_n(self) -> int:
+        """The most completions that one request can bring."""
+        ...
+
+    @property
+    def batch(self) -> bool:
+        """Whether requests go to the service's batch API."""
+        ...
+
+
+@runtime_checkable
 class Archive(Protocol):
     """Holds answers that exist already, where others would draw them."""
 
@@ -84,93 +112,142 @@ class Archive(Protocol):
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Decides whether an answer is right."""
+    """Decides whether a candidate is correct."""
 
     name: str
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Never raises on account of the candidate; trouble of our own is ``error``, never ``fail``."""
+        """The verdict on ``candidate``.
+
+        Never raises because of the candidate's content. An internal failure has the outcome ``error``, never ``fail``.
+        """
         ...
 
 
 @runtime_checkable
 class Sandbox(Protocol):
-    """Runs untrusted programs."""
+    """Runs untrusted programs. It is opened before use: an asynchronous context."""
 
     name: str
 
-    async def run(self, program: Program) -> Execution: ...
+    async def run(self, program: Program) -> Execution:
+        """Execute ``program`` within its limits.
+
+        Never raises because of the program: what it did is in the ``Execution``. Raises ``SandboxError`` if the sandbox
+        is lost and cannot be started again.
+        """
+        ...
 
 
 @runtime_checkable
 class Workers(Protocol):
     """Runs trusted, pure functions that may take long, in processes that can be killed."""
 
-    async def call(self, function: Callable[..., Any], *args: Any, timeout_s: float) -> Any:
-        """Raises ``TimeoutError`` past ``timeout_s`` and ``MemoryError`` past the workers' memory cap."""
+    async def call(self, function: Callable[..., Result], *args: object, timeout_s: float) -> Result:
+        """``function(*args)`` in a worker process.
+
+        Raises ``TimeoutError`` after ``timeout_s`` seconds and ``MemoryError`` above the memory limit of the workers.
+        """
         ...
 
 
 @runtime_checkable
 class Tools(Protocol):
-    """A world of tools. What is configured is the template; each candidate works in a ``fresh`` copy of its own."""
+    """A simulated world of tools. The configured object is a template: each candidate works in a ``fresh`` copy."""
 
-    def declarations(self) -> Sequence[Mapping[str, Any]]: ...
+    def declarations(self) -> Sequence[Tool]:
+        """The declarations of the offered tools, as they are sent with a request."""
+        ...
 
     def fresh(self, seed: int, declarations: Sequence[Tool] = ()) -> Tools:
-        """A world as at the beginning, sharing nothing with any other; ``declarations`` are the query's own tools."""
+        """A new world in its initial state, independent of all others. ``declarations`` are the query's own tools."""
         ...
 
-    def changes(self) -> Mapping[str, Any]:
-        """What the calls so far have changed: table -> key -> record, or None for a deleted record."""
+    def changes(self) -> JsonObject:
+        """The changes made by the calls so far: table -> key -> record, or None for a deleted record."""
         ...
 
-    async def call(self, name: str, arguments: Mapping[str, Any], seed: int) -> ToolResult:
-        """Never raises on account of the arguments: what went wrong is ``ToolResult.error``, told in ``content``."""
+    async def call(self, name: str, arguments: JsonObject, seed: int) -> ToolResult:
+        """The result of one tool call.
+
+        Never raises because of the arguments: ``ToolResult.error`` holds the reason, and ``content`` tells the model.
+        """
+        ...
+
+
+@runtime_checkable
+class OffersModelTools(Protocol):
+    """Tools that can let a language model invent the results which are otherwise invented from a schema."""
+
+    def with_model_for_unknown(self) -> Tools | None:
+        """The same tools with a model for unknown results; None if no model is configured."""
         ...
 
 
 @runtime_checkable
 class Reward(Protocol):
-    """Scores the siblings of one query together, so that a reward may compare them."""
+    """Scores all candidates of one query together, so that a reward can compare them."""
 
     name: str
 
-    async def score(
-        self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]
-    ) -> list[Score]: ...
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """One score per candidate, in the order of ``candidates``."""
+        ...
 
 
 Pairing = Callable[[Sequence[Judged]], Iterator[Pair]]
-"""A pairing is a plain function of one query's judged candidates; assemble binds its settings."""
+"""A pairing is a plain function of one query's judged candidates. The configuration binds its settings."""
 
 
 @runtime_checkable
 class Source(Protocol):
-    """Where queries come from: a plain iterator that can be started anew, in a stable order."""
+    """A dataset of queries. It can be iterated more than once and yields the same queries in the same order."""
 
     name: str
 
     def __iter__(self) -> Iterator[Query]: ...
 
 
-class Stage(Protocol):
-    """One step over rows. ``settings`` is what changes its result: the fingerprint is made of it."""
-
-    name: str
-    adds: Mapping[str, Any]  # column -> datasets feature
+@runtime_checkable
+class ReportsSkipped(Protocol):
+    """A source that counts the rows it could not use."""
 
     @property
-    def settings(self) -> Mapping[str, Any]: ...
+    def skipped(self) -> Mapping[str, int]:
+        """Reason -> number of skipped rows, of the latest iteration."""
+        ...
 
-    async def __call__(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+
+@runtime_checkable
+class ReportsDropped(Protocol):
+    """A source that keeps examples of the queries it left out."""
+
+    @property
+    def dropped(self) -> Sequence[Mapping[str, str]]:
+        """Some of the dropped queries, each with its reason."""
+        ...
+
+
+class Stage(Protocol):
+    """One step of a build: it computes new columns of a row and changes none of the others."""
+
+    name: str
+
+    @property
+    def adds(self) -> Mapping[str, object]:
+        """The columns that the stage adds: column name -> ``datasets`` feature."""
+        ...
+
+    async def __call__(self, row: Row) -> Row:
         """The added columns of one row."""
         ...
 
 
 class Executor(Protocol):
-    """Runs the shards of a build, here or elsewhere. Configuration travels, objects do not."""
+    """Runs the shards of a build, in this process or on other machines. They get the configuration, never objects."""
 
     name: str
 
-    def run(self, config: Any, out: Path) -> None: ...
+    def run(self, config: JsonObject, out: Path) -> JsonObject:
+        """Run the build that ``config`` describes into the folder ``out``. Returns the run's manifest."""
+        ...

@@ -1,8 +1,8 @@
-"""The nouns of bestofn: plain facts that travel between stages, providers, verifiers and rewards.
+"""The data types of bestofn: plain values that travel between stages, providers, verifiers and rewards.
 
-Everything here is frozen and has no behaviour beyond a property. A *message* is a dict in the Chat
-Completions shape (``role``, ``content``, and where they apply ``tool_calls``, ``tool_call_id``, ``name``),
-because that is what providers speak and what TRL trains on; nothing else travels as a bare dict.
+Everything here is frozen and has no behaviour beyond a property. A *message* is a dict in the Chat Completions shape:
+``role``, ``content``, and where they apply ``tool_calls``, ``tool_call_id`` and ``name``. Providers speak that shape,
+and TRL trains on it. No other data travels as a bare dict.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Message = Mapping[str, Any]
-"""One chat message in the Chat Completions shape."""
-
-Tool = Mapping[str, Any]
-"""One tool declaration: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
-
 JsonObject = Mapping[str, Any]
 """A decoded JSON object whose keys are not known in advance."""
 
-Row = Mapping[str, Any]
+Message = JsonObject
+"""One chat message in the Chat Completions shape."""
+
+Tool = JsonObject
+"""One tool declaration: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
+
+Row = JsonObject
 """One row of a dataset: column name -> value."""
 
 Outcome = Literal["pass", "fail", "abstain", "error"]
@@ -34,25 +34,25 @@ ToolChoice = Literal["auto", "none", "required"]
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """A voice laid over the answers; ``text`` goes into the system prompt, never into the stored prompt."""
+    """The voice that answers are written in. ``text`` is sent in the system prompt and never stored in the prompt."""
 
     name: str
     text: str
     affect: str = ""
-    markers: tuple[str, ...] = ()  # regular expressions that show the voice
-    whitelist: tuple[str, ...] = ()  # phrases that look like a refusal and are only the voice
+    markers: tuple[str, ...] = ()  # regular expressions that match text in this voice
+    whitelist: tuple[str, ...] = ()  # phrases of this voice that look like a refusal but are none
 
 
 @dataclass(frozen=True, slots=True)
 class CodeTests:
-    """How a program is judged.
+    """The tests of a program.
 
-    ``kind`` decides what a case holds:
+    ``kind`` decides what one case holds:
 
     ========  ===========================================================================
     stdin     ``{"stdin": str, "stdout": str}``
     function  ``{"args": [...], "kwargs": {...}?, "expected": value}`` for ``entry_point``; ``also``: a list of
-              further right results; ``json``: they were written in JSON, so that a tuple will do for a list
+              further correct results; ``json``: the values were written in JSON, so a tuple may replace a list
     asserts   ``{"source": "assert f(1) == 2"}`` (MBPP)
     check     one case ``{"source": "def check(candidate): ..."}`` for ``entry_point`` (HumanEval)
     output    ``{"stdout": str}``: the program runs without input
@@ -62,23 +62,23 @@ class CodeTests:
 
     kind: TestKind
     language: Language
-    cases: tuple[Mapping[str, Any], ...]
+    cases: tuple[JsonObject, ...]
     entry_point: str = ""
     setup: str = ""  # source placed before the candidate (imports, a given prefix, tables)
-    timeout_s: float | None = None  # wall-clock seconds for one case; None = the verifier's own
+    timeout_s: float | None = None  # wall-clock seconds per case; None: the verifier's default
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known to be right about a query. All empty: nothing can be verified, verifiers abstain."""
+    """What is known about the correct response to a query. If all fields are empty, verifiers abstain."""
 
     answer: str | None = None
-    answers: tuple[str, ...] = ()  # further accepted answers: any one of them is right
+    answers: tuple[str, ...] = ()  # further accepted answers: any of them is correct
     choices: tuple[str, ...] = ()  # the options of a multiple-choice problem, in order
     tests: CodeTests | None = None
-    calls: tuple[Mapping[str, Any], ...] | None = None  # expected tool calls; () means: no call expected
-    facts: tuple[str, ...] = ()  # strings a right final answer must contain
-    state: Mapping[str, Any] | None = None  # expected final world state of stateful tools
+    calls: tuple[JsonObject, ...] | None = None  # expected tool calls; () means: no call expected
+    facts: tuple[str, ...] = ()  # strings that a correct final answer must contain
+    state: JsonObject | None = None  # expected final state of the tools' simulated world
     source: ReferenceSource = "gold"
 
 
@@ -92,7 +92,7 @@ class Query:
     tools: tuple[Tool, ...] = ()
     reference: Reference = field(default_factory=Reference)
     source: str = ""  # the dataset the query came from
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: JsonObject = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -105,34 +105,37 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How answers are drawn. Everything here changes the answer and is part of the journal key."""
+    """The sampling parameters. Each of them changes the completion and is part of the journal key."""
 
     temperature: float | None = 1.0
     top_p: float | None = None
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
-    seed: int | None = None  # base seed; sample i uses seed + i where the provider takes seeds
-    effort: str | None = None  # reasoning effort, where the provider has it
-    thinking_tokens: int | None = None  # extended-thinking budget, where the provider has it
+    seed: int | None = None  # base seed; sample i uses seed + i if the provider accepts seeds
+    effort: str | None = None  # reasoning effort, if the provider supports it
+    thinking_tokens: int | None = None  # budget for extended thinking, if the provider supports it
     logprobs: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)  # provider-specific request fields
+    extra: JsonObject = field(default_factory=dict)  # provider-specific request fields
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything that changes an answer, and nothing else."""
+    """One request for completions: everything that changes a completion, and nothing else."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
-    schema: Mapping[str, Any] | None = None  # JSON Schema of a structured answer
-    tool_choice: ToolChoice = "auto"  # "none": the tools stay declared, and the model must answer in words
+    schema: JsonObject | None = None  # JSON Schema of a structured response
+    tool_choice: ToolChoice = "auto"  # "none": tools stay declared, but the model must answer in text
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them. ``cached`` and ``cache_write`` are part of ``prompt``, ``cache_hour`` (what
-    is written for an hour) of ``cache_write``, ``reasoning`` of ``completion``."""
+    """Token counts as the provider reports them.
+
+    ``cached`` and ``cache_write`` are part of ``prompt``. ``cache_hour`` (written to the one-hour cache) is part of
+    ``cache_write``. ``reasoning`` is part of ``completion``.
+    """
 
     prompt: int = 0
     completion: int = 0
@@ -142,7 +145,7 @@ class Usage:
     cache_hour: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(  # field by field: this is done for every answer
+        return Usage(  # field by field, because this runs for every completion
             self.prompt + other.prompt,
             self.completion + other.completion,
             self.cached + other.cached,
@@ -154,28 +157,28 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One sampled answer of a provider."""
+    """One sampled completion from a provider."""
 
     message: Message
     model: str
     stop_reason: StopReason = "stop"
     reasoning: str = ""
     usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0  # wall-clock time of the call that brought it
-    logprob: float | None = None  # sum of token log-probabilities, where known
+    seconds: float = 0.0  # wall-clock time of its request
+    logprob: float | None = None  # sum of token log-probabilities, if known
     request_id: str = ""
-    detail: Mapping[str, Any] = field(default_factory=dict)  # signatures, raw blocks: what a follow-up turn needs
-    cost_usd: float | None = None  # what was paid for it, told by the sampler; None: no price is known
+    detail: JsonObject = field(default_factory=dict)  # signatures and raw blocks that the next turn must send back
+    cost_usd: float | None = None  # its price, set by the sampler; None: no price is known
 
     @property
     def text(self) -> str:
-        """The visible text of the answer."""
+        """The visible text of the completion."""
         return content_text(self.message.get("content"))
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One answer to a query: the messages that follow its prompt, or the error that took their place."""
+    """One response to a query: the messages that follow its prompt. ``error`` is set if there is no usable response."""
 
     index: int
     messages: tuple[Message, ...] = ()
@@ -190,7 +193,7 @@ class Candidate:
     seed: int | None = None
     arm: Arm = "sample"
     variant: str = ""  # name of the prompt variant, if any
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: JsonObject = field(default_factory=dict)
     error: str = ""
 
     @property
@@ -202,20 +205,20 @@ class Candidate:
         return ""
 
     @property
-    def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
+    def tool_calls(self) -> tuple[JsonObject, ...]:
         """All tool calls of the trace, in order, in the Chat Completions shape."""
         return tuple(call for message in self.messages for call in message.get("tool_calls") or ())
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a verifier found. Only ``fail`` may ever make an answer the rejected side of a pair."""
+    """The result of a verifier. Only a candidate with outcome ``fail`` may be the rejected side of a pair."""
 
     outcome: Outcome
     confidence: float
     explanation: str
     verifier: str
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: JsonObject = field(default_factory=dict)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -227,15 +230,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A reward. ``value`` None: the reward could not be computed, and ``parts`` may say why under "error"."""
+    """A reward. ``value`` is None if it could not be computed; ``parts["error"]`` may then hold the reason."""
 
     value: float | None
-    parts: Mapping[str, Any] = field(default_factory=dict)
+    parts: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One candidate with all that was found about it: the row of a pairing's table."""
+    """One candidate with its verdict and its score: the input of a pairing."""
 
     candidate: Candidate
     verdict: Verdict
@@ -244,7 +247,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A preference: candidate indices of the two sides, within one query."""
+    """One preference pair: the candidate indices of its chosen and its rejected side, within one query."""
 
     chosen: int
     rejected: int
@@ -254,9 +257,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave back, and from where.
+    """The result of one tool call, and where it comes from.
 
-    ``source`` is deterministic, schema (made up), llm, cache, refused (never run) or failed (a fault of ours).
+    ``source`` is ``deterministic``, ``schema`` (invented from the declared schema), ``llm``, ``cache``, ``refused``
+    (the call was not run) or ``failed`` (an internal fault).
     """
 
     content: str
@@ -266,7 +270,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one execution may use; ``wall_s`` is for each call or test of it, and three times that for all."""
+    """The resource limits of one execution. ``wall_s`` holds per call or test; all together get three times that."""
 
     wall_s: float = 10.0
     cpu_s: float = 10.0
@@ -279,23 +283,25 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Something to execute in a sandbox: untrusted source and its inputs, never the expected results.
+    """A program to execute in a sandbox: untrusted source and its inputs, never the expected results.
 
-    At most one of these says what is done with it; without any, it runs once with ``stdin``:
-    ``stdins`` runs it once for each input (``Execution.runs``); ``calls`` makes each call ``{"name", "args",
-    "kwargs"}`` on the loaded program in one execution (for SQL: ``args`` is ``[setup]``, a fresh database a call);
-    ``tests`` are sources that a driver process of its own executes after ``setup``, calling the program by proxy.
+    At most one of these three fields is set. Without any, the program runs once with ``stdin``.
+
+    ``stdins``: the program runs once per input; the results are ``Execution.runs``.
+    ``calls``: each call ``{"name", "args", "kwargs"}`` is made on the loaded program, all in one execution. For SQL,
+    ``args`` is ``[setup]``, and each call gets a new database.
+    ``tests``: sources that a separate driver process executes after ``setup``. They reach the program through a proxy.
     """
 
     language: Language
     source: str
     stdin: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
-    calls: tuple[Mapping[str, Any], ...] = ()
+    calls: tuple[JsonObject, ...] = ()
     stdins: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
-    setup: str = ""  # what the driver executes before the tests
-    entry_point: str = ""  # the function that a test's ``check(candidate)`` is given
+    setup: str = ""  # source that the driver executes before the tests
+    entry_point: str = ""  # name of the function that is passed to ``check(candidate)``
     limits: Limits = field(default_factory=Limits)
 
 
@@ -304,10 +310,11 @@ ExecutionStatus = Literal["ok", "error", "timeout", "memory", "output", "infra"]
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What was observed of one run. ``infra`` means that the sandbox failed, never the program.
+    """The observed result of one execution. Status ``infra`` means that the sandbox failed, not the program.
 
-    ``returns`` has one entry a call, ``{"value": plain data}`` or ``{"error": text}``, or one a test, ``{"passed":
-    bool, "error": text}``; fewer when the program ended before. ``runs`` has one execution for each of ``stdins``.
+    ``returns`` has one entry per call, ``{"value": plain data}`` or ``{"error": text}``, or one entry per test,
+    ``{"passed": bool, "error": text}``. There are fewer entries if the program ended early. ``runs`` has one execution
+    per input in ``stdins``.
     """
 
     status: ExecutionStatus
@@ -315,12 +322,12 @@ class Execution:
     stdout: str
     stderr: str
     seconds: float
-    returns: tuple[Any, ...] = ()
+    returns: tuple[JsonObject, ...] = ()
     runs: tuple[Execution, ...] = ()
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: JsonObject = field(default_factory=dict)
 
 
-def content_text(content: Any) -> str:
+def content_text(content: object) -> str:
     """The plain text of a message's ``content``: a string, a list of content parts, or None."""
     if content is None:
         return ""
@@ -332,7 +339,7 @@ def content_text(content: Any) -> str:
 
 
 def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
-    """``messages`` with a system prompt that begins with ``before`` and ends with ``after``, its own text between."""
+    """``messages`` with ``before`` placed in front of the text of their system prompt, and ``after`` behind it."""
     own, rest = "", tuple(messages)
     if rest and rest[0].get("role") in ("system", "developer"):
         own, rest = content_text(rest[0].get("content")), rest[1:]
@@ -341,4 +348,5 @@ def with_system_text(messages: Sequence[Message], before: str, after: str = "") 
 
 
 def paragraphs(parts: Sequence[str]) -> str:
+    """The non-empty ``parts``, separated by blank lines."""
     return "\n\n".join(part for part in parts if part)

@@ -111,7 +111,7 @@ def dry_run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
         generate: Any = made.stages[0][0]
         first, count, characters = None, 0, 0
         for query in made.source:
-            request = generate.request_for(query)
+            request = generate.request_builder.request(query)
             first = first or request
             count += 1
             characters += sum(len(str(message.get("content") or "")) for message in request.messages)

@@ -1,0 +1,1 @@
+"""Runs the shards of a build: in this process, or on a Ray cluster."""

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.config.objects import settings_of
 from bestofn.builders.errors import MachineError
 from bestofn.builders.executors.cluster_gateway import Counts, GatewaySampler, cause_of
 from bestofn.builders.records import Query
@@ -138,10 +137,9 @@ class StageWorker:
 class RemoteStage:
     """A ``Stage`` whose rows are worked on by stage workers, in turn. What it makes is what the stage itself makes."""
 
-    def __init__(self, name: str, adds: Mapping[str, Any], settings: Any, workers: Sequence[Any]) -> None:
+    def __init__(self, name: str, adds: Mapping[str, object], workers: Sequence[Any]) -> None:
         self.name = name
         self.adds = adds
-        self.settings = settings
         self._workers = itertools.cycle(workers)
 
     async def __call__(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -168,7 +166,7 @@ def assembled_here(
     def wrap(provider: Any, ledger: Ledger) -> GatewaySampler:
         return GatewaySampler(provider, ledger, gateway, lost)
 
-    stages = {name: remote_stage(config, name, workers) for name, workers in elsewhere.items()}
+    stages = {name: remote_stage(name, workers) for name, workers in elsewhere.items()}
     build = pipeline.assemble(config, folder, loop, wrap=wrap, elsewhere=stages)
     asked_elsewhere = {id(provider) for provider, _ in build.assembly.samplers.values()}
     build.assembly.opened_in_order[:] = [
@@ -177,14 +175,11 @@ def assembled_here(
     return build
 
 
-def remote_stage(config: Mapping[str, Any], name: str, workers: Sequence[Any]) -> RemoteStage:
-    """The stage ``name`` of ``config``, run by ``workers``."""
+def remote_stage(name: str, workers: Sequence[Any]) -> RemoteStage:
+    """The stage ``name``, run by ``workers``."""
     import ray
 
-    from bestofn.builders.config.objects import ObjectBuilder
-
-    settings = settings_of(config["stages"][name], ObjectBuilder(trusted=config.get("trusted") or ()))
-    return RemoteStage(name, ray.get(workers[0].adds.remote()), settings, workers)
+    return RemoteStage(name, ray.get(workers[0].adds.remote()), workers)
 
 
 def counts(progress: Progress) -> Counts:

@@ -111,8 +111,7 @@ def assemble(
     stages: list[tuple[Stage, Any]] = []
     for name, node in config["stages"].items():
         stage = (elsewhere or {}).get(name) or assembly.build(node, f"stages.{name}")
-        settings = stage.settings if hasattr(stage, "settings") else settings_of(node, assembly)
-        stages.append((stage, settings))
+        stages.append((stage, settings_of(node, assembly)))
     progress = Progress(total=len(source) if hasattr(source, "__len__") else None)  # type: ignore[arg-type]
     return Build(config, out, source, stages, assembly, ledger, progress, loop, ledger.totals)
 

@@ -151,7 +151,7 @@ async def _redraw(
     drawn: dict[int, Candidate] = {}
     for attempt, group in by_attempt.items():
         numbers = [row["candidates"][position]["index"] for position in group]
-        drawn |= {one.index: one for one in await generate.draw(query, numbers, attempt)}
+        drawn |= {one.index: one for one in await generate.sample(query, numbers, attempt)}
     replaced = 0
     for position in positions:
         old, old_verdict = row["candidates"][position], row["verdicts"][position]

@@ -1,28 +1,37 @@
-"""When enough candidates of a query have been drawn: a pair needs one that passes and one that fails, not sixteen."""
+"""Adaptive sampling: samples a query's candidates in small steps and stops when there are enough of them.
+
+A preference pair needs one candidate that passes and one that fails, not sixteen candidates. Used by
+``builders.stages.generate``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.protocols import Verifier
-from bestofn.builders.records import Verdict
+from bestofn.builders.records import Candidate, Query, Verdict
+from bestofn.builders.stages.verify import verdict_of
 from bestofn.builders.statistics.intervals import wilson_interval
 
-Stopped = Literal["", "found", "settled", "exhausted"]
+StoppedBy = Literal["", "found", "settled", "exhausted"]
+Sample = Callable[[Query, Sequence[int]], Awaitable[list[Candidate]]]
+"""(query, candidate numbers) -> the candidates."""
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Draw ``least`` candidates, then ``step`` more at a time, until there is enough or ``n`` are drawn.
+    """Samples ``least`` candidates, then ``step`` more at a time, until there are enough or ``n`` are sampled.
 
-    Enough is ``passes`` that passed and ``fails`` that failed, or, with ``settled``, a 95 % interval (Wilson) of the
-    pass rate that is at most so wide on either side. ``verifier`` judges as the verify stage will.
+    There are enough with ``passes`` passed and ``fails`` failed candidates. With ``settled`` there are also enough when
+    the 95 % interval (Wilson) of the pass rate extends at most ``settled`` to either side. ``verifier`` is the verifier
+    of the verify stage.
 
-    How many are drawn depends on what was found, so all of them together would give a biased pass@k. Each candidate
-    says so in ``detail["adaptive"]``: ``n_used``, ``stopped`` (found, settled or exhausted), and ``n_fixed``, the first
-    ``least`` samples, which were drawn whatever was found: the estimators count those alone.
+    The number of samples depends on their verdicts, so pass@k over all of them would be biased. Therefore each
+    candidate records in ``detail["adaptive"]``: ``n_used``, ``stopped`` (found, settled or exhausted) and ``n_fixed``,
+    the number of samples that do not depend on any verdict. The estimators count only the first ``n_fixed``.
     """
 
     verifier: Verifier
@@ -33,14 +42,31 @@ class Adaptive:
     settled: float | None = None
 
     def __post_init__(self) -> None:
-        for name, lowest in (("passes", 0), ("fails", 0), ("least", 1), ("step", 1)):
-            if getattr(self, name) < lowest:
-                raise ValueError(f"adaptive.{name} is {getattr(self, name)}; expected at least {lowest}")
+        minimum = {"passes": 0, "fails": 0, "least": 1, "step": 1}
+        for name, value in zip(minimum, (self.passes, self.fails, self.least, self.step), strict=True):
+            if value < minimum[name]:
+                raise ValueError(f"adaptive.{name} is {value}; expected at least {minimum[name]}")
         if self.settled is not None and not 0 < self.settled < 0.5:
             raise ValueError(f"adaptive.settled is {self.settled}; expected a half-width between 0 and 0.5")
 
-    def reason_to_stop(self, verdicts: Sequence[Verdict]) -> Stopped:
-        """ "" to go on."""
+    async def sample(self, query: Query, n: int, sample: Sample, extra: Sequence[int] = ()) -> list[Candidate]:
+        """At most ``n`` candidates of ``query``, numbered from 0, and those numbered ``extra``, unjudged."""
+        candidates: list[Candidate] = []
+        verdicts: list[Verdict] = []
+        stopped: StoppedBy = ""
+        while not stopped and len(candidates) < n:
+            stop = min(n, len(candidates) + (self.step if candidates else self.least))
+            new = await sample(query, range(len(candidates), stop))
+            verdicts += await run_together(verdict_of(self.verifier, query, candidate) for candidate in new)
+            candidates += new
+            stopped = self.reason_to_stop(verdicts)
+        if extra:
+            candidates += await sample(query, extra)
+        record = {"n_used": len(verdicts), "n_fixed": min(self.least, n), "stopped": stopped or "exhausted"}
+        return [replace(one, detail={**one.detail, "adaptive": record}) for one in candidates]
+
+    def reason_to_stop(self, verdicts: Sequence[Verdict]) -> StoppedBy:
+        """Why these verdicts are enough; "" if more candidates are needed."""
         passed = sum(verdict.outcome == "pass" for verdict in verdicts)
         failed = sum(verdict.outcome == "fail" for verdict in verdicts)
         if passed >= self.passes and failed >= self.fails:

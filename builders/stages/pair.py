@@ -1,31 +1,33 @@
-"""Pairs: the preferences of each query, from its judged candidates."""
+"""The last stage of a build: the preference pairs of each query, from its judged candidates."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 from bestofn.builders.protocols import Pairing
-from bestofn.builders.records import Judged
+from bestofn.builders.records import Judged, Row
 from bestofn.builders.schema import candidate_from_row, features, score_from_row, verdict_from_row
 
 
 class MakePairs:
-    """Adds ``pairs``. Whatever the pairing proposes, a rejected side that is not a ``fail`` is an error of ours."""
+    """Adds ``pairs``. Raises ``AssertionError`` for a pair that no pairing may make: then the pairing has a bug.
+
+    The rejected side must have the outcome ``fail``, and the two sides must differ.
+    """
 
     name = "pairs"
 
     def __init__(self, pairing: Pairing) -> None:
         self.pairing = pairing
-        self.counts: Counter[str] = Counter()
 
     @property
-    def adds(self) -> Mapping[str, Any]:
+    def adds(self) -> Mapping[str, object]:
+        """The column ``pairs``."""
         return features()["pairs"]
 
-    async def __call__(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def __call__(self, row: Row) -> Row:
+        """The pairs of one query."""
         judged = [
             Judged(candidate_from_row(candidate), verdict_from_row(verdict), score_from_row(score))
             for candidate, verdict, score in zip(row["candidates"], row["verdicts"], row["scores"], strict=True)
@@ -35,6 +37,5 @@ class MakePairs:
         for pair in pairs:
             chosen, rejected = by_index[pair.chosen], by_index[pair.rejected]
             if rejected.verdict.outcome != "fail" or chosen.candidate.messages == rejected.candidate.messages:
-                raise AssertionError(f"{self.pairing} made a pair that must not be: {pair} of {row['query_id']}")
-        self.counts["pairs"] += len(pairs)
+                raise AssertionError(f"{self.pairing} made an invalid pair for query {row['query_id']}: {pair}")
         return {"pairs": [asdict(pair) for pair in pairs]}

@@ -1,6 +1,7 @@
-"""Ways of asking for the same answer, for diversity: sample i is drawn under variant i modulo their number.
+"""Prompt variants: short instructions that make the candidates of a query differ in form.
 
-A variant's text stands in the system prompt of the request and never in the stored prompt.
+Candidate i is sampled with variant i modulo their number. The text of a variant goes into the system prompt of the
+request, never into the stored prompt. Used by ``builders.stages.requests``.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ VARIANTS: Mapping[str, str] = {
 }
 
 
-def chosen(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
-    """Name -> text of the variants ``names``, taken from ``own`` and the shipped ones; {"": ""} when none is named."""
+def select(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
+    """Name -> text of the variants ``names``, from ``own`` and the built-in ones; ``{"": ""}`` if ``names`` is empty.
+
+    Raises ``ConfigError`` for an unknown or a repeated name.
+    """
     known = {**VARIANTS, **own}
     for name in names:
         if name not in known:
@@ -28,5 +32,5 @@ def chosen(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
                 f"variants: there is no variant {name!r}{did_you_mean(name, known)} Known: {', '.join(known)}."
             )
     if len(set(names)) < len(names):
-        raise ConfigError(f"variants names one twice: {list(names)}")
+        raise ConfigError(f"variants is {list(names)}: a name is repeated. Name each prompt variant once.")
     return {name: known[name] for name in names} or {"": ""}

@@ -1,18 +1,20 @@
-"""Reward: one score for each candidate, siblings together."""
+"""The third stage of a build: one score per candidate, computed for all candidates of a query together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bestofn.builders.errors import row_boundary
 from bestofn.builders.protocols import Reward
-from bestofn.builders.records import Score
+from bestofn.builders.records import Row, Score
 from bestofn.builders.schema import candidate_from_row, features, query_from_row, score_to_row, verdict_from_row
 
 
 class ScoreCandidates:
-    """A reward that fails leaves ``value`` None and says why; it never stops the run."""
+    """Adds ``scores``. If the reward fails, each ``value`` is None and ``parts["error"]`` holds the reason.
+
+    Raises only what stops the run.
+    """
 
     name = "reward"
 
@@ -20,10 +22,12 @@ class ScoreCandidates:
         self.reward = reward
 
     @property
-    def adds(self) -> Mapping[str, Any]:
+    def adds(self) -> Mapping[str, object]:
+        """The column ``scores``."""
         return features()["scores"]
 
-    async def __call__(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def __call__(self, row: Row) -> Row:
+        """The scores of the candidates of one query."""
         query = query_from_row(row)
         candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
         verdicts = [verdict_from_row(verdict) for verdict in row["verdicts"]]
@@ -31,7 +35,7 @@ class ScoreCandidates:
         with row_boundary() as failure:
             scores = await self.reward.score(query, candidates, verdicts)
             if len(scores) != len(candidates):
-                raise ValueError(f"{self.reward.name} gave {len(scores)} scores for {len(candidates)} candidates")
+                raise ValueError(f"{self.reward.name} returned {len(scores)} scores for {len(candidates)} candidates")
         if failure.error:
             scores = [Score(None, {"error": failure.message})] * len(candidates)
         return {"scores": [score_to_row(score) for score in scores]}

@@ -1,15 +1,14 @@
-"""Answers as steps: asked for as JSON with a schema, stored as the text a person would write."""
+"""Responses in steps: requested as JSON with a schema, stored as plain text. Used by ``builders.stages.requests``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from bestofn.builders.formats.lenient_json import find_object
-from bestofn.builders.records import Candidate, content_text
+from bestofn.builders.records import Candidate, JsonObject, content_text
 
-SCHEMA: Mapping[str, Any] = {
+SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "steps": {
@@ -32,30 +31,30 @@ INSTRUCTION = (
 )
 
 
-def in_words(candidate: Candidate) -> Candidate:
-    """``candidate`` with its JSON turned into text; one that is no such JSON stays as it is.
+def as_text(candidate: Candidate) -> Candidate:
+    """``candidate`` with its JSON response turned into text; any other response is unchanged.
 
-    ``detail["structured"]`` keeps the object, whether it was ``repaired``, and the ``raw`` text if it was; None when
-    there was none.
+    ``detail["structured"]`` holds the object as ``value``, whether it was ``repaired``, and if so the ``raw`` text.
+    It is None if the response holds no such object.
     """
     if candidate.error or not candidate.messages or candidate.tool_calls:
         return candidate
     *before, last = candidate.messages
     raw = content_text(last.get("content"))
-    found = find_object(raw)
-    text = _text(found.value) if found else ""
-    if found is None or not text:
+    parsed = find_object(raw)
+    text = _text(parsed.value) if parsed else ""
+    if parsed is None or not text:
         return replace(candidate, detail={**candidate.detail, "structured": None})
-    told = {"value": found.value, "repaired": not found.strict, **({} if found.strict else {"raw": raw})}
+    structured = {"value": parsed.value, "repaired": not parsed.strict, **({} if parsed.strict else {"raw": raw})}
     return replace(
         candidate,
         messages=(*before, {**last, "content": text}),
-        detail={**candidate.detail, "structured": told},
+        detail={**candidate.detail, "structured": structured},
     )
 
 
-def _text(value: Mapping[str, Any]) -> str:
-    """The steps, one paragraph each, and the final answer; "" when the object holds neither."""
+def _text(value: JsonObject) -> str:
+    """The steps, one paragraph per step, and the final answer; "" if the object has neither."""
     steps = value.get("steps")
     paragraphs = []
     for step in steps if isinstance(steps, list) else ():

@@ -21,7 +21,8 @@ from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import candidate_from_row, query_to_row
-from bestofn.builders.stages.generate import Generate, Policies, flaw_of
+from bestofn.builders.stages.answer_policies import AnswerPolicies, flaw_of
+from bestofn.builders.stages.generate import Generate
 
 QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 1?"},))
 
@@ -132,11 +133,11 @@ def test_a_truncated_answer_is_kept_dropped_or_drawn_once_more(tmp_path) -> None
     sampling = Sampling(max_tokens=64)
     (kept,) = generate(tmp_path, Scripted(cut), n=1, sampling=sampling)
     assert (kept.text, kept.stop_reason, kept.error) == ("half", "length", "")
-    (dropped,) = generate(tmp_path, Scripted(cut), n=1, sampling=sampling, policies=Policies(truncated="drop"))
+    (dropped,) = generate(tmp_path, Scripted(cut), n=1, sampling=sampling, policies=AnswerPolicies(truncated="drop"))
     assert "truncated" in dropped.error
     assert dropped.text == "half", "what was paid for can still be looked at"
     provider = Scripted(cut)
-    (again,) = generate(tmp_path / "new", provider, n=1, sampling=sampling, policies=Policies(truncated="retry"))
+    (again,) = generate(tmp_path / "new", provider, n=1, sampling=sampling, policies=AnswerPolicies(truncated="retry"))
     assert (again.text, again.stop_reason) == ("whole", "stop")
     assert [request.sampling.max_tokens for request in provider.requests] == [64, 128]
     assert again.detail["policy"] == {"flaw": "truncated", "did": "retry", "still": ""}
@@ -146,7 +147,7 @@ def test_a_truncated_answer_is_kept_dropped_or_drawn_once_more(tmp_path) -> None
 def test_a_retry_is_never_repeated(tmp_path) -> None:
     provider = Scripted(cut)
     sampling = Sampling(max_tokens=8)
-    (again,) = generate(tmp_path, provider, n=1, sampling=sampling, policies=Policies(truncated="retry"))
+    (again,) = generate(tmp_path, provider, n=1, sampling=sampling, policies=AnswerPolicies(truncated="retry"))
     assert again.stop_reason == "length"
     assert again.detail["policy"]["still"] == "truncated"
     assert len(provider.requests) == 2
@@ -156,7 +157,7 @@ def test_empty_and_filtered_answers_draw_anew(tmp_path) -> None:
     def first_empty(request, seed):
         return "" if seed < 1000 else "words"
 
-    policies = Policies(empty="retry")
+    policies = AnswerPolicies(empty="retry")
     (again,) = generate(tmp_path, Scripted(first_empty), n=1, sampling=Sampling(seed=0), policies=policies)
     assert (again.text, again.attempt) == ("words", 0)
 

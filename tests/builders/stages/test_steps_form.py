@@ -9,7 +9,7 @@ from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import candidate_from_row, query_to_row
 from bestofn.builders.stages.generate import Generate
-from bestofn.builders.stages.steps_form import SCHEMA, in_words
+from bestofn.builders.stages.steps_form import SCHEMA, as_text
 
 STEPS = r'{"steps": [{"explanation": "Half of it.", "output": "\frac{1}{2}"}], "final_answer": "\theta = \frac{1}{2}"}'
 WORDS = "Half of it.\n\\frac{1}{2}\n\nFinal answer: \\theta = \\frac{1}{2}"
@@ -20,28 +20,28 @@ def said(text: str) -> Candidate:
 
 
 def test_steps_become_text_and_no_latex_is_eaten() -> None:
-    candidate = in_words(said(STEPS))
+    candidate = as_text(said(STEPS))
     assert candidate.text == WORDS
     assert candidate.detail["structured"]["repaired"] is True
     assert candidate.detail["structured"]["raw"] == STEPS
 
 
 def test_strict_json_needs_no_repair() -> None:
-    candidate = in_words(said(STEPS.replace("\\", "\\\\")))
+    candidate = as_text(said(STEPS.replace("\\", "\\\\")))
     assert candidate.text == WORDS
     assert (candidate.detail["structured"]["repaired"], "raw" in candidate.detail["structured"]) == (False, False)
 
 
 @pytest.mark.parametrize("text", ["The answer is 2.", "{}", '{"other": 1}', '{"steps": [], "final_answer": ""}', ""])
 def test_anything_else_stays_as_it_is(text) -> None:
-    candidate = in_words(said(text))
+    candidate = as_text(said(text))
     assert candidate.text == text
     assert candidate.detail["structured"] is None
 
 
 def test_steps_that_are_plain_texts_or_cut_off() -> None:
-    assert in_words(said('{"steps": ["one", "two"], "final_answer": 3}')).text == "one\n\ntwo\n\nFinal answer: 3"
-    assert in_words(said('{"steps": [{"explanation": "one", "outp')).text == "one"
+    assert as_text(said('{"steps": ["one", "two"], "final_answer": 3}')).text == "one\n\ntwo\n\nFinal answer: 3"
+    assert as_text(said('{"steps": [{"explanation": "one", "outp')).text == "one"
 
 
 def test_the_stage_asks_with_the_schema_and_stores_words(tmp_path) -> None:

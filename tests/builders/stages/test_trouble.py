@@ -18,9 +18,8 @@ from bestofn.builders.errors import (
     SandboxError,
     ServiceError,
 )
-from bestofn.builders.stages.generate import verdict_of
 from bestofn.builders.stages.score import ScoreCandidates
-from bestofn.builders.stages.verify import Verify
+from bestofn.builders.stages.verify import Verify, verdict_of
 from tests.runs import rows
 
 STOPS = [

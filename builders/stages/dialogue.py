@@ -1,0 +1,142 @@
+"""The trace of one candidate while the tool loop (``builders.stages.rollout``) extends it.
+
+A trace is kept as Chat Completions messages, so that a model can be trained on it directly.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from bestofn.builders.records import Candidate, Completion, JsonObject, Message, Request, StopReason, ToolResult
+from bestofn.builders.sampling.sampler import seed_of, total
+
+ToolStop = Literal["", "answered", "no_tools", "max_turns", "max_tokens", "repeated", "truncated"]
+"""Why the loop ended. ``no_tools``: there were calls but nothing can run them. "": the request declares no tool."""
+
+
+@dataclass
+class Dialogue:
+    """The messages, completions and tool results of one candidate."""
+
+    index: int
+    call_ids: set[str]  # ids of all tool calls so far, those of the prompt included
+    messages: list[Message] = field(default_factory=list)  # the trace
+    follow_up: list[Message] = field(default_factory=list)  # the trace as it is sent back to the service
+    completions: list[Completion] = field(default_factory=list)
+    tool_results: list[dict[str, object]] = field(default_factory=list)
+    call_counts: Counter[str] = field(default_factory=Counter)  # tool and arguments -> how often they were called
+    stop: ToolStop = ""
+    tool_turns: int = 0
+
+    def add_completion(self, completion: Completion, *, text_only: bool = False) -> Sequence[JsonObject]:
+        """Append one turn of the model. Returns its tool calls; with ``text_only`` they are removed.
+
+        In ``follow_up``, the message also carries the detail and the reasoning of its completion, because some services
+        require their signatures and raw blocks back.
+        """
+        message = {key: value for key, value in completion.message.items() if value is not None or key == "content"}
+        if text_only:
+            message.pop("tool_calls", None)  # nothing will answer them
+        elif calls := message.get("tool_calls"):
+            message["tool_calls"] = with_unique_ids(calls, len(self.completions), self.call_ids)
+            completion = replace(completion, message=message)
+        self.completions.append(completion)
+        self.messages.append(message)
+        extra = {"detail": dict(completion.detail), "reasoning": completion.reasoning}
+        self.follow_up.append({**message, **{key: value for key, value in extra.items() if value}})
+        return message.get("tool_calls") or ()
+
+    def add_tool_result(self, call: JsonObject, name: str, result: ToolResult, max_chars: int) -> None:
+        """Append the result of one tool call, cut after ``max_chars`` characters."""
+        content = _shortened(result.content, max_chars)
+        reply: Message = {"role": "tool", "tool_call_id": call["id"], "name": name, "content": content}
+        self.messages.append(reply)
+        self.follow_up.append(reply)
+        self.tool_results.append(
+            {
+                "tool_call_id": call["id"],
+                "name": name,
+                "source": result.source,
+                "error": result.error,
+                "refused": result.source == "refused",
+            }
+        )
+
+    def candidate(self, request: Request, attempt: int, state: JsonObject | None, error: str) -> Candidate:
+        """The finished candidate. ``state``: the changes in its simulated world; None without a world."""
+        completions = self.completions
+        last = completions[-1] if completions else None
+        return Candidate(
+            index=self.index,
+            messages=tuple(self.messages),
+            attempt=attempt,
+            model=last.model if last else "",
+            stop_reason=self._stop_reason(error),
+            reasoning="\n\n".join(completion.reasoning for completion in completions if completion.reasoning),
+            usage=total(completions),
+            seconds=sum(completion.seconds for completion in completions),
+            cost_usd=_sum_of_known(completion.cost_usd for completion in completions),
+            logprob=_logprob(completions),
+            seed=seed_of(request.sampling, self.index, attempt),
+            detail=self._detail(request, state),
+            error=error,
+        )
+
+    def _stop_reason(self, error: str) -> StopReason:
+        if error or not self.completions:
+            return "error"
+        stop = self.completions[-1].stop_reason
+        cut_by_limit = stop == "tool_calls" and self.stop in ("max_turns", "max_tokens", "repeated")
+        return "length" if cut_by_limit else stop
+
+    def _detail(self, request: Request, state: JsonObject | None) -> dict[str, Any]:
+        detail: dict[str, Any] = {}
+        if request.tools:
+            detail = {"tool_stop": self.stop, "turns": len(self.completions), "tool_results": self.tool_results}
+            if state is not None:
+                detail["state"] = dict(state)
+        if self.completions and self.completions[-1].detail:
+            detail["completion"] = dict(self.completions[-1].detail)
+        return detail
+
+
+def call_ids_of(messages: Sequence[Message]) -> set[str]:
+    """The ids of all tool calls in ``messages``."""
+    return {str(call.get("id") or "") for message in messages for call in message.get("tool_calls") or ()}
+
+
+def with_unique_ids(calls: Sequence[JsonObject], turn: int, taken: set[str]) -> list[JsonObject]:
+    """``calls``, each with an id that is not in ``taken``; the ids are added to ``taken``.
+
+    Some servers send no ids, the same id for all calls, or start again from 0 in each turn.
+    """
+    named: list[JsonObject] = []
+    for position, call in enumerate(calls):
+        call_id = str(call.get("id") or "")
+        suffix = 0
+        while not call_id or call_id in taken:
+            call_id = f"call_{turn}_{position}" + (f"_{suffix}" if suffix else "")
+            suffix += 1
+        taken.add(call_id)
+        named.append({**call, "id": call_id, "type": "function"})
+    return named
+
+
+def _shortened(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… [cut: {len(text) - limit} of {len(text)} characters left out]"
+
+
+def _sum_of_known(costs: Iterable[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None
+
+
+def _logprob(completions: Sequence[Completion]) -> float | None:
+    """The log-probability of the trace: the sum over its turns; None unless it is known for each turn."""
+    values = [completion.logprob for completion in completions]
+    return sum(value for value in values if value is not None) if values and None not in values else None

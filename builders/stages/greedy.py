@@ -1,0 +1,17 @@
+"""The greedy sample: one more candidate per query, sampled at temperature 0. Used by ``builders.stages.generate``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bestofn.builders.records import Request
+from bestofn.builders.stages.requests import CandidateRequest
+
+
+def greedy_request(request: Request, candidate: int) -> CandidateRequest:
+    """``request`` at temperature 0, whose one sample becomes the candidate number ``candidate``.
+
+    It has the words of the first prompt variant, and its ``arm`` is "greedy".
+    """
+    sampling = replace(request.sampling, temperature=0.0, top_p=None)
+    return CandidateRequest(replace(request, sampling=sampling), (candidate,), (0,), arm="greedy")
