@@ -1,10 +1,14 @@
-# make demo: the main job, offline, with the embedded defaults. make test: the tests. Both set up all they need.
+# make demo: the main job, offline, with the embedded defaults. make test: all tests. Both create .venv and install into it.
+# make test-fast: the tests without Docker, Chromium, training and whole runs, in less than two minutes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-all check bench format clean
+# One process per processor; a file stays in one process, because its tests share what they set up.
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
+
+.PHONY: demo test test-fast check bench format clean
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; found $$($(PYTHON) -V). Set PYTHON=python3.11."; exit 1; }
@@ -24,10 +28,10 @@ demo: $(VENV)/.demo
 	@$(BIN)/bestofn build experiment=demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
-test-all: $(VENV)/.dev
-	BESTOFN_REQUIRE_DOCKER=1 $(BIN)/python -m pytest
+test-fast: $(VENV)/.dev
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/builders tests/verifiers tests/reward tests/personas tests/test_house.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

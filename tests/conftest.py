@@ -1,13 +1,36 @@
-"""What holds for every test."""
+"""What holds for every test, and the order of files when several processes share them."""
 
 from __future__ import annotations
 
+import os
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("bestofn", deadline=None)  # a busy machine is slow; speed is measured in tests/benchmarks
 settings.load_profile("bestofn")
 
-# A shell's background job is born deaf to Ctrl-C, and so are its children: interrupts could not be tested there.
+# A shell's background job ignores Ctrl-C, and so do its children: interrupts could not be tested there.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # each process gets one processor, before any library counts them
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+LONGEST_FIRST = (  # files of a minute or more: when one of them comes last, the other processes wait for it
+    "sandbox/test_isolation.py",
+    "component/test_ray_executor.py",
+    "end_to_end/test_build.py",
+    "end_to_end/test_installed.py",
+    "component/test_push.py",
+    "scripts/test_documentation.py",
+    "end_to_end/test_experiments.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; the order within a file stays."""
+    tests = Path(__file__).parent
+    places = {tests / name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))

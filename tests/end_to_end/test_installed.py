@@ -1,0 +1,105 @@
+"""The wheel, installed where only the wheel is: its one name, its commands, and the PyPI package ``verifiers`` next to it.
+
+The packages that bestofn needs come from the environment of the tests. Set ``BESTOFN_REQUIRE_INDEX=1`` (CI does) to
+require the package index, from which the real ``verifiers`` is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOREIGN = "verifiers==0.4.0"
+BOTH = "print(verifiers.__version__, bestofn.get_verifier('math').name)"
+
+
+def run(*words: str | Path, cwd: Path, **surroundings: str) -> str:
+    """The standard output of a command that must succeed."""
+    env = {**os.environ, "PYTHONPATH": "", **surroundings}
+    done = subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from a copy of the sources, without what earlier builds and runs left."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    left_out = shutil.ignore_patterns(".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "tests")
+    shutil.copytree(ROOT, source, symlinks=True, ignore=left_out)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        folder,
+        source,
+        cwd=folder,
+    )
+    (made,) = folder.glob("bestofn-*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of a new environment that holds the wheel and borrows its requirements."""
+    home = tmp_path_factory.mktemp("installed") / "env"
+    run(sys.executable, "-m", "venv", home, cwd=home.parent)
+    inside = Path(run(home / "bin/python", "-c", "import site; print(site.getsitepackages()[0])", cwd=home).strip())
+    lent = [path for path in sys.path if path.endswith("site-packages")]
+    (inside / "borrowed.pth").write_text("\n".join(lent) + "\n")
+    run(home / "bin/python", "-m", "pip", "install", "-q", "--no-deps", wheel, cwd=home)
+    return home / "bin/python"
+
+
+def test_the_wheel_holds_one_name(wheel: Path) -> None:
+    names = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert {name for name in names if not name.endswith(".dist-info")} == {"bestofn"}
+
+
+def test_commands_run_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
+    rows = [
+        {"question": f"What is {n} + {n}?", "answer": str(2 * n), "candidates": [str(2 * n), "7"]} for n in range(9)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    bestofn = python.with_name("bestofn")
+    words = ["dataset=jsonl", "dataset.path=rows.jsonl", "dataset.columns.candidates=candidates"]
+    words += ["provider=recorded", "sandbox=none", "n=2", "out=run"]
+    assert "run" in run(bestofn, "build", *words, cwd=tmp_path)
+    assert json.loads(run(bestofn, "inspect", "run", "--json", cwd=tmp_path))["queries"] == 9
+    run(bestofn, "report", "run", cwd=tmp_path)
+    run(bestofn, "push", "run=run", "hub.repo=me/sums", "dry_run=true", cwd=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.jsonl", "run"]
+
+
+def test_the_foreign_package_verifiers_lives_next_to_ours(python: Path, wheel: Path, tmp_path: Path) -> None:
+    pip = [python, "-m", "pip"]
+    try:
+        run(*pip, "install", "-q", FOREIGN, cwd=tmp_path)
+    except AssertionError:
+        if os.environ.get("BESTOFN_REQUIRE_INDEX"):
+            raise
+        pytest.skip("no package index here, from which the PyPI package verifiers could be installed")
+    expected = "0.4.0 math\n"
+    assert run(python, "-c", f"import verifiers, bestofn; {BOTH}", cwd=tmp_path) == expected
+    assert run(python, "-c", f"import bestofn, bestofn.verifiers, verifiers; {BOTH}", cwd=tmp_path) == expected
+    run(*pip, "uninstall", "-q", "-y", "verifiers", cwd=tmp_path)
+    assert run(python, "-c", "import bestofn; print(bestofn.get_verifier('math').name)", cwd=tmp_path) == "math\n"
+    run(*pip, "install", "-q", FOREIGN, cwd=tmp_path)
+    run(*pip, "install", "-q", "--no-deps", "--force-reinstall", wheel, cwd=tmp_path)
+    assert run(python, "-c", f"import verifiers, bestofn; {BOTH}", cwd=tmp_path) == expected
+    run(*pip, "uninstall", "-q", "-y", "bestofn", cwd=tmp_path)
+    assert run(python, "-c", "import verifiers; print(verifiers.__version__)", cwd=tmp_path) == "0.4.0\n"
