@@ -1,53 +1,33 @@
-"""Rewards by name, ours and those that other packages bring under the entry point ``rewards``."""
+"""Rewards by name: ``from bestofn.reward import get_reward``.
+
+The names are those of the group ``reward`` in ``builders/config/choices.py``: the files in conf/reward, entry points of
+installed packages in the group ``bestofn.rewards``, and what ``register`` adds.
+"""
 
 from __future__ import annotations
 
-import importlib
-from importlib import metadata
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
-from bestofn.builders.errors import ConfigError
-from bestofn.builders.formats.nearest_match import did_you_mean
+from bestofn.builders.config import choices
 
-OURS = {
-    "verification": "bestofn.reward.verification_reward:VerificationReward",
-    "model": "bestofn.reward.model_reward:ModelReward",
-    "http": "bestofn.reward.http_reward:HttpReward",
-    "judge": "bestofn.reward.judge_reward:JudgeReward",
-    "pairwise": "bestofn.reward.pairwise_reward:PairwiseReward",
-    "listwise": "bestofn.reward.listwise_reward:ListwiseReward",
-    "process": "bestofn.reward.process_reward:ProcessReward",
-    "weighted": "bestofn.reward.weighted_reward:WeightedReward",
-    "routed": "bestofn.reward.routed_reward:RoutedReward",
-    "ensemble": "bestofn.reward.ensemble_reward:EnsembleReward",
-    "heuristic": "bestofn.reward.heuristic_reward:HeuristicReward",
-    "length": "bestofn.reward.length_reward:LengthReward",
-    "repetition": "bestofn.reward.repetition_reward:RepetitionReward",
-    "format": "bestofn.reward.format_reward:FormatReward",
-    "code": "bestofn.reward.code_reward:CodeReward",
-    "persona": "bestofn.reward.persona_reward:PersonaReward",
-    "overlap": "bestofn.reward.overlap_reward:OverlapReward",
-    "privacy": "bestofn.reward.privacy_reward:PrivacyReward",
-}
+if TYPE_CHECKING:
+    from bestofn.builders.protocols import Reward
 
 
-def get_reward(name: str) -> Any:
+def get_reward(name: str) -> type[Reward]:
     """The class of a reward: ``get_reward("length")(free=100)``. Raises ``ConfigError`` for an unknown name."""
-    known = reward_names()
-    if name not in known:
-        raise ConfigError(f"there is no reward {name!r}{did_you_mean(name, known)} Known: {', '.join(sorted(known))}.")
-    module, _, attribute = known[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return cast("type[Reward]", choices.constructor_of("reward", name))
 
 
-def reward_names() -> dict[str, str]:
-    """Name -> ``module:Class``. Raises ``ConfigError`` when a plugin takes a name that is taken."""
-    found = dict(OURS)
-    for point in metadata.entry_points(group="bestofn.rewards"):
-        if found.get(point.name, point.value) != point.value:
-            raise ConfigError(
-                f"two packages bring a reward {point.name!r}: {found[point.name]} and {point.value}. "
-                "Rename the entry point."
-            )
-        found[point.name] = point.value
-    return found
+def register(name: str, reward: str | Callable[..., Reward]) -> None:
+    """Add the reward ``name`` in this process: a class, a function, or its dotted path.
+
+    Raises ``ConfigError`` for a name that bestofn ships or an installed package adds.
+    """
+    choices.register("reward", name, reward)
+
+
+def reward_names() -> list[str]:
+    """The names of all rewards, in alphabetical order. Raises ``ConfigError`` when two sources use the same name."""
+    return sorted(choices.choices_of("reward"))

@@ -1,16 +1,19 @@
-"""``bestofn analyze run=RUN``: best-of-N curves, greedy against best, over-optimisation, disagreements.
+"""``bestofn analyze RUN``: best-of-N curves, greedy against best, over-optimisation, disagreements.
 
 Writes ``RUN/analysis/analysis.json`` and ``curves.html`` beside it, and prints the headlines.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.scripts.catalogue import ANALYZE
 
 LABELS = {
     "pass_at_k": "pass@k",
@@ -21,21 +24,18 @@ LABELS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="bestofn analyze", description="Best-of-N analysis of one run.")
-    parser.add_argument("run", help="the run's folder or a Parquet file of candidates; run=FOLDER is the same")
-    parser.add_argument("--resamples", type=int, default=2000, help="of the bootstrap (default 2000)")
-    parser.add_argument("--read", type=int, default=20, help="disagreements to list (default 20)")
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON and write nothing")
-    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn analyze`` with the words of a command line."""
+    run_command(ANALYZE, analyze_run, words)
 
+
+def analyze_run(arguments: Arguments) -> None:
+    """Print the analysis of a run and write it into RUN/analysis, or print it as JSON and write nothing."""
     from bestofn.builders.analysis.best_of_n import analyze
-    from bestofn.builders.errors import exit_on_error
 
-    run = Path(options.run.removeprefix("run="))
-    with exit_on_error():
-        found = analyze(run, resamples=options.resamples, read=options.read)
-    if options.json:
+    run = arguments.run
+    found = analyze(run, resamples=arguments.number("resamples"), read=arguments.number("read"))
+    if arguments.flag("json"):
         print(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
         return
     show(found)

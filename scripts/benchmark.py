@@ -12,27 +12,29 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.builders.errors import ConfigError
+from bestofn.scripts.catalogue import BENCHMARK
+
 BENCHMARKS = Path(__file__).resolve().parents[1] / "tests" / "benchmarks"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help") or words[0] != "accuracy":
-        found = "" if not words or words[0].startswith("-") else f"benchmark: there is no {words[0]!r}. "
-        print(f"{found}{__doc__}\nKinds here: {', '.join(kinds()) or 'none'}")
-        raise SystemExit(2 if found else 0)
-    options: dict[str, str] = {key: value or "true" for key, _, value in (word.partition("=") for word in words[1:])}
-    wanted = options.pop("kinds", ",".join(kinds())).split(",")
-    missing = [kind for kind in wanted if kind not in kinds()]
-    if missing or not wanted[0]:
-        print(
-            f"benchmark: found no measuring program for {', '.join(missing) or 'anything'} in {BENCHMARKS}; "
-            f"expected one of {', '.join(kinds()) or 'accuracy_*.py'}. Run it from a source checkout.",
-            file=sys.stderr,
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn benchmark`` with the words of a command line."""
+    run_command(BENCHMARK, benchmark, words)
+
+
+def benchmark(arguments: Arguments) -> None:
+    """Run the measuring programs of the kinds given; ends the process with the highest of their exit codes."""
+    chosen = (arguments.text("kinds") or ",".join(kinds())).split(",")
+    missing = [kind for kind in chosen if kind not in kinds()]
+    if missing or not chosen[0]:
+        raise ConfigError(
+            f"there is no measuring program for {', '.join(missing) or 'anything'} in {BENCHMARKS}; "
+            f"expected one of {', '.join(kinds()) or 'accuracy_*.py'}. Run it from a source checkout."
         )
-        raise SystemExit(2)
-    rest = [f"{key}={value}" for key, value in options.items()]
-    raise SystemExit(max(run(kind, rest) for kind in wanted))
+    raise SystemExit(max(run(kind, arguments.overrides) for kind in chosen))
 
 
 def kinds() -> list[str]:

@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.config.command import command
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import choices, sweep_folder
-from bestofn.builders.errors import BestofnError, ConfigError, exit_on_error
+from bestofn.builders.errors import BestofnError
+from bestofn.scripts.catalogue import BUILD
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn build`` with the words of a command line."""
     swept: list[Path] = []
 
     def task(config: dict[str, Any]) -> None:
@@ -21,28 +24,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if sweep_folder():
             swept.append(run_folder(config))
 
-    command(task, "build", from_yaml(list(sys.argv[1:] if arguments is None else arguments)))
+    run_composed(BUILD, task, words, first=from_yaml)
     if len(swept) > 1:
         from bestofn.scripts import inspect
 
         inspect.main([str(folder) for folder in swept])
 
 
-def from_yaml(words: list[str]) -> list[str]:
-    """``--from-yaml FILE`` as the overrides it stands for, before all others, so that the command line wins.
-
-    Raises ``SystemExit`` with the message of a file that cannot be read.
-    """
-    if "--from-yaml" not in words:
-        return words
+def from_yaml(arguments: Arguments) -> list[str]:
+    """The overrides of ``--from-yaml FILE``, an experiment file of the older form. The command line wins over them."""
     from bestofn.builders.config.older_files import overrides_of_file
 
-    place = words.index("--from-yaml")
-    with exit_on_error():
-        if place + 1 == len(words):
-            raise ConfigError("--from-yaml wants a file: bestofn build --from-yaml experiment.yaml")
-        named = overrides_of_file(Path(words[place + 1]), os.environ)
-    return [*named, *words[:place], *words[place + 2 :]]
+    file = arguments.files.get("--from-yaml")
+    return overrides_of_file(Path(file), os.environ) if file else []
 
 
 def build(config: dict[str, Any]) -> dict[str, Any]:

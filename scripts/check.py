@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from bestofn.builders.config.command import command
+from bestofn.builders.config.command import run_composed
+from bestofn.scripts.catalogue import CHECK
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    command(check, "check", list(sys.argv[1:] if arguments is None else arguments))
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn check`` with the words of a command line."""
+    run_composed(CHECK, check, words)
 
 
 def check(config: dict[str, Any]) -> bool:

@@ -4,58 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from bestofn.builders.analysis.comparison import COLUMNS, Comparison, by_query, compared
-from bestofn.builders.errors import ConfigError, exit_on_error
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.tables.candidate_table import candidate_files
-
-USAGE = """usage: bestofn compare RUN RUN [RUN …] [--json] [--seed N]
-
-RUN     a run's folder, or a candidates table (.parquet). The others are compared with the first.
-        Pass rate, any of N, first candidate and tokens over the queries that both runs hold, with 95 % intervals
-        that resample queries, and McNemar's exact test of the first candidate."""
+from bestofn.scripts.catalogue import COMPARE
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help"):
-        print(USAGE)
-        return
-    with exit_on_error():
-        print(run(words))
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn compare`` with the words of a command line."""
+    run_command(COMPARE, lambda arguments: print(compare(arguments)), words)
 
 
-def run(words: Sequence[str]) -> str:
-    """The report as text, or as JSON with ``--json``. Raises ``ConfigError``."""
-    seed, rest = _seed(list(words))
-    as_json = "--json" in rest
-    paths = [Path(word) for word in rest if word != "--json"]
-    unknown = [str(path) for path in paths if str(path).startswith("-")]
-    if unknown:
-        raise ConfigError(f"unknown option {unknown[0]}.\n{USAGE}")
-    if len(paths) < 2:
-        raise ConfigError(f"compare takes two runs or more, {len(paths)} given.\n{USAGE}")
+def compare(arguments: Arguments) -> str:
+    """The comparison as text or as JSON. Raises ``ConfigError``."""
+    paths = [Path(word) for word in arguments.runs]
     first = by_query(_rows(paths[0]))
-    found = {str(path): compared(first, by_query(_rows(path)), seed=seed) for path in paths[1:]}
+    found = {str(path): compared(first, by_query(_rows(path)), seed=arguments.number("seed")) for path in paths[1:]}
     for path, comparison in found.items():
         if not comparison.shared:
             raise ConfigError(f"{paths[0]} and {path} share no query_id: they are not runs of the same queries")
-    if as_json:
+    if arguments.flag("json"):
         return json.dumps({path: dataclasses.asdict(one) for path, one in found.items()}, indent=2, allow_nan=False)
     return "\n\n".join(_text(str(paths[0]), path, comparison) for path, comparison in found.items())
-
-
-def _seed(words: list[str]) -> tuple[int, list[str]]:
-    if "--seed" not in words:
-        return 0, words
-    place = words.index("--seed")
-    number = words[place + 1] if place + 1 < len(words) else ""
-    if not number.isdigit():
-        raise ConfigError(f"--seed is followed by {number!r}; expected a whole number")
-    return int(number), words[:place] + words[place + 2 :]
 
 
 def _rows(path: Path) -> list[dict]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.scripts.catalogue import EPISTEMIC
 
 if TYPE_CHECKING:
     from bestofn.builders.analysis.epistemic import EpistemicReport, Rate
@@ -23,23 +24,18 @@ LABELS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="bestofn epistemic",
-        description="Rates of a run over dataset=malformed, unsolvable or vague, drawn with verifier=posed.",
-    )
-    parser.add_argument("run", help="the run's folder; run=FOLDER is the same")
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
-    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn epistemic`` with the words of a command line."""
+    run_command(EPISTEMIC, epistemic, words)
 
+
+def epistemic(arguments: Arguments) -> None:
+    """Print the rates of a run over malformed, unsolvable or vague problems."""
     from bestofn.builders.analysis.epistemic import epistemic_report, stands
-    from bestofn.builders.errors import exit_on_error
     from bestofn.builders.tables.views import nested, parts_of
 
-    run = Path(options.run.removeprefix("run="))
-    with exit_on_error():
-        found = epistemic_report(stands(nested(parts_of(run))))
-    print(json.dumps(dataclasses.asdict(found), indent=2) if options.json else text(found))
+    found = epistemic_report(stands(nested(parts_of(arguments.run))))
+    print(json.dumps(dataclasses.asdict(found), indent=2) if arguments.flag("json") else text(found))
 
 
 def text(found: EpistemicReport) -> str:

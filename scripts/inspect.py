@@ -5,7 +5,6 @@ RUN is the folder of a build, or a Parquet file of candidates; patterns such as 
 
 from __future__ import annotations
 
-import argparse
 import glob
 import json
 import sys
@@ -13,20 +12,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.scripts.catalogue import INSPECT
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="bestofn inspect", description="Look at one run, or at several side by side.")
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="a build's folder or a Parquet file; patterns are fine")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--resamples", type=int, default=2000, help="of the bootstrap (default 2000)")
-    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn inspect`` with the words of a command line."""
+    run_command(INSPECT, inspect, words)
+
+
+def inspect(arguments: Arguments) -> None:
+    """Print the figures of the runs: as tables, or as JSON."""
     from bestofn.builders.analysis.summary import summarize
-    from bestofn.builders.errors import exit_on_error
 
-    with exit_on_error():
-        found = [summarize(path, resamples=options.resamples) for path in expanded(options.runs)]
-    if options.json:
+    found = [summarize(path, resamples=arguments.number("resamples")) for path in expanded(arguments.runs)]
+    if arguments.flag("json"):
         print(json.dumps(found if len(found) > 1 else found[0], indent=2, ensure_ascii=False, allow_nan=False))
     elif len(found) == 1:
         show(found[0])

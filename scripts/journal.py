@@ -1,4 +1,4 @@
-"""``bestofn journal RUN-OR-FILE``: show, export or prune what has been paid for."""
+"""``bestofn journal RUN``: show, export or prune what has been paid for."""
 
 from __future__ import annotations
 
@@ -11,42 +11,32 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bestofn.builders.errors import ConfigError, JournalError, exit_on_error
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.builders.errors import ConfigError, JournalError
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, under_way
+from bestofn.scripts.catalogue import JOURNAL
 
-USAGE = """usage: bestofn journal RUN-OR-FILE [json=true] [provider=TEXT]
-       bestofn journal RUN-OR-FILE export=FILE.jsonl [provider=TEXT]
-       bestofn journal RUN-OR-FILE prune=true [provider=TEXT] [older_than=30d] [dry_run=true]
-
-RUN-OR-FILE  a run's folder, or a journal file
-provider     only providers whose identity (service, URL, model) contains TEXT
-export       one line of JSON an answer: request, raw reply, cost; - for standard output
-prune        forget answers: they are asked and paid for again when a run wants them"""
-KEYS = ("json", "provider", "export", "prune", "older_than", "dry_run")
 UNIT_S = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help"):
-        print(USAGE)
-        return
-    with exit_on_error():
-        run(words[0], _settings(words[1:]))
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn journal`` with the words of a command line."""
+    run_command(JOURNAL, journal_command, words)
 
 
-def run(place: str, settings: dict[str, str]) -> None:
-    """Do what ``settings`` ask with the journal at ``place``."""
-    pruning = _truth(settings.get("prune", "false"))
-    journal = Journal(find(place), readonly=not pruning).open()
+def journal_command(arguments: Arguments) -> None:
+    """Show, export or prune the journal of a run."""
+    pruning, target = arguments.flag("prune"), arguments.text("export")
+    provider = arguments.text("provider") or ""
+    journal = Journal(find(arguments.runs[0]), readonly=not pruning).open()
     try:
-        provider = settings.get("provider", "")
         if pruning:
-            forget(journal, provider, settings)
-        elif "export" in settings:
-            export(journal, settings["export"], provider)
-        elif _truth(settings.get("json", "false")):
+            forget(journal, provider, older_than=arguments.text("older_than"), dry_run=arguments.flag("dry_run"))
+        elif target:
+            export(journal, target, provider)
+        elif arguments.flag("json"):
             print(json.dumps(as_json(journal), indent=2))
         else:
             show(journal, provider)
@@ -96,33 +86,14 @@ def export(journal: Journal, target: str, provider: str) -> None:
     print(f"{count:,} answers exported to {target}", file=sys.stderr)
 
 
-def forget(journal: Journal, provider: str, settings: dict[str, str]) -> None:
-    if not provider and "older_than" not in settings:
+def forget(journal: Journal, provider: str, *, older_than: str | None, dry_run: bool) -> None:
+    """Delete the answers of ``provider`` that are older than ``older_than``, and print their number and cost."""
+    if not provider and not older_than:
         raise ConfigError("prune=true would forget everything. Say what: provider=TEXT, older_than=30d, or both.")
-    age_s = _seconds(settings["older_than"]) if "older_than" in settings else None
-    before = None if age_s is None else time.time() - age_s
-    dry_run = _truth(settings.get("dry_run", "false"))
+    before = time.time() - _seconds(older_than) if older_than else None
     gone = prune(journal, provider=provider, before=before, dry_run=dry_run)
-    told = "would be forgotten" if dry_run else "forgotten"
-    print(f"{gone.answers:,} answers of {gone.calls:,} calls (${gone.usd:,.4f}) {told}")
-
-
-def _settings(words: Sequence[str]) -> dict[str, str]:
-    settings = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or key not in KEYS:
-            raise ConfigError(f"{word!r} is not understood; expected KEY=VALUE with one of {', '.join(KEYS)}\n{USAGE}")
-        settings[key] = value
-    return settings
-
-
-def _truth(word: str) -> bool:
-    if word.lower() in ("true", "1", "yes"):
-        return True
-    if word.lower() in ("false", "0", "no"):
-        return False
-    raise ConfigError(f"found {word!r}; expected true or false")
+    what = "would be forgotten" if dry_run else "forgotten"
+    print(f"{gone.answers:,} answers of {gone.calls:,} calls (${gone.usd:,.4f}) {what}")
 
 
 def _seconds(text: str) -> float:

@@ -1,4 +1,4 @@
-"""``bestofn loop method=dpo|sft|kto|grpo|reward``: build, pair, train, build again: does the data teach?
+"""``bestofn loop [dpo|sft|kto|grpo|reward]``: build, pair, train, build again: does the data teach?
 
 A build with the policy on training queries, TRL on its data, again for every further round with the policy so far, and
 builds on held-out queries before and after. Each step is a command of its own and is printed as one.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestofn.builders.config.command import command
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import BestofnError
@@ -32,6 +32,7 @@ from bestofn.builders.tables.parquet_files import rows_in, table_files
 from bestofn.builders.training.trainers import TrainingSettings, recipe, train
 from bestofn.builders.training.verified_reward import verified_reward
 from bestofn.reward.model_reward import ModelReward
+from bestofn.scripts.catalogue import LOOP
 
 Passes = Mapping[str, tuple[str, int, int]]
 """query id -> (split, passes, conclusive candidates)"""
@@ -48,10 +49,15 @@ class Preference(NamedTuple):
     rejected_length: int
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    method = next((word.partition("=")[2] for word in words if word.startswith("method=")), "dpo")
-    command(loop, "loop", [recipe(method, words), *words])
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn loop`` with the words of a command line."""
+    run_composed(LOOP, loop, words, first=trl_recipe)
+
+
+def trl_recipe(arguments: Arguments) -> list[str]:
+    """The override that chooses TRL's settings for the method (default dpo) and the model."""
+    method = next(iter(arguments.positionals["METHOD"]), "dpo")
+    return [recipe(method, arguments.overrides)]
 
 
 def loop(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,7 +131,7 @@ def trained(config: Mapping[str, Any], model: str, run: Path, out: Path) -> str:
 def settings(
     config: Mapping[str, Any], model: str, runs: Sequence[Path], out: Path, evaluate: Sequence[Path] = ()
 ) -> TrainingSettings:
-    print(f"\n$ bestofn train {config['method']} model={model} run={runs[-1]} out={out}", flush=True)
+    print(f"\n$ bestofn train {config['method']} {runs[-1]} model={model} out={out}", flush=True)
     return TrainingSettings(
         method=config["method"],
         runs=tuple(runs),

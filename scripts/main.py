@@ -1,6 +1,7 @@
-"""``bestofn <command> [group=choice] [key=value]``: finds the command and hands over the rest.
+"""``bestofn COMMAND [RUN …] [key=value …]``: finds the command and passes the rest of the words to it.
 
-Imports nothing heavy, so that ``bestofn --help`` answers at once; ``python -m scripts.<command>`` is the same command.
+Nothing heavy is imported, so that ``bestofn --help`` and shell completion answer at once. ``python -m
+bestofn.scripts.COMMAND`` is the same command.
 """
 
 from __future__ import annotations
@@ -10,81 +11,78 @@ import os
 import sys
 from collections.abc import Sequence
 
-COMMANDS = {
-    "build": "draw, verify, score and pair: from queries to a preference dataset",
-    "inspect": "look at one run or several side by side",
-    "analyze": "best-of-N analysis: pass@k, curves, agreement, over-optimisation",
-    "compare": "join runs by query and test the difference",
-    "voice": "hear how strong a persona's voice is, and how much answers differ",
-    "epistemic": "malformed problems: noticed, or answered all the same?",
-    "report": "write one self-contained HTML page of a run",
-    "regenerate": "draw chosen candidates of a run anew, the rest untouched",
-    "journal": "show, export or prune what has been paid for",
-    "push": "send a run to the Hugging Face Hub, with its card",
-    "train": "train on a run with TRL: dpo, reward, sft, kto, grpo",
-    "loop": "build, pair, train, build again: does the data teach?",
-    "serve": "serve a local model with an OpenAI-compatible API",
-    "check": "test what the sandbox holds on this machine",
-    "benchmark": "measure the verifiers on labelled data",
-    "train_pocket": "train the embedded pocket policy from scratch",
-}
+from bestofn.scripts.catalogue import COMMANDS
 
-PROVIDERS = ("openai", "claude", "local")  # bestofn openai generate …: a provider first, then what it does
+PROVIDERS = ("openai", "claude", "local")  # the documents' form: bestofn openai generate …
+HELP = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command that the words name; None reads the words of this process."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help", "help"):
-        print(_usage())
+    if not words or (words[0] in HELP and len(words) == 1):
+        print(usage())
         return
     if words[0] in ("--version", "-V"):
         from importlib.metadata import version
 
         print(f"bestofn {version('bestofn')}")
         return
-    name, rest = words[0], words[1:]
-    if name not in (*COMMANDS, *PROVIDERS):
-        from bestofn.builders.formats.nearest_match import nearest
-
-        near = nearest(name, COMMANDS)
-        hint = f" Did you mean `bestofn {near}`?" if near else ""
-        print(f"bestofn: there is no command {name!r}.{hint}\n\n{_usage()}", file=sys.stderr)
+    if words[0] in HELP:
+        words = [words[1], "--help"]
+    if words[0] not in (*COMMANDS, *PROVIDERS):
+        print(unknown_command(words[0]), file=sys.stderr)
         raise SystemExit(2)
+    run(words[0], words[1:])
+
+
+def run(name: str, words: Sequence[str]) -> None:
+    """Run the command ``name``. A reader that closes our output early ends the process with 141, without a message."""
     try:
         if name in PROVIDERS:
-            importlib.import_module("bestofn.scripts.provider_commands").main(name, rest)
+            importlib.import_module("bestofn.scripts.provider_commands").main(name, words)
         else:
-            sys.argv = [f"bestofn {name}", *rest]
-            importlib.import_module(f"bestofn.scripts.{name}").main(rest)
+            sys.argv = [f"bestofn {name}", *words]
+            importlib.import_module(f"bestofn.scripts.{name}").main(words)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nbestofn: stopped.", file=sys.stderr)
         _end(130)
     except SystemExit as ended:
         _end(ended.code)
-    except BrokenPipeError:  # whoever read our words has seen enough
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
+
+
+def unknown_command(name: str) -> str:
+    """The message for a first word that is no command, with the nearest one."""
+    from bestofn.builders.formats.nearest_match import nearest
+
+    near = nearest(name, COMMANDS)
+    hint = f" Did you mean `bestofn {near}`?" if near else ""
+    return f"bestofn: there is no command {name!r}.{hint}\n\n{usage()}"
+
+
+def usage() -> str:
+    """The list of commands."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: bestofn COMMAND [RUN …] [key=value …] [--json] [--dry-run] [--help] [--version]",
+            "",
+            *lines,
+            "",
+            "`bestofn COMMAND --help` shows the words, groups and settings of one command.",
+        ]
+    )
 
 
 def _end(code: int | str | None) -> None:
     from bestofn.builders.concurrency.threads import end
 
     end(code)
-
-
-def _usage() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: bestofn <command> [group=choice] [key=value] [-m] [--cfg job] [--help]",
-            "",
-            *lines,
-            "",
-            "`bestofn <command> --help` shows the groups and settings of one command.",
-        ]
-    )
 
 
 if __name__ == "__main__":

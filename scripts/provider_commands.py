@@ -13,7 +13,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bestofn.builders.config.older_files import PROVIDERS, overrides_of, quoted, read_document
+from bestofn.builders.config.composition import quoted
+from bestofn.builders.config.older_files import PROVIDERS, overrides_of, read_document
 from bestofn.builders.errors import exit_on_error
 
 NAMES = ("openai", "claude", "local")
@@ -76,7 +77,7 @@ def _regen(provider: str, given: argparse.Namespace) -> list[str]:
     condition = "failed" if given.failed_only or not given.split else ""
     splits = [f"split:{name.strip()}" for name in given.split.split(",")] if given.split else [""]
     where = ",".join("+".join(part for part in (condition, split) if part) for split in splits)
-    words = [f"run={given.results.removesuffix('.parquet')}", f"where={where}"]
+    words = [given.results.removesuffix(".parquet"), f"where={where}"]
     if given.model:
         words += [f"provider={PROVIDERS[provider]}", f"provider.model={quoted(given.model)}"]
     return [*words, *([f"output={given.output}"] if given.output else []), *(["dry_run=true"] if given.dry_run else [])]

@@ -1,17 +1,18 @@
-"""``bestofn push run=RUN hub.repo=OWNER/NAME``: send a run to the Hugging Face Hub, with its card."""
+"""``bestofn push RUN hub.repo=OWNER/NAME``: send a run to the Hugging Face Hub, with its card."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.config.command import command
+from bestofn.builders.config.command import run_composed
+from bestofn.scripts.catalogue import PUSH
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    command(push, "push", list(sys.argv[1:] if arguments is None else arguments))
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn push`` with the words of a command line."""
+    run_composed(PUSH, push, words)
 
 
 def push(config: dict[str, Any]) -> str:
@@ -20,8 +21,6 @@ def push(config: dict[str, Any]) -> str:
     from bestofn.builders.errors import ConfigError
     from bestofn.builders.report import hub
 
-    if config["run"] in (None, "???"):
-        raise ConfigError("run is missing. Name the folder of a build: bestofn push run=runs/mine hub.repo=me/mine")
     run = Path(config["run"])
     target = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["hub"], "hub")
     if not isinstance(target, hub.Hub):

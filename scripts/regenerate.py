@@ -1,89 +1,59 @@
-"""``bestofn regenerate run=RUN where=failed``: draw chosen candidates of a run anew, the rest untouched."""
+"""``bestofn regenerate RUN where=failed``: draw chosen candidates of a run anew, the rest untouched."""
 
 from __future__ import annotations
 
 import copy
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
 from bestofn.builders.config.composition import ROOT_GROUPS, compose
-from bestofn.builders.errors import ConfigError, exit_on_error
-from bestofn.builders.formats.nearest_match import unknown_key
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.run import manifest
 from bestofn.builders.run.regenerate import Order, Outcome, regenerate
 from bestofn.builders.run.selection import WORDS
+from bestofn.scripts.catalogue import REGENERATE
 
-USAGE = f"""usage: bestofn regenerate run=RUN where=WHAT [key=value …]
-
-where           {", ".join(WORDS)},
-                split:NAME, query:ID, candidate:NUMBER, model:NAME, verifier:NAME, arm:greedy, variant:NAME;
-                a comma means or, + means and, ! means not: where=failed+split:math,error
-max             at most so many candidates
-keep_if_better  true: a new answer takes its place only with a better verdict
-output          work on a copy of the run in this folder
-dry_run         true (or --dry-run): only count
-
-Other settings change how is drawn: sampling.temperature=0.7 sampling.max_tokens=4096 provider=openai persona=none
-stages.generate.system_prompt='…' budget_usd=5"""
-OWN = ("run", "where", "max", "keep_if_better", "output", "dry_run")
-CHANGEABLE = (
-    "provider",
-    "persona",
-    "tools",
-    "sampling",
-    "seed",
-    "stages",
-    "budget_usd",
-    "prices",
-    "journal",
-    "trusted",
-)
 LINKED = {"provider": "sampler", "persona": "persona", "tools": "tools", "sampling": "sampling"}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0] in ("-h", "--help"):
-        print(USAGE)
-        return
-    try:
-        with exit_on_error():
-            print(run(words))
-    except KeyboardInterrupt:
-        print("\nbestofn: stopped. Every answer is kept; the same command goes on from there.", file=sys.stderr)
-        raise SystemExit(130) from None
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn regenerate`` with the words of a command line."""
+    stopped = "\nbestofn: stopped. Every answer is in the journal. Run the same command again to continue."
+    run_command(REGENERATE, lambda arguments: print(regenerated(arguments)), words, stopped=stopped)
 
 
-def run(words: Sequence[str]) -> str:
-    """Carry out the command and say what it did."""
-    own, changes = _split(words)
-    for key in ("run", "where"):
-        if key not in own:
-            raise ConfigError(f"{key}=… is missing\n{USAGE}")
-    out = Path(own["run"])
+def regenerated(arguments: Arguments) -> str:
+    """Carry out the command; returns a summary of what it did."""
+    where, output, most = arguments.text("where"), arguments.text("output"), arguments.settings["max"]
+    if not where:
+        raise ConfigError(f"where=… is missing: which candidates to sample again. Words: {', '.join(WORDS)}.")
+    out = arguments.run
     config = manifest.read(out).get("config")
     if not config:
         raise ConfigError(f"{out} is not a finished run: it has no {manifest.FILE}. Give the folder of a build.")
-    dry_run = _truth(own.get("dry_run", "false"))
-    if "output" in own and not dry_run:
-        out = copied(out, Path(own["output"]))
+    dry_run = arguments.flag("dry_run")
+    if output and not dry_run:
+        out = copied(out, Path(output))
     order = Order(
-        where=own["where"],
-        most=int(own["max"]) if "max" in own else None,
-        keep_if_better=_truth(own.get("keep_if_better", "false")),
-        changes=tuple(changes),
+        where=where,
+        most=None if most is None else int(most),
+        keep_if_better=arguments.flag("keep_if_better"),
+        changes=arguments.overrides,
     )
-    changed = changed_config(config, changes)
+    changed = changed_config(config, arguments.overrides, arguments.config_dirs)
     changed.setdefault("journal", None)
-    if changed["journal"] is None and "output" in own:
-        changed["journal"] = str(Path(own["run"]) / "journal.sqlite")
+    if changed["journal"] is None and output:
+        changed["journal"] = str(arguments.run / "journal.sqlite")
     return said(regenerate(changed, out, order, dry_run=dry_run), out, dry_run)
 
 
-def changed_config(config: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+def changed_config(
+    config: Mapping[str, Any], changes: Sequence[str], config_dirs: Sequence[str] = ()
+) -> dict[str, Any]:
     """The run's resolved ``config`` with ``changes`` laid over it, in Hydra's grammar.
 
     A group choice (``provider=anthropic``) takes that group from the shipped files. The generate stage, whose settings
@@ -92,7 +62,7 @@ def changed_config(config: Mapping[str, Any], changes: Sequence[str]) -> dict[st
     changed = copy.deepcopy(_without_redacted(dict(config)))
     before = copy.deepcopy(changed)
     choices = [word for word in changes if word.split("=")[0] in ROOT_GROUPS]
-    composed = compose(list(changes)) if choices else {}
+    composed = compose(list(changes), config_dirs=config_dirs) if choices else {}
     chosen = {word.split("=")[0] for word in choices}
     for group in chosen:
         changed[group] = composed[group]
@@ -135,30 +105,6 @@ def said(outcome: Outcome, out: Path, dry_run: bool) -> str:
     )
 
 
-def _split(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """(our own settings, the changes to the run's)."""
-    own: dict[str, str] = {}
-    changes = []
-    for word in words:
-        if word == "--dry-run":
-            own["dry_run"] = "true"
-            continue
-        key, equals, value = word.partition("=")
-        root = key.lstrip("+").split(".")[0]
-        if not equals:
-            raise ConfigError(f"{word!r} is not understood; expected KEY=VALUE\n{USAGE}")
-        if key in OWN:
-            own[key] = value
-        elif root in CHANGEABLE:
-            changes.append(word)
-        else:
-            raise ConfigError(
-                unknown_key(key, root, [*OWN, *CHANGEABLE], "A regeneration")
-                + " Verifier, reward and pairs are the run's own: change them with `bestofn build`."
-            )
-    return own, changes
-
-
 def _set(config: dict[str, Any], key: str, value: str) -> None:
     import yaml
 
@@ -177,14 +123,6 @@ def _without_redacted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_redacted(item) for key, item in value.items() if item != "***"}
     return value
-
-
-def _truth(word: str) -> bool:
-    if word.lower() in ("true", "1", "yes"):
-        return True
-    if word.lower() in ("false", "0", "no"):
-        return False
-    raise ConfigError(f"found {word!r}; expected true or false")
 
 
 if __name__ == "__main__":

@@ -1,27 +1,24 @@
-"""``bestofn report RUN [OUT.html]``: one self-contained HTML page of a run."""
+"""``bestofn report RUN [out=PAGE.html]``: one self-contained HTML page of a run."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.scripts.catalogue import REPORT
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="bestofn report", description="Write one self-contained HTML page of a run.")
-    parser.add_argument("run", help="the run's folder; run=FOLDER is the same")
-    parser.add_argument("out", nargs="?", help="where the page goes (default: RUN/report.html)")
-    parser.add_argument(
-        "--browse", type=int, default=700, help="queries shown one by one, an even sample (default 700)"
-    )
-    options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
 
-    from bestofn.builders.errors import exit_on_error
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn report`` with the words of a command line."""
+    run_command(REPORT, report, words)
 
-    run = Path(options.run.removeprefix("run="))
-    with exit_on_error():
-        page = write(run, Path(options.out) if options.out else run / "report.html", browse=options.browse)
+
+def report(arguments: Arguments) -> None:
+    """Write the page of a run and print where it is."""
+    out = arguments.text("out")
+    page = write(arguments.run, Path(out) if out else arguments.run / "report.html", browse=arguments.number("browse"))
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
-from bestofn.builders.config.command import command
+from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError
+from bestofn.scripts.catalogue import SERVE
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    command(serve, "serve", list(sys.argv[1:] if arguments is None else arguments))
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn serve`` with the words of a command line."""
+    run_composed(SERVE, serve, words)
 
 
 def serve(config: dict[str, Any]) -> None:

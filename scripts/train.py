@@ -1,29 +1,27 @@
-"""``bestofn train dpo|reward|sft|kto|grpo run=FOLDER``: train on a run with TRL."""
+"""``bestofn train dpo|reward|sft|kto|grpo RUN``: train on runs with TRL."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.config.command import command
-from bestofn.builders.errors import ConfigError
-from bestofn.builders.training.trainers import METHODS, TrainingSettings, recipe
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_composed
+from bestofn.builders.training.trainers import TrainingSettings, recipe
 from bestofn.builders.training.trainers import train as train_with_trl
 from bestofn.builders.training.verified_reward import verified_reward
+from bestofn.scripts.catalogue import TRAIN
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if words and words[0] in ("-h", "--help"):
-        words = ["dpo", "--help"]
-    if not words or words[0] not in METHODS:
-        found = f"; found {words[0]!r}" if words else ""
-        print(f"usage: bestofn train {'|'.join(METHODS)} run=FOLDER [trl.learning_rate=…]{found}", file=sys.stderr)
-        raise SystemExit(2)
-    method, rest = words[0], words[1:]
-    command(train, "train", [recipe(method, rest), f"method={method}", *rest])
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn train`` with the words of a command line."""
+    run_composed(TRAIN, train, words, first=trl_recipe)
+
+
+def trl_recipe(arguments: Arguments) -> list[str]:
+    """The override that chooses TRL's settings for the method and the model."""
+    return [recipe(method, arguments.overrides) for method in arguments.positionals["METHOD"]]
 
 
 def train(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,9 +42,8 @@ def train(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings_of(config: Mapping[str, Any]) -> TrainingSettings:
+    """The training settings of a resolved configuration."""
     runs = paths(config["run"])
-    if not runs or runs == (Path("???"),):
-        raise ConfigError("run is missing. Set run=FOLDER, or run=[FOLDER,FOLDER] for several")
     splits = config.get("splits") or ()
     return TrainingSettings(
         method=config["method"],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -16,8 +15,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bestofn.builders.config.command import command
+from bestofn.builders.config.command import run_composed
 from bestofn.builders.pocket.tasks import Task, tasks
+from bestofn.scripts.catalogue import TRAIN_POCKET
 
 SPECIAL = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|tools|>")
 SYSTEM_LINES = (
@@ -36,8 +36,9 @@ CALL_OPENS = '<tool_call>{"name": "'
 POOL = 1_024  # examples that are sorted by length together, so that batches carry little padding
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    command(train, "train_pocket", list(sys.argv[1:] if arguments is None else arguments))
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn train_pocket`` with the words of a command line."""
+    run_composed(TRAIN_POCKET, train, words)
 
 
 def train(config: Mapping[str, Any]) -> Path:

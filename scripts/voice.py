@@ -9,53 +9,37 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bestofn.builders.errors import ConfigError, exit_on_error
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.builders.errors import ConfigError
+from bestofn.scripts.catalogue import VOICE
 
 if TYPE_CHECKING:
     from bestofn.builders.analysis.voice import HeardReport, VoiceReport
     from bestofn.builders.records import Persona
 
-USAGE = """usage: bestofn voice RUN [RUN …] [persona=NAME|FILE] [max=2000] [judge=PROVIDER [judge.KEY=VALUE]] [--json]
 
-RUN      a build's folder; the first one's persona is listened for in all
-persona  another one: the name of a shipped persona, or a file of your own
-max      queries of each run that are read (default 2000)
-judge    a provider (openai, anthropic, …) that scores each answer's voice from 0 to 5; judge.model=… and the like set
-         it up. Its answers are kept in the first run's journal: a second time is free."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn voice`` with the words of a command line."""
+    run_command(VOICE, lambda arguments: print(voice(arguments)), words)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or {"-h", "--help"} & set(words):
-        print(USAGE)
-        return
-    with exit_on_error():
-        print(run(words))
-
-
-def run(words: Sequence[str]) -> str:
-    """The figures of each run as a table, or as JSON with ``--json``. Raises ``ConfigError``."""
+def voice(arguments: Arguments) -> str:
+    """The figures of each run as a table or as JSON. Raises ``ConfigError``."""
     from bestofn.builders.analysis.voice import voice_report
     from bestofn.personas.loader import load
 
-    options = {key: value for key, equals, value in (word.partition("=") for word in words) if equals}
-    judged_by = [f"provider{key.removeprefix('judge')}={options.pop(key)}" for key in list(options) if _of_judge(key)]
-    paths = [Path(word) for word in words if "=" not in word and not word.startswith("-")]
-    unknown = sorted(set(options) - {"persona", "max"}) + [w for w in words if w.startswith("-") and w != "--json"]
-    if unknown or not paths:
-        raise ConfigError(f"{'no run was given' if not unknown else f'unknown option {unknown[0]}'}.\n{USAGE}")
-    if not options.get("max", "1").isdigit():
-        raise ConfigError(f"max is {options['max']!r}; expected a number of queries")
-    named = options.get("persona")
+    judged_by = [f"provider{word.removeprefix('judge')}" for word in arguments.overrides]
+    paths = [Path(word) for word in arguments.runs]
+    named = arguments.text("persona")
     given = {"path" if Path(named).suffix else "name": named} if named else _persona_of(paths[0])
     persona = load(**given)
-    most = int(options.get("max", 2000))
+    most = arguments.number("max")
     reports: dict[str, VoiceReport] = {}
     heard: dict[str, HeardReport] = {}
     for path in paths:
@@ -63,10 +47,11 @@ def run(words: Sequence[str]) -> str:
             answers = list(_answers(path, most))
             reports[str(path)] = voice_report(persona, answers)
             if judged_by:
-                heard[str(path)] = asyncio.run(_judged(judged_by, persona, answers, paths[0] / "journal.sqlite"))
+                judging = _judged(judged_by, arguments.config_dirs, persona, answers, paths[0] / "journal.sqlite")
+                heard[str(path)] = asyncio.run(judging)
         except ValueError as error:
             raise ConfigError(f"{path}: {error}") from error
-    if "--json" in words:
+    if arguments.flag("json"):
         judged = {path: {"judged": dataclasses.asdict(report)} for path, report in heard.items()}
         found = {path: dataclasses.asdict(report) | judged.get(path, {}) for path, report in reports.items()}
         return json.dumps(found, indent=2)
@@ -103,14 +88,14 @@ def table(reports: Mapping[str, VoiceReport], heard: Mapping[str, HeardReport]) 
     return "\n".join([head, *lines])
 
 
-def _of_judge(key: str) -> bool:
-    return key == "judge" or key.startswith("judge.")
-
-
 async def _judged(
-    words: Sequence[str], persona: Persona, answers: Sequence[tuple[str, Sequence[str]]], kept: Path
+    words: Sequence[str],
+    config_dirs: Sequence[str],
+    persona: Persona,
+    answers: Sequence[tuple[str, Sequence[str]]],
+    journal_file: Path,
 ) -> HeardReport:
-    """What the provider of these words hears in every answer; its replies lie in the journal ``kept``."""
+    """What the provider of these words hears in every answer; its replies go to the journal in ``journal_file``."""
     from bestofn.builders.analysis.voice import heard_report
     from bestofn.builders.config.composition import compose
     from bestofn.builders.config.objects import ObjectBuilder
@@ -119,8 +104,8 @@ async def _judged(
     from bestofn.builders.sampling.sampler import sampler
     from bestofn.verifiers.judge_persona import PersonaJudge
 
-    service = ObjectBuilder().build(compose([*words, "sandbox=none"])["provider"], "provider")
-    journal = Journal(kept)
+    service = ObjectBuilder().build(compose([*words, "sandbox=none"], config_dirs=config_dirs)["provider"], "provider")
+    journal = Journal(journal_file)
     draws = sampler(service, journal, Ledger())
     async with journal, service, draws:
         judge = PersonaJudge(draws, persona)

@@ -1,4 +1,7 @@
-"""Runs one function as a Hydra command: its configuration is composed, resolved and handed over."""
+"""Runs the function of a command: parses its words, composes its configuration, and reports errors.
+
+Every ``main`` in scripts/ calls ``run_command`` or, when the command has a YAML file in conf/, ``run_composed``.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +9,128 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from bestofn.builders.config.command_help import help_text
-from bestofn.builders.config.composition import conf_folder, hydra_overrides, resolved, sweep_subfolder
+from bestofn.builders.config.arguments import Arguments, Command, parse, wants_help
+from bestofn.builders.errors import exit_on_error
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from bestofn.builders.config.composition import Resolved
+
+STOPPED = "\nbestofn: stopped."
 
 
-def command(task: Callable[[dict[str, Any]], Any], config_name: str, arguments: Sequence[str]) -> None:
-    """Run ``task(resolved configuration)`` as a Hydra command with ``arguments``; keeps Hydra's whole grammar.
+def run_command(
+    command: Command,
+    task: Callable[[Arguments], object],
+    words: Sequence[str] | None = None,
+    *,
+    stopped: str = STOPPED,
+) -> None:
+    """Run ``task(arguments)`` for the words of ``command`` (None: those of this process).
 
-    A ``BestofnError`` ends with its message and exit code; anything else is a bug and shows its traceback.
+    A ``BestofnError`` ends the process with its message and exit code. Any other exception is a bug and shows its
+    traceback. ``stopped`` is printed on Ctrl-C.
     """
+    given = list(sys.argv[1:] if words is None else words)
+    with exit_on_error():
+        if _answered(command, given):
+            return
+        arguments = parse(command, given)
+        try:
+            task(arguments)
+        except KeyboardInterrupt:
+            print(stopped, file=sys.stderr)
+            raise SystemExit(130) from None
+
+
+def run_composed(
+    command: Command,
+    task: Callable[[Resolved], object],
+    words: Sequence[str] | None = None,
+    *,
+    first: Callable[[Arguments], Sequence[str]] = lambda arguments: (),
+) -> None:
+    """Run ``task(resolved configuration)`` for the words of ``command``, with Hydra's sweeps and launchers.
+
+    ``first`` gives overrides that come before those of the command line, which win over them.
+    """
+    given = list(sys.argv[1:] if words is None else words)
+    with exit_on_error():
+        if _answered(command, given):
+            return
+        arguments = parse(command, given)
+        overrides = [*first(arguments), *_positional_overrides(command, arguments), *arguments.overrides]
+        run_hydra(command.name, task, overrides, arguments)
+
+
+def run_hydra(
+    config_name: str, task: Callable[[Resolved], object], overrides: Sequence[str], arguments: Arguments
+) -> None:
+    """Run ``task`` through ``hydra.main``, once or once per combination of a sweep. Raises ``ConfigError``."""
     import hydra
-    from hydra.errors import HydraException
 
-    from bestofn.builders.errors import exit_on_error
+    from bestofn.builders.config.composition import (
+        check_settings,
+        command_overrides,
+        conf_folder,
+        config_errors,
+        hydra_overrides,
+        resolved,
+        sweep_subfolder,
+    )
 
-    if {"-h", "--help"} & set(arguments):
-        print(help_text(conf_folder(), config_name))
-        return
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
 
-    def guarded(config: Any) -> None:
-        _quiet()
+    def guarded(config: DictConfig) -> None:
+        _configure_logging()
         with exit_on_error():
-            task(resolved(config))
+            plain = resolved(config)
+            if config_name != "build":  # a build checks its own root keys
+                check_settings(plain, config_name)
+            task(plain)
 
-    try:
-        with exit_on_error():
-            program = os.path.basename(sys.argv[0])
-            sys.argv = [program, *hydra_overrides([*arguments, *sweep_subfolder(arguments)], config_name)]
-            hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
-    except HydraException as error:
-        print(f"bestofn: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+    flags = list(arguments.flags)
+    sweep = sweep_subfolder(overrides) if {"-m", "--multirun"} & set(flags) else []
+    every = [*command_overrides(overrides), *overrides, *sweep]
+    program = os.path.basename(sys.argv[0])
+    with config_errors():
+        sys.argv = [program, *flags, *hydra_overrides(every, arguments.config_dirs)]
+        hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
 
 
-def _quiet() -> None:
-    """One short line a message on standard error, and no progress bars but our own."""
+def _answered(command: Command, words: Sequence[str]) -> bool:
+    """Whether the words ask for help or the version, which this prints."""
+    if wants_help(words):
+        from bestofn.builders.config.command_help import help_text
+
+        print(help_text(command, words))
+        return True
+    if "--version" in words:
+        from importlib.metadata import version
+
+        print(f"bestofn {version('bestofn')}")
+        return True
+    return False
+
+
+def _positional_overrides(command: Command, arguments: Arguments) -> list[str]:
+    """The positional words as overrides of the keys that they set."""
+    from bestofn.builders.config.composition import quoted
+
+    overrides = []
+    for positional in command.positionals:
+        words = arguments.positionals.get(positional.name, ())
+        if words and positional.key:
+            value = list(words) if positional.most is None else words[0]
+            overrides.append(f"{positional.key}={quoted(value)}")
+    return overrides
+
+
+def _configure_logging() -> None:
+    """Log one short line per message to standard error, and show no progress bars but our own."""
     import datasets
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)

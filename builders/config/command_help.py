@@ -1,55 +1,182 @@
-"""``bestofn COMMAND --help``: what the command's own configuration file says, with the choices of its groups."""
+"""Writes the help of a command: ``bestofn COMMAND --help``.
+
+A command with a YAML file is described by the words and comments of that file and by the choices of its groups. With a
+choice, as in ``bestofn build provider=vllm --help``, the settings of that choice are listed.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from bestofn.builders.config import choices as table
+from bestofn.builders.config.arguments import CONFIG_DIR, Command, Setting
+from bestofn.builders.config.choice_settings import ChoiceSetting, comment_of, node_of, settings_of_choice
+from bestofn.builders.config.source_signatures import signature
+from bestofn.builders.errors import ConfigError
 
 WIDTH = 118
 
 
-def help_text(folder: Path, name: str) -> str:
-    """Usage, groups and settings of ``folder``/``name``.yaml, in the words and comments of that file."""
-    text = (folder / f"{name}.yaml").read_text(encoding="utf-8")
-    head = re.sub(r"^# ?", "", _head(text), flags=re.MULTILINE)
-    parts = [f"usage: bestofn {name} [group=choice …] [key=value …]", head.strip()]
-    groups = _groups(text)
-    if groups:
-        parts.append("Groups\n" + "\n".join(_shown(folder, group, default) for group, default in groups.items()))
-    parts.append("Settings\n" + textwrap.indent(_settings(text), "  "))
-    parts.append(
-        f"`bestofn {name} … --cfg job` prints the whole configuration that would run; any key in it can be set.\n"
-        "`-m` runs every combination of values that are given with commas."
-    )
+def help_text(command: Command, words: Sequence[str] = ()) -> str:
+    """The help of ``command``, or of the group choices among ``words``. Raises ``ConfigError`` for a wrong choice."""
+    folders = table.folders_of(_config_dirs(words), words) if command.takes_config_dir else []
+    chosen = list(_chosen(words, folders)) if command.takes_config_dir else []
+    if chosen:
+        return "\n\n".join(_choice_help(group, name, folders) for group, name in chosen)
+    parts = [f"usage: {usage(command)}", *_positionals(command)]
+    if command.composed:
+        parts += _composed_help(command, folders)
+    else:
+        parts.insert(1, _sentence(command.summary))
+        parts += _plain_settings(command)
+    return "\n\n".join([*parts, f"Example\n  {command.example}"])
+
+
+def usage(command: Command) -> str:
+    """The form of the command in one line."""
+    words = [f"bestofn {command.name}"]
+    for positional in command.positionals:
+        required = " ".join([positional.name] * max(positional.least, 1))
+        words.append(required if positional.least else f"[{required}]")
+        if positional.most is None:
+            words.append(f"[{positional.name} …]")
+    if command.composed and _groups(_text(command)):
+        words.append("[group=choice …]")
+    if command.composed or command.settings:
+        words.append("[key=value …]")
+    options = [option for option in command.options if option.startswith("--") and option in command.synonyms]
+    return " ".join([*words, *(f"[{option}]" for option in options)])
+
+
+def _config_dirs(words: Sequence[str]) -> list[str]:
+    after = [words[place + 1] for place, word in enumerate(words[:-1]) if word == CONFIG_DIR]
+    return after + [word.partition("=")[2] for word in words if word.startswith(f"{CONFIG_DIR}=")]
+
+
+def _chosen(words: Sequence[str], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """(group, choice) of the words that choose one."""
+    groups = table.groups(folders) - {"experiment", "train"}
+    for word in words:
+        group, equals, name = word.partition("=")
+        if equals and group in groups:
+            if name not in (known := table.choices_of(group, folders)):
+                raise ConfigError(table.unknown_choice(group, name, known))
+            yield group, name
+
+
+def _choice_help(group: str, name: str, folders: Sequence[Path]) -> str:
+    """What a choice is, what its constructor says, and its settings."""
+    choice = table.choices_of(group, folders)[name]
+    target = str(node_of(choice, folders).get("_target_", ""))
+    described = signature(target)
+    parts = [f"{group}={name}" + (f"  ({target})" if target else "")]
+    parts += [
+        textwrap.indent(text, "  ") for text in (comment_of(choice), described.docstring if described else "") if text
+    ]
+    settings = settings_of_choice(group, name, folders)
+    parts.append("Settings\n" + (_setting_table(settings) if settings else "  none"))
     return "\n\n".join(parts)
 
 
+def _setting_table(settings: Sequence[ChoiceSetting]) -> str:
+    """One line per setting: key, default, type."""
+    keys = max(len(setting.key) for setting in settings) + 2
+    defaults = min(max(len(setting.default) for setting in settings), 40) + 2
+    lines = [f"  {one.key:<{keys}}{_shortened(one.default):<{defaults}}{one.kind}".rstrip() for one in settings]
+    return "\n".join([f"  {'key':<{keys}}{'default':<{defaults}}type", *lines])
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _positionals(command: Command) -> list[str]:
+    if not command.positionals:
+        return []
+    lines = []
+    for positional in command.positionals:
+        choices = f": {', '.join(positional.choices)}" if positional.choices else ""
+        lines.append(f"  {positional.name:<12} {positional.text}{choices}")
+    return ["\n".join(lines)]
+
+
+def _plain_settings(command: Command) -> list[str]:
+    """The settings of a command without a YAML file, and the keys that it passes on."""
+    parts = []
+    if command.settings:
+        parts.append("Settings\n" + "\n".join(_setting_line(key, one) for key, one in command.settings.items()))
+    if command.open_keys and command.open_keys != ("*",):
+        parts.append(
+            textwrap.fill(
+                f"These keys of `bestofn build` can be set too: {', '.join(command.open_keys)}.",
+                WIDTH,
+                break_on_hyphens=False,
+            )
+        )
+    return parts
+
+
+def _setting_line(key: str, setting: Setting) -> str:
+    default = {None: "null", True: "true", False: "false", "": "''"}.get(setting.default, setting.default)
+    return textwrap.fill(f"  {f'{key}={default}':<26} {setting.text}", WIDTH, subsequent_indent=" " * 29)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _composed_help(command: Command, folders: Sequence[Path]) -> list[str]:
+    """The comment, groups and settings of the command's YAML file."""
+    text = _text(command)
+    parts = [re.sub(r"^# ?", "", _head(text), flags=re.MULTILINE).strip()]
+    groups = _groups(text)
+    if groups:
+        lines = [_group_line(group, default, folders) for group, default in groups.items()]
+        parts.append("Groups\n" + "\n".join(lines))
+    parts.append("Settings\n" + textwrap.indent(_yaml_settings(text, command), "  "))
+    parts.append(_more(command, bool(groups)))
+    return parts
+
+
+def _more(command: Command, groups: bool) -> str:
+    lines = [f"`bestofn {command.name} … --cfg job` prints the whole configuration; every key in it can be set."]
+    if groups:
+        lines.append(f"`bestofn {command.name} GROUP=CHOICE --help` lists the settings of a choice.")
+        lines.append("`--config-dir DIR` adds the choices in DIR/GROUP/NAME.yaml.")
+    lines.append("`-m` runs every combination of values that are separated by commas.")
+    return "\n".join(lines)
+
+
+def _text(command: Command) -> str:
+    return (table.conf_folder() / f"{command.name}.yaml").read_text(encoding="utf-8")
+
+
 def _head(text: str) -> str:
-    """The comment that the file begins with."""
+    """The comment at the top of the file."""
     match = re.match(r"(?:#.*\n)*", text)
     return match.group() if match else ""
 
 
 def _groups(text: str) -> dict[str, str]:
     """Group -> default choice, of the defaults list."""
-    listed = _section(text, "defaults")
-    found = re.findall(r"^\s+- ([\w@]+): ([\w/]+)", listed, re.MULTILINE)
-    return {group: choice for group, choice in found if not group.startswith("hydra")}
+    listed = re.findall(r"^\s+- ([\w@]+): ([\w/]+)", _section(text, "defaults"), re.MULTILINE)
+    return {group: choice for group, choice in listed if not group.startswith("hydra")}
 
 
-def _shown(folder: Path, group: str, default: str) -> str:
+def _group_line(group: str, default: str, folders: Sequence[Path]) -> str:
     """One group with all its choices, wrapped."""
-    home = folder / group.partition("@")[0]
-    names = sorted(path.relative_to(home).with_suffix("").as_posix() for path in home.rglob("*.yaml"))
+    names = sorted(table.choices_of(group.partition("@")[0], folders))
     label = f"  {group} [{default}]"
     return textwrap.fill(f"{label:<24} {'  '.join(names)}", WIDTH, subsequent_indent=" " * 25, break_on_hyphens=False)
 
 
-def _settings(text: str) -> str:
-    """The file without its head, defaults list and Hydra's own section."""
+def _yaml_settings(text: str, command: Command) -> str:
+    """The file without its head, its defaults list, Hydra's section, and the keys that positional words set."""
     body = text.removeprefix(_head(text))
-    for name in ("defaults", "hydra"):
+    for name in ("defaults", "hydra", *(positional.key for positional in command.positionals if positional.key)):
         body = body.replace(_section(body, name), "")
     return body.strip()
 

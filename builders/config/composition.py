@@ -1,67 +1,89 @@
-"""Command-line words and YAML files to one resolved configuration; the only module that knows Hydra's grammar."""
+"""Turns command-line words and YAML files into one resolved configuration.
+
+``command.py`` calls it for the command line; workers, libraries and tests call ``compose``. This is the only module
+that knows Hydra's grammar of overrides.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-import typing
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+from bestofn.builders.config import choices as table
+from bestofn.builders.config.choices import conf_folder
 from bestofn.builders.config.signatures import joined
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.formats.nearest_match import did_you_mean
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
+TARGET = re.compile(r"\+{0,2}(\w+)\._target_=['\"]?([\w.]+)['\"]?")
 ROOT_GROUPS = ("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs", "executor", "hub")
+QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none")
+PLACES = ("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.job.chdir=false")
 
 
-def conf_folder() -> Path:
-    """Where the configuration files shipped with bestofn lie."""
-    from bestofn import conf
+def compose(
+    overrides: Sequence[str] = (), config_name: str = "build", config_dirs: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The resolved configuration as plain dicts, as the command line gives it; for libraries, workers and tests.
 
-    return Path(conf.__file__).parent
+    ``config_dirs`` are folders of the user with GROUP/NAME.yaml files. Raises ``ConfigError``.
+    """
+    return resolved(composed(overrides, config_name, config_dirs))
 
 
-def compose(overrides: Sequence[str] = (), config_name: str = "build") -> dict[str, Any]:
-    """The resolved configuration as plain dicts, as the command line would give it; for libraries, workers, tests."""
+def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: Sequence[str] = ()) -> DictConfig:
+    """The configuration before its interpolations are resolved. Raises ``ConfigError``."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    with config_errors(), initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        return hydra_compose(config_name, overrides=hydra_overrides(overrides, config_dirs))
+
+
+@contextmanager
+def config_errors() -> Iterator[None]:
+    """Raise the errors of Hydra and OmegaConf as ``ConfigError``."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    GlobalHydra.instance().clear()
     try:
-        with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-            return resolved(hydra_compose(config_name, overrides=hydra_overrides(overrides, config_name)))
+        yield
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(f"the configuration cannot be composed: {error}") from error
 
 
 class Resolved(dict[str, Any]):
-    """A configuration as plain dicts; ``names`` maps the place of an interpolation to what it names."""
+    """A configuration as plain dicts; ``names`` maps the place of an interpolation to the key it refers to."""
 
     names: dict[str, str]
 
 
-def resolved(config: Any) -> Resolved:
+def resolved(config: DictConfig) -> Resolved:
     """A Hydra configuration as plain dicts with its interpolations resolved.
 
-    Raises ``ConfigError`` for an interpolation that names nothing.
+    Raises ``ConfigError`` for an interpolation of a key that does not exist.
     """
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        plain = Resolved(typing.cast(dict[str, Any], OmegaConf.to_container(config, resolve=True)))
+        plain = Resolved(cast("dict[str, Any]", OmegaConf.to_container(config, resolve=True)))
         plain.names = dict(_interpolations(OmegaConf.to_container(config, resolve=False)))
         return plain
     except OmegaConfBaseException as error:
-        raise ConfigError(f"{getattr(error, 'full_key', '') or 'the configuration'}: {error}") from error
+        raise ConfigError(f"{error.full_key or 'the configuration'}: {error}") from error
 
 
-def _interpolations(node: Any, where: str = "") -> Iterator[tuple[str, str]]:
+def _interpolations(node: object, where: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(node, Mapping):
         for key, value in node.items():
             yield from _interpolations(value, joined(where, str(key)))
@@ -69,53 +91,120 @@ def _interpolations(node: Any, where: str = "") -> Iterator[tuple[str, str]]:
         yield where, match.group(1)
 
 
-def hydra_overrides(arguments: Sequence[str], config_name: str = "build") -> list[str]:
-    """Command-line words in Hydra's grammar, made lenient where our own check is the better one.
+def hydra_overrides(words: Sequence[str], config_dirs: Sequence[str] = ()) -> list[str]:
+    """Command-line words in Hydra's grammar. Raises ``ConfigError`` for a choice or value that is not valid.
 
-    ``key=value`` becomes ``++key=value`` unless ``key`` is a group: any constructor argument may then be given although
-    its YAML does not list it, and a wrong key is answered by ``ObjectBuilder`` with the nearest match. Group choices
-    are checked here, because Hydra's own message has no nearest match. Flags come first, because argparse takes
-    overrides only next to each other.
+    ``key=value`` becomes ``++key=value`` unless ``key`` is a group. So any constructor argument may be given although
+    its YAML file does not list it, and ``ObjectBuilder`` answers a wrong key with the nearest match. Group choices are
+    checked here, because Hydra's own message has no nearest match. Options come first, as Hydra's parser requires.
     """
-    groups = {path.name: path for path in conf_folder().iterdir() if path.is_dir() and path.name[0] != "_"}
-    searched = any(argument.lstrip("+").startswith("hydra.searchpath") for argument in arguments)
-    lenient: list[str] = []
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if not equals or not key or key[0] in "+~-" or key.startswith("hydra"):
-            lenient.append(argument)
-            continue
-        group = key.split("@")[0]
-        if group in groups:
-            if not searched:
-                _check_choices(group, value, groups[group])
-            lenient.append(argument)
-        elif ("/" in group and group.split("/")[0] in groups) or "@" in key or (searched and "." not in key):
-            lenient.append(argument)
-        else:
-            lenient.append("++" + argument)
-    return sorted(lenient, key=_is_override)
+    folders = table.folders_of(config_dirs, words)
+    groups = table.groups(folders)
+    store_targets(folders)
+    overrides = [_override(word, words, groups, folders) for word in words if not _is_searchpath(word)]
+    path = _searchpath(words, config_dirs)
+    return sorted([*path, *overrides], key=_is_override)
+
+
+def _override(word: str, words: Sequence[str], groups: set[str], folders: Sequence[Path]) -> str:
+    """One word in Hydra's grammar."""
+    key, equals, value = word.partition("=")
+    if not equals or not key or key[0] == "-":
+        return word
+    if (target := TARGET.fullmatch(word)) and target[1] in groups and not _is_chosen(target[1], words):
+        return _choice_of_target(target[1], target[2])
+    check_grammar(word)
+    if key[0] in "+~" or key.startswith("hydra"):
+        return word
+    group = key.split("@")[0]
+    if group in groups:
+        _check_choices(group, value, folders)
+        return word
+    if ("/" in group and group.split("/")[0] in groups) or "@" in key:
+        return word
+    return "++" + word
+
+
+def store_targets(folders: Sequence[Path] = ()) -> None:
+    """Give Hydra the choices that have no YAML file: those of entry points and of ``register``."""
+    from hydra.core.config_store import ConfigStore
+
+    for group in table.ENTRY_POINTS:
+        for choice in table.choices_of(group, folders).values():
+            if choice.file is None:
+                ConfigStore.instance().store(name=choice.name, node={"_target_": choice.target}, group=group)
+
+
+def _is_chosen(group: str, words: Sequence[str]) -> bool:
+    return any(word.partition("=")[0] == group for word in words)
+
+
+def _choice_of_target(group: str, target: str) -> str:
+    """``GROUP._target_=package.Class`` as a choice of its own, so that no setting of the default choice remains."""
+    from hydra.core.config_store import ConfigStore
+
+    ConfigStore.instance().store(name=target, node={"_target_": target}, group=group)
+    return f"{group}={target}"
+
+
+def _is_searchpath(word: str) -> bool:
+    return word.lstrip("+").startswith("hydra.searchpath=")
+
+
+def _searchpath(words: Sequence[str], config_dirs: Sequence[str]) -> list[str]:
+    """The override that makes Hydra search the user's folders; [] without any."""
+    places = [f"file://{Path(name).absolute()}" for name in config_dirs]
+    for word in filter(_is_searchpath, words):
+        inside = word.partition("=")[2].strip().removeprefix("[").removesuffix("]")
+        places += [place.strip().strip("'\"") for place in inside.split(",") if place.strip()]
+    return [f"hydra.searchpath=[{','.join(map(quoted, places))}]"] if places else []
+
+
+def quoted(value: Any) -> str:
+    """``value`` in Hydra's override grammar."""
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{quoted(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ",".join(quoted(item) for item in value) + "]"
+    text = str(value).replace("${", "\\${")  # no interpolation: it is text
+    escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + "\\'", text)
+    tail = re.search(r"\\+\Z", escaped)
+    return f"'{escaped}{tail[0] if tail else ''}'"
 
 
 def _is_override(word: str) -> bool:
     return word.startswith("~") or ("=" in word and not word.startswith("-"))
 
 
-def _check_choices(group: str, value: str, folder: Path) -> None:
+def check_grammar(word: str) -> None:
+    """Raise ``ConfigError`` when ``word`` is not ``key=value`` in Hydra's grammar."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    try:
+        OverridesParser.create().parse_override(word)
+    except HydraException as error:
+        key, _, value = word.partition("=")
+        raise ConfigError(
+            f"{word}: the value cannot be read. Close every bracket and quote; put text with spaces, commas, brackets "
+            f"or = in quotes that the shell keeps: \"{key}='{value}'\""
+        ) from error
+
+
+def _check_choices(group: str, value: str, folders: Sequence[Path]) -> None:
     if any(mark in value for mark in "(){}$*'\""):
-        return  # a sweep or an interpolation: Hydra's business
-    known = [path.relative_to(folder).with_suffix("").as_posix() for path in sorted(folder.rglob("*.yaml"))]
+        return  # a sweep function or an interpolation, which Hydra reads
+    known = table.choices_of(group, folders)
     for choice in value.strip("[]").split(","):
         name = choice.strip()
         if name and name != "null" and name not in known:
-            raise ConfigError(
-                f"{group}={name}: there is no such choice{did_you_mean(name, known)} "
-                f"conf/{group} has {', '.join(known)}."
-            )
+            raise ConfigError(table.unknown_choice(group, name, known))
 
 
 def choices() -> dict[str, str]:
-    """Group -> choice of the Hydra command under way; empty outside one."""
+    """Group -> choice of the running Hydra command; empty outside one."""
     from hydra.core.hydra_config import HydraConfig
 
     if not HydraConfig.initialized():
@@ -123,22 +212,27 @@ def choices() -> dict[str, str]:
     return {key: value for key, value in HydraConfig.get().runtime.choices.items() if not key.startswith("hydra/")}
 
 
-def sweep_subfolder(arguments: Sequence[str]) -> list[str]:
-    """The override that names each job's folder by what is swept (``n=4,temperature=0.7``); [] outside a sweep."""
-    if not {"-m", "--multirun"} & set(arguments) or any(word.startswith("hydra.sweep.subdir") for word in arguments):
+def command_overrides(overrides: Sequence[str]) -> list[str]:
+    """The overrides that keep Hydra from writing folders and log files, unless ``overrides`` set them."""
+    given = {word.lstrip("+").partition("=")[0] for word in overrides}
+    return [word for word in (*QUIET, *PLACES) if word.partition("=")[0] not in given]
+
+
+def sweep_subfolder(overrides: Sequence[str]) -> list[str]:
+    """The override that names each job's folder after the swept settings (``n=4,temperature=0.7``); [] if given."""
+    if any(word.startswith("hydra.sweep.subdir") for word in overrides):
         return []
-    groups = {path.name for path in conf_folder().iterdir() if path.is_dir()}
     names = []
-    for argument in arguments:
-        key, equals, value = argument.lstrip("+").partition("=")
+    for word in overrides:
+        key, equals, value = word.lstrip("+").partition("=")
         if equals and not key.startswith("hydra") and _is_sweep(value):
-            found = f"${{hydra.runtime.choices.{key}}}" if key in groups else f"${{{key}}}"
-            names.append(f"{key.rsplit('.', 1)[-1]}={found}")
+            reference = f"${{hydra.runtime.choices.{key}}}" if key in table.shipped_groups() else f"${{{key}}}"
+            names.append(f"{key.rsplit('.', 1)[-1]}={reference}")
     return [f"hydra.sweep.subdir='{','.join(names)}'"] if names else []
 
 
 def _is_sweep(value: str) -> bool:
-    """Whether Hydra takes ``value`` for several: commas outside brackets and quotes, or one of its sweep functions."""
+    """Whether Hydra reads ``value`` as several: commas outside brackets and quotes, or one of its sweep functions."""
     outside = re.sub(r"\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"", "", value)
     return "," in outside or bool(re.match(r"(choice|range|interval|glob)\(", outside))
 
@@ -152,3 +246,36 @@ def sweep_folder() -> Path | None:
         return None
     sweep = HydraConfig.get().sweep
     return Path(sweep.dir) / sweep.subdir
+
+
+def check_settings(config: Mapping[str, Any], config_name: str) -> None:
+    """Check the root keys of a command's configuration against its YAML file: names, and types of plain values.
+
+    Raises ``ConfigError`` with the nearest match for a key that the file does not have.
+    """
+    import yaml
+
+    from bestofn.builders.formats.nearest_match import unknown_key
+
+    document = yaml.safe_load((conf_folder() / f"{config_name}.yaml").read_text(encoding="utf-8"))
+    roots = [name.partition("@")[2] or name for name in _default_groups(document.get("defaults", []))]
+    known = {key: value for key, value in document.items() if key not in ("defaults", "hydra")}
+    for key, value in config.items():
+        if key not in known and key not in roots:
+            raise ConfigError(unknown_key(key, key, [*known, *roots], f"`bestofn {config_name}`"))
+        _check_type(key, value, known.get(key))
+
+
+def _default_groups(defaults: Sequence[object]) -> list[str]:
+    return [str(name) for entry in defaults if isinstance(entry, Mapping) for name in entry]
+
+
+def _check_type(key: str, value: object, default: object) -> None:
+    if value is None or not isinstance(default, bool | int | float):
+        return
+    fits = isinstance(value, bool) if isinstance(default, bool) else isinstance(value, int | float)
+    if isinstance(default, int) and not isinstance(default, bool):
+        fits = isinstance(value, int) and not isinstance(value, bool)
+    if not fits:
+        expected = {bool: "true or false", int: "a whole number", float: "a number"}[type(default)]
+        raise ConfigError(f"{key} is {value!r} ({type(value).__name__}); expected {expected}.")

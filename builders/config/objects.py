@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bestofn.builders.config.choices import is_trusted, registered_object
 from bestofn.builders.config.signatures import (
     checked,
     dataclass_of,
@@ -136,8 +137,10 @@ class ObjectBuilder:
 
     def locate(self, target: str, where: str = "") -> Any:
         """The class or function that ``target`` names, if its package is ours or trusted."""
+        if registered := registered_object(target):
+            return registered
         package = target.split(".", 1)[0]
-        if package not in self._trusted:
+        if package not in self._trusted and not is_trusted(target):
             raise ConfigError(
                 f"{joined(where, '_target_')} is {target!r}, and package {package!r} is not trusted. "
                 f"Add it when you trust its code: trusted=[{package}]"

@@ -7,7 +7,6 @@ the file win over it, as everywhere.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from bestofn.builders.config.composition import quoted
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import nearest
 from bestofn.builders.stages import steps_form
@@ -194,17 +194,3 @@ _PLAIN: dict[str, Callable[[Any], list[str]]] = {
     "structured_output": lambda value: [f"stages.generate.schema={quoted(steps_form.SCHEMA)}"] if value else [],
 }
 FLAT = ("dataset", "splits", "model", "generator", "persona", "llm_judge_fallback", *_PLAIN)
-
-
-def quoted(value: Any) -> str:
-    """``value`` in Hydra's override grammar."""
-    if value is None or isinstance(value, bool | int | float):
-        return json.dumps(value)
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{quoted(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return "[" + ",".join(quoted(item) for item in value) + "]"
-    text = str(value).replace("${", "\\${")  # no interpolation: it is text
-    escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + "\\'", text)
-    tail = re.search(r"\\+\Z", escaped)
-    return f"'{escaped}{tail[0] if tail else ''}'"

@@ -64,7 +64,7 @@ def main() -> None:
             continue
         for words in (
             ["build", *choices(data, out)],
-            ["push", f"run={out}", "dry_run=true", "hub.repo=someone/something"],
+            ["push", str(out), "dry_run=true", "hub.repo=someone/something"],
             ["report", str(out)],
             ["inspect", str(out)],
             ["analyze", str(out)],

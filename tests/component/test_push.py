@@ -45,7 +45,7 @@ def client(hub: HubDouble, home: Path, *words: str) -> subprocess.CompletedProce
 
 
 def push(hub: HubDouble, run: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    return client(hub, home, "-m", "bestofn.scripts.push", f"run={run}", "hub.repo=me/sums", "hub.licence=mit")
+    return client(hub, home, "-m", "bestofn.scripts.push", str(run), "hub.repo=me/sums", "hub.licence=mit")
 
 
 LOAD = """

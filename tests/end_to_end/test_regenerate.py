@@ -9,14 +9,21 @@ from typing import Any
 
 import pytest
 
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError
 from bestofn.builders.run import manifest
 from bestofn.builders.run import regenerate as regenerating
 from bestofn.builders.tables import parquet_files, views
 from bestofn.scripts.build import build
-from bestofn.scripts.regenerate import main, run
+from bestofn.scripts.catalogue import REGENERATE
+from bestofn.scripts.regenerate import main, regenerated
 from tests.loopback import OpenAIServer
+
+
+def run(words: list[str]) -> str:
+    """What ``bestofn regenerate`` prints for these words."""
+    return regenerated(parse(REGENERATE, words))
 
 
 def words(data: Path, url: str, out: Path) -> list[str]:
@@ -57,9 +64,9 @@ def test_failed_candidates_are_drawn_anew_and_their_siblings_are_not(built) -> N
     out, server, command = built
     before = rows_of(out)
     failed = sum(outcomes(row).count("fail") for row in before.values())
-    assert "would be drawn anew" in run([f"run={out}", "where=failed", "--dry-run"])
+    assert "would be drawn anew" in run([str(out), "where=failed", "--dry-run"])
     assert server.requests == 0
-    told = run([f"run={out}", "where=failed"])
+    told = run([str(out), "where=failed"])
     assert f"{failed:,} candidates" in told
     assert server.completions == failed
     after = rows_of(out)
@@ -87,8 +94,8 @@ def test_failed_candidates_are_drawn_anew_and_their_siblings_are_not(built) -> N
 
 def test_a_second_order_draws_a_further_attempt_and_keeps_all_that_was(built) -> None:
     out, _, _ = built
-    run([f"run={out}", "where=query:q3+candidate:0"])
-    run([f"run={out}", "where=query:q3+candidate:0"])
+    run([str(out), "where=query:q3+candidate:0"])
+    run([str(out), "where=query:q3+candidate:0"])
     candidate = rows_of(out)["q3"]["candidates"][0]
     assert (candidate["attempt"], candidate["detail"]["regen_count"]) == (2, 2)
     assert [past["attempt"] for past in candidate["detail"]["history"]] == [0, 1]
@@ -96,16 +103,14 @@ def test_a_second_order_draws_a_further_attempt_and_keeps_all_that_was(built) ->
 
 def test_nothing_to_do_sends_nothing(built, capsys) -> None:
     out, server, _ = built
-    assert "nothing to do" in run([f"run={out}", "where=truncated"])
-    assert "nothing to do" in run([f"run={out}", "where=split:nowhere"])
+    assert "nothing to do" in run([str(out), "where=truncated"])
+    assert "nothing to do" in run([str(out), "where=split:nowhere"])
     assert server.requests == 0
 
 
 def test_other_settings_are_used_and_noted(built) -> None:
     out, server, _ = built
-    run(
-        [f"run={out}", "where=failed", "max=2", "sampling.temperature=0.3", "stages.generate.system_prompt='Be exact.'"]
-    )
+    run([str(out), "where=failed", "max=2", "sampling.temperature=0.3", "stages.generate.system_prompt='Be exact.'"])
     assert {body["temperature"] for body in server.bodies} == {0.3}
     assert server.bodies[0]["messages"][0] == {"role": "system", "content": "Be exact."}
     redrawn = [one for row in rows_of(out).values() for one in row["candidates"] if one["attempt"]]
@@ -117,7 +122,7 @@ def test_other_settings_are_used_and_noted(built) -> None:
 def test_keep_if_better_never_makes_worse(built) -> None:
     out, _, _ = built
     before = rows_of(out)
-    run([f"run={out}", "where=all", "keep_if_better=true"])
+    run([str(out), "where=all", "keep_if_better=true"])
     for query, row in rows_of(out).items():
         for position, outcome in enumerate(outcomes(row)):
             old = outcomes(before[query])[position]
@@ -130,12 +135,12 @@ def test_keep_if_better_never_makes_worse(built) -> None:
 def test_a_copy_leaves_the_run_alone(built, tmp_path) -> None:
     out, server, _ = built
     before = rows_of(out)
-    run([f"run={out}", "where=failed", f"output={tmp_path / 'copy'}"])
+    run([str(out), "where=failed", f"output={tmp_path / 'copy'}"])
     assert rows_of(out) == before
     assert rows_of(tmp_path / "copy") != before
     asked = server.requests
     shutil.rmtree(tmp_path / "copy")
-    run([f"run={out}", "where=failed", f"output={tmp_path / 'copy'}"])
+    run([str(out), "where=failed", f"output={tmp_path / 'copy'}"])
     assert server.requests == asked, "the run's own journal holds what was drawn for the copy"
 
 
@@ -173,8 +178,8 @@ def test_interrupted_at_any_place_it_goes_on_and_asks_nothing_twice(built, monke
 
             broken.setattr(Path, "rename", third)
         with pytest.raises(Killed):
-            run([f"run={out}", "where=failed"])
-    run([f"run={out}", "where=failed"])
+            run([str(out), "where=failed"])
+    run([str(out), "where=failed"])
     assert server.completions == failed
     after = rows_of(out)
     for query, row in after.items():
@@ -195,13 +200,13 @@ def test_what_an_interrupted_order_has_drawn_never_undoes_a_later_one(built, mon
     with monkeypatch.context() as broken:
         broken.setattr(regenerating.parquet_files, "write_parquet", once)
         with pytest.raises(Killed):
-            run([f"run={out}", "where=all"])
+            run([str(out), "where=all"])
     assert written == ["00000.parquet"]
-    run([f"run={out}", "where=query:q1"])
+    run([str(out), "where=query:q1"])
     newer = rows_of(out)["q1"]
     assert {one["attempt"] for one in newer["candidates"]} == {1}
     asked = server.completions
-    run([f"run={out}", "where=all"])
+    run([str(out), "where=all"])
     after = rows_of(out)
     for old, new in zip(newer["candidates"], after["q1"]["candidates"], strict=True):
         assert (new["attempt"], new["detail"]["regen_count"]) == (2, 2)
@@ -225,7 +230,7 @@ def test_a_shard_that_changed_while_its_candidates_were_drawn_stays(built, monke
 
     monkeypatch.setattr(regenerating, "_exchange", late)
     before = rows_of(out)
-    run([f"run={out}", "where=all"])
+    run([str(out), "where=all"])
     attempts = {query: {one["attempt"] for one in row["candidates"]} for query, row in rows_of(out).items()}
     assert attempts == {query: {int(int(query[1:]) // 5 != 1)} for query in before}
     assert "00001.parquet was changed meanwhile" in caplog.text
@@ -233,7 +238,7 @@ def test_a_shard_that_changed_while_its_candidates_were_drawn_stays(built, monke
 
 def test_a_spent_budget_is_said_and_the_same_order_goes_on(built) -> None:
     out, server, _ = built
-    words = [f"run={out}", "where=all", "provider.free=false", "+prices={mock: {call: 1.0}}"]
+    words = [str(out), "where=all", "provider.free=false", "+prices={mock: {call: 1.0}}"]
     with pytest.raises(BudgetError, match="budget_usd=6"):
         run([*words, "budget_usd=6.0"])
     asked = server.completions
@@ -245,13 +250,13 @@ def test_a_spent_budget_is_said_and_the_same_order_goes_on(built) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["where=failed"], "run=… is missing"),
-        (["run=RUN"], "where=… is missing"),
-        (["run=nowhere", "where=failed"], "not a finished run"),
-        (["run=RUN", "where=faild"], "did you mean 'failed'"),
-        (["run=RUN", "where=failed", "verifier=math"], "are the run's own"),
-        (["run=RUN", "where=failed", "sampling.temprature=1"], "temprature"),
-        (["run=RUN", "where=failed", "nonsense"], "not understood"),
+        (["where=failed"], "needs RUN"),
+        (["RUN"], "where=… is missing"),
+        (["nowhere", "where=failed"], "not a finished run"),
+        (["RUN", "where=faild"], "did you mean 'failed'"),
+        (["RUN", "where=failed", "verifier=math"], "are the run's own"),
+        (["RUN", "where=failed", "sampling.temprature=1"], "temprature"),
+        (["RUN", "where=failed", "nonsense"], "is not understood"),
     ],
 )
 def test_what_is_wrong_is_said(built, given, message, capsys) -> None:

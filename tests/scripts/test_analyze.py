@@ -143,7 +143,7 @@ def test_a_verdict_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.Capt
         row | {"verification_explanation": "made\x1b[2J\x9b1m\u202e \x07\n"} for row in pq.read_table(path).to_pylist()
     ]
     pq.write_table(pa.Table.from_pylist(table), path)
-    main([str(path), "--resamples", "10"])
+    main([str(path), "resamples=10"])
     assert "made\\x1b[2J\\x9b1m\\u202e \\x07\\n" in capsys.readouterr().out
 
 
@@ -158,7 +158,7 @@ def test_a_hacked_reward_is_seen(tmp_path: Path) -> None:
 
 def test_the_command_writes_figures_and_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write_run(tmp_path / "run", 30)
-    main([f"run={run}", "--resamples", "50"])
+    main([str(run), "resamples=50"])
     said = capsys.readouterr().out
     assert "pass@k" in said
     assert "The reward orders" in said
@@ -167,7 +167,7 @@ def test_the_command_writes_figures_and_a_page(tmp_path: Path, capsys: pytest.Ca
     assert page.count("<svg") == 2
     assert "<th>k=1</th>" in page
     assert "http" not in page.replace("http://www.w3.org", "")
-    main([str(run), "--json", "--resamples", "20"])
+    main([str(run), "--json", "resamples=20"])
     assert json.loads(capsys.readouterr().out)["curves"]["queries"] <= 30
 
 

@@ -87,9 +87,9 @@ def test_several_runs_side_by_side(runs: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main([str(runs / "baseline"), "--json", "--resamples", "50"])
+    main([str(runs / "baseline"), "--json", "resamples=50"])
     assert json.loads(capsys.readouterr().out)["n"] == 4
-    main([str(runs / "baseline"), str(runs / "improved"), "--json", "--resamples", "50"])
+    main([str(runs / "baseline"), str(runs / "improved"), "--json", "resamples=50"])
     assert [run["metadata"]["model"] for run in json.loads(capsys.readouterr().out)] == ["tiny", "big"]
 
 

@@ -10,9 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from bestofn.builders.analysis.voice import heard_report
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
-from bestofn.scripts.voice import run
+from bestofn.scripts.catalogue import VOICE
+from bestofn.scripts.voice import voice
 from tests.wire_server import Answer, Sent, WireServer
+
+
+def run(words: list[str]) -> str:
+    """What ``bestofn voice`` prints for these words."""
+    return voice(parse(VOICE, words))
+
 
 GLOOMY = "What is the point. The answer is 4, not that it matters."
 PLAIN = "The answer is 4."
@@ -56,7 +64,7 @@ def test_another_persona_can_be_named(runs: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [([1], "without a persona"), ([], "no run"), ([0, "mx=3"], "mx"), ([0, "max=many"], "max")]
+    ("words", "said"), [([1], "without a persona"), ([], "needs RUN"), ([0, "mx=3"], "mx"), ([0, "max=many"], "max")]
 )
 def test_bad_words_are_told(runs: list[str], words: list, said: str) -> None:
     with pytest.raises(ConfigError, match=said):

@@ -10,8 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from bestofn.builders.analysis.comparison import by_query, compared
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
-from bestofn.scripts.compare import run
+from bestofn.scripts.catalogue import COMPARE
+from bestofn.scripts.compare import compare
+
+
+def run(words: list[str]) -> str:
+    """What ``bestofn compare`` prints for these words."""
+    return compare(parse(COMPARE, words))
 
 
 def rows(**outcomes: str) -> list[dict]:
@@ -109,5 +116,5 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
         run([one, written(tmp_path / "other", rows(z1="p"))])
     with pytest.raises(ConfigError, match="is not there"):
         run([one, str(tmp_path / "missing")])
-    with pytest.raises(ConfigError, match="two runs or more, 1 given"):
+    with pytest.raises(ConfigError, match="needs RUN at least 2 times; 1 given"):
         run([one])

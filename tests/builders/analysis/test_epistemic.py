@@ -124,7 +124,7 @@ def test_a_run_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     table = pq.read_table(tmp_path / "run" / "candidates" / "data.parquet").to_pylist()
     assert {row["verification_status"] for row in table if row["split"] == "contradiction"} == {"pass"}
     assert {row["verification_status"] for row in table if row["split"] == "overdetermined"} == {"fail"}
-    main([f"run={tmp_path}/run"])
+    main([f"{tmp_path}/run"])
     assert "calibration, CRR − FRR" in capsys.readouterr().out
 
 

@@ -12,22 +12,25 @@ import yaml
 
 from bestofn.builders.config.command_help import help_text
 from bestofn.builders.config.composition import conf_folder
+from bestofn.scripts.catalogue import COMMANDS
 
-COMMANDS = sorted(path.stem for path in conf_folder().glob("*.yaml"))
+COMPOSED = sorted(path.stem for path in conf_folder().glob("*.yaml"))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", COMPOSED)
 def test_shows_every_setting_and_nothing_of_hydra(name: str) -> None:
-    shown = help_text(conf_folder(), name)
+    command = COMMANDS[name]
+    shown = help_text(command)
     settings = yaml.safe_load((conf_folder() / f"{name}.yaml").read_text(encoding="utf-8"))
     body = shown.partition("\nSettings\n")[2].rpartition("\n\n`bestofn")[0]
-    assert yaml.safe_load(body) == {key: value for key, value in settings.items() if key not in ("defaults", "hydra")}
+    hidden = {"defaults", "hydra", *(positional.key for positional in command.positionals)}
+    assert yaml.safe_load(body) == {key: value for key, value in settings.items() if key not in hidden}
     assert "override hydra" not in shown
     assert max(map(len, shown.partition("\nSettings\n")[0].splitlines())) <= 120
 
 
 def test_names_every_choice_of_a_group() -> None:
-    shown = help_text(conf_folder(), "build").split()
+    shown = help_text(COMMANDS["build"]).split()
     for path in (conf_folder() / "pairs").glob("*.yaml"):
         assert path.stem in shown
     assert "baseline/high_throughput" in shown

@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.builders.config.composition import compose, conf_folder
+from bestofn.builders.config.composition import compose, conf_folder, quoted
 from bestofn.builders.config.objects import ObjectBuilder
-from bestofn.builders.config.older_files import FLAT, NESTED, overrides_of, overrides_of_file, quoted
+from bestofn.builders.config.older_files import FLAT, NESTED, overrides_of, overrides_of_file
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.stages.steps_form import SCHEMA
 from bestofn.scripts.provider_commands import translated
@@ -79,7 +79,7 @@ def test_the_flat_form(tmp_path: Path) -> None:
     assert config["out"] == "experiments/marvin/results/claude_100x8"
     assert config["notes"] == yaml.safe_load(FLAT_FILE)["notes"]
     assert config["stages"]["generate"]["schema"] == SCHEMA
-    assert config["verifier"]["math"]["then"]["_target_"].endswith("Judge")
+    assert config["verifier"]["domains"]["math"]["then"]["_target_"].endswith("Judge")
     assert ObjectBuilder().build(config["persona"]).name == "marvin_flexible"
 
 
@@ -91,7 +91,7 @@ def test_the_nested_form() -> None:
     assert config["provider"]["model"] == "gpt-5.1"
     assert (config["n"], config["sampling"]["temperature"], config["shard_size"]) == (8, 0.7, 25)
     assert config["out"] == "experiments/results/my_run"
-    assert config["verifier"]["math"]["then"] is None
+    assert config["verifier"]["domains"]["math"]["then"] is None
 
 
 def test_code_of_version_1_is_looked_up_where_its_rows_point() -> None:
@@ -190,7 +190,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 def test_regen_in_the_words_of_regenerate() -> None:
     assert translated("openai", ["regen", "results.parquet", "--split", "tool_calling", "--failed-only"]) == (
         "regenerate",
-        ["run=results", "where=failed+split:tool_calling"],
+        ["results", "where=failed+split:tool_calling"],
     )
     assert translated("claude", ["regen", "results", "--split", "math,code"])[1][1] == "where=split:math,split:code"
     assert translated("claude", ["regen", "results"])[1][1] == "where=failed"

@@ -14,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bestofn.builders.analysis import summary
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import hub
 from bestofn.builders.tables import candidate_table, parquet_files, views
 from bestofn.builders.tables.parquet_files import Writer, file_side, table_files
 from bestofn.builders.training.trainers import TrainingSettings, dataset
 from bestofn.scripts import compare, loop
+from bestofn.scripts.catalogue import COMPARE
 from tests.runs import write_run
 
 FEATURES = Features({"text": Value("string")})
@@ -133,7 +135,7 @@ def test_every_reader_takes_several_files_for_one_table(whole: Path, split: Path
         assert one == other
     assert summary.pairs(split) == summary.pairs(whole)
     assert loop.passes(split) == loop.passes(whole)
-    compared = json.loads(compare.run([str(whole), str(split), "--json"]))[str(split)]
+    compared = json.loads(compare.compare(parse(COMPARE, [str(whole), str(split), "--json"])))[str(split)]
     assert compared["shared"] == QUERIES
     assert all(one["before"] == one["after"] for one in compared["differences"])
     rows = [

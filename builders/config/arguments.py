@@ -1,0 +1,307 @@
+"""The one grammar of the command line: ``bestofn COMMAND [WORD …] [key=value …]``.
+
+``scripts/catalogue.py`` describes each command with the classes of this module, and every command parses its words with
+``parse``. Nothing heavy is imported, because shell completion and ``bestofn --help`` read the catalogue too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bestofn.builders.config.choices import shipped_groups
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.nearest_match import did_you_mean, nearest
+
+Scalar = bool | int | float | str
+
+SYNONYMS = {"--json": "json", "--dry-run": "dry_run"}
+HYDRA_FLAGS = {"-m": 0, "--multirun": 0, "--resolve": 0, "--cfg": 1, "-c": 1, "--package": 1, "-p": 1}
+CONFIG_DIR = "--config-dir"
+KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w.@:/-]*")
+TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
+
+
+@dataclass(frozen=True, slots=True)
+class Positional:
+    """A word of a command that has no ``key=``: a run or a method.
+
+    ``most`` None allows any number. ``key`` is the key of the command's YAML file that the word sets.
+    """
+
+    name: str
+    text: str
+    least: int = 1
+    most: int | None = 1
+    choices: tuple[str, ...] = ()
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A ``key=value`` of a command without a YAML file: the type of its value, its default and its description."""
+
+    kind: type[bool] | type[int] | type[float] | type[str]
+    default: Scalar | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a command takes.
+
+    ``composed`` commands have a file conf/NAME.yaml, whose keys are their settings. ``open_keys`` are the root keys
+    that another command passes on as they are (``"*"``: any key). ``can`` lists the keys of its YAML file that have a
+    synonym (``dry_run``). ``file_options`` are options that a file follows. ``path_remedy`` and ``key_remedy`` end the
+    message for a path and for a key that the command does not take.
+    """
+
+    name: str
+    summary: str
+    example: str
+    positionals: tuple[Positional, ...] = ()
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    open_keys: tuple[str, ...] = ()
+    composed: bool = False
+    can: tuple[str, ...] = ()
+    file_options: tuple[str, ...] = ()
+    path_remedy: str = ""
+    key_remedy: str = ""
+
+    @property
+    def synonyms(self) -> dict[str, str]:
+        """The options of ``SYNONYMS`` that this command takes, with the key that each sets."""
+        return {option: key for option, key in SYNONYMS.items() if key in self.settings or key in self.can}
+
+    @property
+    def takes_config_dir(self) -> bool:
+        """Whether the command composes a configuration, and so reads the groups of ``--config-dir``."""
+        return self.composed or bool(self.open_keys)
+
+    @property
+    def options(self) -> list[str]:
+        """Every option that starts with a dash."""
+        hydra = list(HYDRA_FLAGS) if self.composed else []
+        config_dir = [CONFIG_DIR] if self.takes_config_dir else []
+        return [*self.synonyms, *config_dir, *self.file_options, *hydra, "-h", "--help", "--version"]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The words of one command, parsed. ``settings`` holds every setting of the command, with its default if not given.
+
+    ``overrides`` are ``key=value`` words for the configuration, ``flags`` are options for Hydra, and ``files`` maps an
+    option to the file that follows it.
+    """
+
+    positionals: Mapping[str, tuple[str, ...]]
+    settings: Mapping[str, Scalar | None] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    config_dirs: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The words at the place of RUN."""
+        return self.positionals.get("RUN", ())
+
+    @property
+    def run(self) -> Path:
+        """The first run."""
+        return Path(self.runs[0])
+
+    def text(self, key: str) -> str | None:
+        """The value of a text setting; None when it is not set."""
+        value = self.settings[key]
+        return None if value is None else str(value)
+
+    def number(self, key: str) -> int:
+        """The value of a whole-number setting."""
+        return int(self.settings[key] or 0)
+
+    def flag(self, key: str) -> bool:
+        """The value of a true-or-false setting."""
+        return bool(self.settings[key])
+
+
+def wants_help(words: Sequence[str]) -> bool:
+    """Whether the words ask for the help of a command."""
+    return bool({"-h", "--help"} & set(words))
+
+
+def parse(command: Command, words: Sequence[str]) -> Arguments:
+    """The words of ``command``. Raises ``ConfigError`` with the remedy for a word that is not understood."""
+    parser = _Parser(command)
+    remaining = list(words)
+    while remaining:
+        parser.take(remaining)
+    return parser.result()
+
+
+class _Parser:
+    """Collects the words of one command."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.bare: list[str] = []
+        self.given: dict[str, Scalar | None] = {}
+        self.overrides: list[str] = []
+        self.flags: list[str] = []
+        self.config_dirs: list[str] = []
+        self.files: dict[str, str] = {}
+
+    def take(self, remaining: list[str]) -> None:
+        """Remove the first word of ``remaining`` and what belongs to it."""
+        word = remaining.pop(0)
+        if word.startswith("-"):
+            self._option(word, remaining)
+        elif is_setting(word):
+            self._setting(word)
+        else:
+            self.bare.append(word)
+
+    def _option(self, word: str, remaining: list[str]) -> None:
+        command = self.command
+        option, equals, inline = word.partition("=")
+        if option not in command.options:
+            raise ConfigError(_unknown_option(command, option))
+        if option in command.synonyms:
+            self._setting(f"{command.synonyms[option]}={inline or 'true'}")
+        elif option == CONFIG_DIR or option in command.file_options or HYDRA_FLAGS.get(option):
+            if not equals and not remaining:
+                raise ConfigError(f"{option} needs a value after it.{_see(command)}")
+            self._option_value(option, inline if equals else remaining.pop(0))
+        else:
+            self.flags.append(option)
+
+    def _option_value(self, option: str, value: str) -> None:
+        if option == CONFIG_DIR:
+            self.config_dirs.append(value)
+        elif option in HYDRA_FLAGS:
+            self.flags += [option, value]
+        else:
+            self.files[option] = value
+
+    def _setting(self, word: str) -> None:
+        command = self.command
+        key, _, value = word.partition("=")
+        root = key.lstrip("+~").partition(".")[0].partition("@")[0]
+        self._refuse_positional_key(key, value)
+        if setting := command.settings.get(key):
+            self.given[key] = converted(key, value, setting)
+        elif command.composed or "*" in command.open_keys or root in command.open_keys:
+            self.overrides.append(word)
+        else:
+            known = [*command.settings, *command.open_keys]
+            raise ConfigError(
+                f"`bestofn {command.name}` has no setting {root!r}{did_you_mean(root, known)} "
+                f"Its settings: {', '.join(known) or 'none'}. {command.key_remedy}".rstrip()
+            )
+
+    def _refuse_positional_key(self, key: str, value: str) -> None:
+        """A run or method is a word of its own: ``run=…`` is not a second way to write it."""
+        for positional in self.command.positionals:
+            if key in (positional.key or positional.name.lower(), positional.name.lower()):
+                raise ConfigError(
+                    f"{key}={value}: write {positional.name} without `{key}=`: bestofn {self.command.name} "
+                    f"{' '.join(one.name if one is not positional else value for one in self.command.positionals)} …"
+                )
+
+    def result(self) -> Arguments:
+        """All words together. Raises ``ConfigError`` when a positional word is missing or one is too many."""
+        positionals: dict[str, tuple[str, ...]] = {}
+        words = list(self.bare)
+        for positional in self.command.positionals:
+            taken = words if positional.most is None else words[: positional.most]
+            words = words[len(taken) :]
+            self._check_positional(positional, taken)
+            positionals[positional.name] = tuple(taken)
+        if words:
+            raise ConfigError(_unexpected(self.command, words))
+        defaults = {key: setting.default for key, setting in self.command.settings.items()}
+        return Arguments(
+            positionals=positionals,
+            settings=defaults | self.given,
+            overrides=tuple(self.overrides),
+            flags=tuple(self.flags),
+            config_dirs=tuple(self.config_dirs),
+            files=self.files,
+        )
+
+    def _check_positional(self, positional: Positional, taken: Sequence[str]) -> None:
+        if positional.choices:
+            for word in taken:
+                if word not in positional.choices:
+                    raise ConfigError(
+                        f"{positional.name} is {word!r}{did_you_mean(word, positional.choices)} "
+                        f"Expected one of {', '.join(positional.choices)}.{_see(self.command)}"
+                    )
+        if len(taken) < positional.least and not {"--cfg", "-c"} & set(self.flags):
+            needed = f"{positional.name} at least {positional.least} times" if positional.least > 1 else positional.name
+            raise ConfigError(
+                f"`bestofn {self.command.name}` needs {needed}; {len(taken) or 'none'} given. "
+                f"{positional.name}: {positional.text}. Example: {self.command.example}"
+            )
+
+
+def is_setting(word: str) -> bool:
+    """Whether a word is ``key=value``; a path such as ``runs/sweep/n=4`` is not.
+
+    A key with a slash is a group (``hydra/launcher=…``, ``verifier/math@verifier.first=…``).
+    """
+    key, equals, _ = word.partition("=")
+    if not KEY.fullmatch(key) or not (equals or key.startswith("~")):
+        return False
+    first, slash, _ = key.lstrip("+~").partition("@")[0].partition("/")
+    return not slash or first == "hydra" or first in shipped_groups()
+
+
+def converted(key: str, value: str, setting: Setting) -> Scalar | None:
+    """``value`` as the type of ``setting``. Raises ``ConfigError`` for another type."""
+    if setting.default is None and value in ("null", ""):
+        return None
+    if setting.kind is bool:
+        if value.lower() not in (*TRUE, *FALSE):
+            raise ConfigError(f"{key} is {value!r}; expected true or false.")
+        return value.lower() in TRUE
+    try:
+        return setting.kind(value)
+    except ValueError as error:
+        expected = {int: "a whole number", float: "a number"}.get(setting.kind, setting.kind.__name__)
+        raise ConfigError(f"{key} is {value!r}; expected {expected}, for example {key}={setting.default}.") from error
+
+
+def _unknown_option(command: Command, option: str) -> str:
+    key = option.lstrip("-").replace("-", "_")
+    if option in SYNONYMS:
+        what = {"json": "cannot print JSON", "dry_run": "has no dry run"}[SYNONYMS[option]]
+        return f"`bestofn {command.name}` {what}; leave out {option}."
+    if key in command.settings or (
+        command.composed and option.startswith("--") and not nearest(option, command.options)
+    ):
+        return f"{option} is not an option. Settings are written key=value: {key}=…{_see(command)}"
+    return f"`bestofn {command.name}` has no option {option}{did_you_mean(option, command.options)}{_see(command)}"
+
+
+def _unexpected(command: Command, words: Sequence[str]) -> str:
+    """The message for words without ``key=`` that the command has no place for."""
+    word = words[0]
+    if "/" in word or Path(word).exists():
+        remedy = command.path_remedy.format(path=word) or "Settings are written key=value."
+        takes = _takes(command)
+        return f"{word!r} is a path, and `bestofn {command.name}` takes {takes}. {remedy}{_see(command)}"
+    example = f"{word}={words[1]}" if len(words) > 1 else f"{word}=…"
+    return f"{word!r} is not understood: settings are written key=value, for example {example}.{_see(command)}"
+
+
+def _takes(command: Command) -> str:
+    if not command.positionals:
+        return "no run"
+    return "only " + " ".join(positional.name for positional in command.positionals)
+
+
+def _see(command: Command) -> str:
+    return f" See `bestofn {command.name} --help`."

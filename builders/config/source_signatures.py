@@ -1,0 +1,140 @@
+"""Reads what a class or function takes from its source text, without importing it.
+
+The help of a choice and shell completion use it, so that they answer at once and need no torch or other heavy library.
+``signatures.py`` checks real objects; this module only describes.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+Definition = ast.ClassDef | ast.FunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A keyword parameter as its source says it. ``default`` None means that a value is required.
+
+    ``record`` is the dotted path of the dataclass that the parameter takes; its fields can be set one by one.
+    """
+
+    name: str
+    annotation: str
+    default: str | None
+    record: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The docstring and the keyword parameters of a class or function."""
+
+    docstring: str
+    parameters: tuple[Parameter, ...]
+
+
+def signature(target: str) -> Signature | None:
+    """The signature of the dotted path ``target``; None when its source is not found."""
+    located = _located(target)
+    if located is None:
+        return None
+    module, node = located
+    docstring = ast.get_docstring(node) or ""
+    if isinstance(node, ast.FunctionDef):
+        return Signature(docstring, tuple(_parameters(module, node, skip_data=True)))
+    return Signature(docstring, tuple(_of_class(module, node)))
+
+
+def _located(target: str) -> tuple[str, Definition] | None:
+    """The module that defines ``target`` and the definition, through imports and assignments of names."""
+    module, _, name = target.rpartition(".")
+    tree = _tree(module) if module else None
+    if tree is None:
+        return None
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return module, node
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return _located(f"{node.module}.{alias.name}")
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _tree(module: str) -> ast.Module | None:
+    path = _file(module)
+    return ast.parse(path.read_text(encoding="utf-8")) if path else None
+
+
+def _file(module: str) -> Path | None:
+    """The source file of ``module``. Modules of bestofn are found without importing their packages."""
+    parts = module.split(".")
+    if parts[0] == "bestofn":
+        base = Path(__file__).resolve().parents[2].joinpath(*parts[1:])
+        return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _of_class(module: str, node: ast.ClassDef) -> Iterator[Parameter]:
+    """The parameters of ``__init__``, of a dataclass's fields, or of the first base class that has either."""
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+            yield from _parameters(module, item)
+            return
+    inherited = [parameter for base in node.bases for parameter in _of_base(module, base)]
+    if not _is_dataclass(node):
+        yield from inherited
+        return
+    yield from inherited
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            yield _parameter(module, item.target.id, item.annotation, item.value)
+
+
+def _of_base(module: str, base: ast.expr) -> list[Parameter]:
+    located = _located(f"{module}.{base.id}") if isinstance(base, ast.Name) else None
+    if located is None or not isinstance(located[1], ast.ClassDef):
+        return []
+    return list(_of_class(located[0], located[1]))
+
+
+def _is_dataclass(node: ast.ClassDef) -> bool:
+    return any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def _parameters(module: str, function: ast.FunctionDef, *, skip_data: bool = False) -> Iterator[Parameter]:
+    """The keyword parameters; ``skip_data`` leaves out a pairing's positional ones, which are data."""
+    arguments = function.args
+    positional = [argument for argument in (*arguments.posonlyargs, *arguments.args) if argument.arg != "self"]
+    defaults = list(arguments.defaults)
+    required = len(positional) - len(defaults)
+    if not (skip_data and required > 0):
+        padded: Sequence[ast.expr | None] = [None] * required + defaults
+        for argument, default in zip(positional, padded, strict=True):
+            yield _parameter(module, argument.arg, argument.annotation, default)
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        yield _parameter(module, argument.arg, argument.annotation, default)
+
+
+def _parameter(module: str, name: str, annotation: ast.expr | None, default: ast.expr | None) -> Parameter:
+    kind = ast.unparse(annotation) if annotation else ""
+    return Parameter(name, kind, ast.unparse(default) if default else None, _record(module, annotation))
+
+
+def _record(module: str, annotation: ast.expr | None) -> str:
+    """The dotted path of the dataclass that an annotation names; "" for any other type."""
+    names = [node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)] if annotation else []
+    for name in names:
+        located = _located(f"{module}.{name}") if name[0].isupper() else None
+        if located and isinstance(located[1], ast.ClassDef) and _is_dataclass(located[1]):
+            return f"{located[0]}.{located[1].name}"
+    return ""

@@ -1,0 +1,208 @@
+"""The catalogue of commands: what each takes, with one example.
+
+``main.py`` prints it, the commands parse their words with it, and the help and shell completion read it.
+docs/commands.md is checked against it.
+"""
+
+from __future__ import annotations
+
+from bestofn.builders.config.arguments import Command, Positional, Setting
+
+METHODS = ("dpo", "reward", "sft", "kto", "grpo")
+
+RUN = Positional("RUN", "the folder of a build")
+RUNS = Positional("RUN", "the folder of a build, or a Parquet file of candidates", most=None)
+JSON = Setting(bool, False, "print the figures as JSON")
+DRY_RUN = Setting(bool, False, "only count; send and write nothing")
+
+INSPECT = Command(
+    "inspect",
+    "look at one run, or at several side by side",
+    "bestofn inspect runs/demo",
+    (
+        Positional(
+            "RUN", "the folder of a build, a Parquet file of candidates, or a pattern such as 'runs/*'", most=None
+        ),
+    ),
+    {"json": JSON, "resamples": Setting(int, 2000, "resamples of the bootstrap")},
+)
+ANALYZE = Command(
+    "analyze",
+    "best-of-N analysis: pass@k, curves, agreement, over-optimisation",
+    "bestofn analyze runs/demo",
+    (Positional("RUN", "the folder of a build, or a Parquet file of candidates"),),
+    {
+        "json": Setting(bool, False, "print all figures as JSON and write nothing"),
+        "resamples": Setting(int, 2000, "resamples of the bootstrap"),
+        "read": Setting(int, 20, "number of disagreements between reward and verifier to list"),
+    },
+)
+COMPARE = Command(
+    "compare",
+    "join runs by query and test the difference",
+    "bestofn compare runs/before runs/after",
+    (Positional("RUN", "a run's folder or a candidates table; all are compared with the first", least=2, most=None),),
+    {"json": JSON, "seed": Setting(int, 0, "seed of the bootstrap")},
+)
+VOICE = Command(
+    "voice",
+    "measure how strong a persona's voice is, and how much answers differ",
+    "bestofn voice runs/marvin runs/baseline",
+    (Positional("RUN", "the folder of a build; the persona of the first is searched for in all", most=None),),
+    {
+        "persona": Setting(str, None, "another persona: the name of a shipped one, or a file"),
+        "max": Setting(int, 2000, "number of queries to read from each run"),
+        "json": JSON,
+    },
+    open_keys=("judge",),
+)
+EPISTEMIC = Command(
+    "epistemic",
+    "malformed problems: how often the model notices, and how often it answers anyway",
+    "bestofn epistemic runs/epistemic",
+    (RUN,),
+    {"json": JSON},
+)
+REPORT = Command(
+    "report",
+    "write one self-contained HTML page of a run",
+    "bestofn report runs/demo",
+    (RUN,),
+    {
+        "out": Setting(str, None, "the file to write; null: RUN/report.html"),
+        "browse": Setting(int, 700, "number of queries that can be browsed, an even sample"),
+    },
+)
+REGENERATE = Command(
+    "regenerate",
+    "sample chosen candidates of a run again; the rest stays as it is",
+    "bestofn regenerate runs/demo where=failed --dry-run",
+    (RUN,),
+    {
+        "where": Setting(
+            str, None, "which candidates, for example failed+split:math,error (a comma: or, +: and, !: not)"
+        ),
+        "max": Setting(int, None, "at most this many candidates"),
+        "keep_if_better": Setting(bool, False, "replace a candidate only when the new verdict is better"),
+        "output": Setting(str, None, "work on a copy of the run in this folder"),
+        "dry_run": DRY_RUN,
+    },
+    open_keys=(
+        "provider",
+        "persona",
+        "tools",
+        "sampling",
+        "seed",
+        "stages",
+        "budget_usd",
+        "prices",
+        "journal",
+        "trusted",
+    ),
+    key_remedy="Verifier, reward and pairs are the run's own: change them with `bestofn build`.",
+)
+JOURNAL = Command(
+    "journal",
+    "show, export or prune the answers that have been paid for",
+    "bestofn journal runs/demo provider=openai",
+    (Positional("RUN", "the folder of a build, or a journal file"),),
+    {
+        "json": JSON,
+        "provider": Setting(str, "", "only providers whose identity (service, URL, model) contains this text"),
+        "export": Setting(str, None, "write one line of JSON per answer to this file; - is standard output"),
+        "prune": Setting(bool, False, "delete answers; a run that needs them pays for them again"),
+        "older_than": Setting(str, None, "with prune: only answers older than this, for example 90m, 12h, 30d or 4w"),
+        "dry_run": Setting(bool, False, "with prune: only count"),
+    },
+)
+BENCHMARK = Command(
+    "benchmark",
+    "measure the verifiers on labelled data",
+    "bestofn benchmark accuracy kinds=math",
+    (Positional("WHAT", "what to measure", choices=("accuracy",)),),
+    {"kinds": Setting(str, None, "kinds of verifier, separated by commas; null: all")},
+    open_keys=("*",),
+)
+COMPLETION = Command(
+    "completion",
+    "print a script that completes bestofn commands in a shell",
+    "bestofn completion bash > ~/.local/share/bash-completion/completions/bestofn",
+    (Positional("SHELL", "the shell", choices=("bash", "zsh")),),
+)
+BUILD = Command(
+    "build",
+    "sample, verify, score and pair: from queries to a preference dataset",
+    "bestofn build dataset=gsm8k provider=openai n=8 --dry-run",
+    composed=True,
+    can=("dry_run",),
+    file_options=("--from-yaml",),
+    path_remedy="To write the run into this folder: out={path}. To look at a run: bestofn inspect {path}.",
+)
+PUSH = Command(
+    "push",
+    "upload a run to the Hugging Face Hub, with its card",
+    "bestofn push runs/demo hub.repo=me/my-pairs --dry-run",
+    (Positional("RUN", "the folder of a build", key="run"),),
+    composed=True,
+    can=("dry_run",),
+)
+TRAIN = Command(
+    "train",
+    "train on runs with TRL: dpo, reward, sft, kto, grpo",
+    "bestofn train dpo runs/demo",
+    (
+        Positional("METHOD", "the training method", choices=METHODS, key="method"),
+        Positional("RUN", "the folder of a build", most=None, key="run"),
+    ),
+    composed=True,
+)
+LOOP = Command(
+    "loop",
+    "build, pair, train, build again: does the data teach?",
+    "bestofn loop dpo",
+    (Positional("METHOD", "the training method (default dpo)", least=0, choices=METHODS, key="method"),),
+    composed=True,
+)
+SERVE = Command(
+    "serve",
+    "serve a local model with an OpenAI-compatible API",
+    "bestofn serve model=pocket",
+    composed=True,
+    path_remedy="To serve the model in this folder: model={path}.",
+)
+CHECK = Command(
+    "check",
+    "test what the sandbox isolates on this machine",
+    "bestofn check",
+    composed=True,
+)
+TRAIN_POCKET = Command(
+    "train_pocket",
+    "train the embedded pocket policy from scratch",
+    "bestofn train_pocket out=runs/pocket steps=100",
+    composed=True,
+    path_remedy="To write the model into this folder: out={path}.",
+)
+
+COMMANDS: dict[str, Command] = {
+    command.name: command
+    for command in (
+        BUILD,
+        INSPECT,
+        ANALYZE,
+        COMPARE,
+        VOICE,
+        EPISTEMIC,
+        REPORT,
+        REGENERATE,
+        JOURNAL,
+        PUSH,
+        TRAIN,
+        LOOP,
+        SERVE,
+        CHECK,
+        BENCHMARK,
+        TRAIN_POCKET,
+        COMPLETION,
+    )
+}

@@ -1,0 +1,135 @@
+"""``bestofn completion bash|zsh``: prints a script that completes commands, groups, choices and setting keys.
+
+The script asks ``bestofn completion --words CURRENT WORD …`` for the candidates, one per line. That call imports
+neither Hydra nor any class: keys come from the YAML files and from source text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bestofn.builders.config import choices as table
+from bestofn.builders.config.arguments import CONFIG_DIR, Arguments, Command
+from bestofn.builders.config.choice_settings import document, group_defaults, settings_of_choice
+from bestofn.builders.config.command import run_command
+from bestofn.builders.errors import BestofnError
+from bestofn.scripts.catalogue import COMMANDS, COMPLETION
+
+SCRIPTS = {
+    "bash": """_bestofn() {
+  local word="${COMP_LINE:0:$COMP_POINT}"
+  word="${word##*[[:space:]]}"
+  local IFS=$'\\n'
+  COMPREPLY=($(bestofn completion --words "$word" "${COMP_WORDS[@]:1}" 2>/dev/null))
+  local before="${word%"${COMP_WORDS[COMP_CWORD]}"}"
+  if [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]]; then before="$word"; fi
+  COMPREPLY=("${COMPREPLY[@]#"$before"}")
+  if [[ "${COMPREPLY[*]}" == *[=./] ]]; then compopt -o nospace 2>/dev/null; fi
+}
+complete -o default -F _bestofn bestofn
+""",
+    "zsh": """#compdef bestofn
+_bestofn() {
+  local -a found open
+  found=("${(@f)$(bestofn completion --words "${words[CURRENT]}" "${(@)words[2,-1]}" 2>/dev/null)}")
+  open=("${(@M)found:#*[=./]}")
+  found=("${(@)found:#*[=./]}")
+  (( $#open )) && [[ -n "$open[1]" ]] && compadd -S '' -a open
+  (( $#found )) && [[ -n "$found[1]" ]] && compadd -a found
+  [[ -z "$open$found" ]] && _files
+}
+compdef _bestofn bestofn
+""",
+}
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn completion`` with the words of a command line."""
+    given = list(sys.argv[1:] if words is None else words)
+    if given[:1] == ["--words"]:
+        print("\n".join(candidates(given[1] if len(given) > 1 else "", given[2:])))
+        return
+    run_command(COMPLETION, script, given)
+
+
+def script(arguments: Arguments) -> None:
+    """Print the completion script of a shell."""
+    print(SCRIPTS[arguments.positionals["SHELL"][0]], end="")
+
+
+def candidates(current: str, words: Sequence[str]) -> list[str]:
+    """What the word ``current`` can become; ``words`` are all words after ``bestofn``, ``current`` included."""
+    if len(words) <= 1:
+        return _beginning(current, COMMANDS)
+    command = COMMANDS.get(words[0])
+    if command is None:
+        return []
+    try:
+        folders = table.folders_of(_config_dirs(words)) if command.takes_config_dir else []
+        return _beginning(current, [*_words(command, words), *_settings(command, current, words, folders)])
+    except BestofnError:
+        return []
+
+
+def _beginning(current: str, words: Iterable[str]) -> list[str]:
+    return sorted({word for word in words if word.startswith(current)})
+
+
+def _config_dirs(words: Sequence[str]) -> list[str]:
+    return [words[place + 1] for place, word in enumerate(words[:-1]) if word == CONFIG_DIR and words[place + 1]]
+
+
+def _words(command: Command, words: Sequence[str]) -> list[str]:
+    """Options and positional words."""
+    found = [option for option in command.options if option.startswith("--")]
+    for positional in command.positionals:
+        found += positional.choices
+        if positional.name == "RUN":
+            found += _runs()
+    return found
+
+
+def _runs() -> list[str]:
+    """The builds below runs/."""
+    return [os.fspath(path.parent) for path in sorted(Path("runs").glob("*/manifest.json"))]
+
+
+def _settings(command: Command, current: str, words: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    """``key=`` for the settings, and ``key=value`` where the values are known."""
+    found = [f"{key}=" for key in command.settings]
+    found += [
+        f"{key}={value}" for key, one in command.settings.items() if one.kind is bool for value in ("true", "false")
+    ]
+    if not command.composed:
+        return found
+    defaults = group_defaults(command.name) | ({"experiment": ""} if command.name == "build" else {})
+    root, separator, _ = current.partition("=") if "=" in current else current.partition(".")
+    if separator == "=" and root in defaults:
+        return [f"{root}={name}" for name in table.choices_of(root.partition("@")[0], folders)]
+    if separator == "." and root in defaults:
+        name = _chosen(root, words) or defaults[root]
+        return [f"{setting.key}=" for setting in settings_of_choice(root, name, folders)]
+    roots = _keys(document(table.conf_folder() / f"{command.name}.yaml"))
+    return [*found, *(f"{group}=" for group in defaults), *(f"{group}." for group in defaults), *roots]
+
+
+def _chosen(group: str, words: Sequence[str]) -> str:
+    return next((word.partition("=")[2] for word in words if word.startswith(f"{group}=")), "")
+
+
+def _keys(node: dict[str, object], where: str = "") -> list[str]:
+    """``key=`` for every value of a YAML file, nested ones with dots."""
+    found = []
+    for key, value in node.items():
+        if key in ("defaults", "hydra", "_target_"):
+            continue
+        here = f"{where}.{key}" if where else key
+        found += _keys(value, here) if isinstance(value, dict) and value else [f"{here}="]
+    return found
+
+
+if __name__ == "__main__":
+    main()
