@@ -16,11 +16,10 @@ from typing import Any
 from bestofn.builders.errors import ConfigError, RequestError, ServiceError
 from bestofn.builders.local_model.decoding import Row, decode, logits_alone
 from bestofn.builders.local_model.seeded_sampling import Warp, in_units, uniforms
+from bestofn.builders.pocket.policy import model_path
 from bestofn.builders.records import Message, StopReason, Tool, content_text
 
 log = logging.getLogger(__name__)
-
-POCKET = Path(__file__).resolve().parents[1] / "pocket" / "weights"
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class LocalEngine:
         shared: bool = False,
     ) -> None:
         self.model = model
-        self.path = str(POCKET) if model == "pocket" else model
+        self.path = model_path(model)
         self.max_rows = max_rows
         self._device, self._dtype, self._threads = device, dtype, threads
         self._turn: Any = _device_lock(device) if shared else contextlib.nullcontext()

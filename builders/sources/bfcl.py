@@ -1,28 +1,28 @@
-"""The Berkeley Function Calling Leaderboard's own files: one JSON object a line, the keys in a file beside it.
+"""The files of the Berkeley Function Calling Leaderboard: one JSON object per line, answers in a separate file.
 
-They are read without Arrow, which would give every tool the arguments of all others, as nulls.
+Used by ``conf/dataset/bfcl.yaml``. The files are read without Arrow, because Arrow would give every tool the arguments
+of all other tools, as nulls.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.tool_calls import expected_from_bfcl, from_bfcl
-from bestofn.builders.records import Query, Reference
+from bestofn.builders.records import JsonObject, Query, Reference
 
 
 class Bfcl:
-    """Single-turn queries of one file, in its order.
+    """The single-turn queries of one file, in the order of the file.
 
-    ``answers`` is the file of possible answers; None: ``possible_answer/<the same name>`` beside ``path``. A category
-    whose name tells that no call fits (``irrelevance``) expects none and needs no such file. Multi-turn rows, and rows
-    whose key is missing, are left out and counted. ``offset`` counts rows, ``max_queries`` queries.
+    ``answers`` is the file of possible answers; by default ``possible_answer/<same name>`` in the folder of ``path``.
+    An ``irrelevance`` category expects no call and needs no such file. Multi-turn rows and rows without a possible
+    answer are counted in ``skipped``. ``offset`` counts rows, ``max_queries`` counts queries.
     """
 
     name = "bfcl"
@@ -38,38 +38,41 @@ class Bfcl:
 
     def __iter__(self) -> Iterator[Query]:
         self.skipped.clear()
-        keys = {} if self.no_call else {str(row["id"]): row["ground_truth"] for row in _lines(self.answers)}
-        found = (query for row in islice(_lines(self.path), self.offset, None) if (query := self._query(row, keys)))
-        yield from islice(found, self.max_queries)
+        answers = {} if self.no_call else {str(row["id"]): row["ground_truth"] for row in _rows(self.answers)}
+        queries = (self._query(row, answers) for row in islice(_rows(self.path), self.offset, None))
+        yield from islice((query for query in queries if query), self.max_queries)
 
-    def _query(self, row: Mapping[str, Any], keys: Mapping[str, Any]) -> Query | None:
-        turns, name = row["question"], str(row["id"])
+    def _query(self, row: JsonObject, answers: Mapping[str, Sequence[JsonObject]]) -> Query | None:
+        turns, row_id = row["question"], str(row["id"])
         if len(turns) != 1:
             self.skipped["multi-turn"] += 1
             return None
-        if not self.no_call and name not in keys:
+        if not self.no_call and row_id not in answers:
             self.skipped["no possible answer"] += 1
             return None
-        calls = () if self.no_call else expected_from_bfcl(keys[name])
+        calls = () if self.no_call else expected_from_bfcl(answers[row_id])
         tools = tuple(from_bfcl(function) for function in row["function"])
-        return Query(name, "tool_calling", tuple(turns[0]), tools, Reference(calls=calls), self.name)
+        return Query(row_id, "tool_calling", tuple(turns[0]), tools, Reference(calls=calls), self.name)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _rows(path: Path) -> Iterator[JsonObject]:
+    """The objects in ``path``. Raises ``SourceError`` that names the line."""
     if not path.is_file():
         raise SourceError(
-            f"{path}: there is no such file. Set dataset.path to a file of BFCL, dataset.answers to its key."
+            f"{path}: there is no such file. Set dataset.path to a file of BFCL and dataset.answers to the file of its "
+            "possible answers."
         )
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise SourceError(
-                    f"{path}, line {number}: not JSON ({error.msg}); expected one object a line"
-                ) from error
-            if not isinstance(row, dict) or "id" not in row:
-                raise SourceError(f"{path}, line {number}: expected an object with an id, as BFCL publishes them")
-            yield row
+            if line.strip():
+                yield _row(path, number, line)
+
+
+def _row(path: Path, number: int, line: str) -> JsonObject:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise SourceError(f"{path}, line {number}: not JSON ({error.msg}); expected one object per line") from error
+    if not isinstance(row, dict) or "id" not in row:
+        raise SourceError(f"{path}, line {number}: expected a BFCL object with an id")
+    return row

@@ -1,7 +1,7 @@
-"""The tests of code datasets in their own encodings → ``CodeTests``. Nothing is unpickled.
+"""Reads the tests of code datasets, each in its own encoding, as ``CodeTests``. Used by ``mapped`` and ``origins``.
 
-A form is a function of a decoded value (and the row's other settings) that gives a kind and its cases; an encoding
-that cannot be read gives None, and the query has no tests.
+A form is a function of a dataset's value that gives the kind of the tests, the cases and the entry point. It gives
+None when the encoding cannot be read; the query then has no tests. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -12,108 +12,117 @@ import json
 import pickletools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import cast
 
-from bestofn.builders.records import CodeTests, TestKind
+from bestofn.builders.records import CodeTests, JsonObject, Language, TestKind
 
-Cases = tuple[TestKind, tuple[Mapping[str, Any], ...], str]  # kind, cases, entry point
+Cases = tuple[TestKind, tuple[JsonObject, ...], str]
+"""Kind of the tests, the cases, and the entry point ("" when the encoding does not name one)."""
 
 
-def asserts(found: Any) -> Cases | None:
-    """A list of assert statements (MBPP, OpenCodeInstruct), as a list or as JSON."""
-    lines = _listed(found)
+def asserts(value: object) -> Cases | None:
+    """Assert statements (MBPP, OpenCodeInstruct): a list, or a list in JSON."""
+    lines = _as_list(value)
     return ("asserts", tuple({"source": str(line)} for line in lines), "") if lines else None
 
 
-def check(found: Any) -> Cases | None:
-    """The source of ``check(candidate)`` (HumanEval); the entry point stands in a column of its own."""
-    return ("check", ({"source": str(found)},), "") if found else None
+def check(value: object) -> Cases | None:
+    """The source of ``check(candidate)`` (HumanEval); a column of its own names the entry point."""
+    return ("check", ({"source": str(value)},), "") if value else None
 
 
-def input_output(found: Any) -> Cases | None:
-    """``{"inputs": […], "outputs": […], "fn_name"?}`` (APPS, TACO), as a mapping or as JSON."""
-    table = _decoded(found)
+def input_output(value: object) -> Cases | None:
+    """``{"inputs": […], "outputs": […], "fn_name"?}`` (APPS, TACO): a mapping, or a mapping in JSON."""
+    table = _decoded(value)
     pairs = _pairs(table, "inputs", "outputs") if isinstance(table, Mapping) else None
-    if not pairs:
+    if not pairs or not isinstance(table, Mapping):
         return None
     name = table.get("fn_name")
     if name:
-        return "function", tuple(_wrapped_call(given, expected) for given, expected in pairs), str(name)
-    return "stdin", _texts(pairs), ""
+        return "function", tuple(_possibly_wrapped_call(given, expected) for given, expected in pairs), str(name)
+    return "stdin", _stdin_cases(pairs), ""
 
 
-def input_output_columns(found: Any) -> Cases | None:
-    """``{"input": […], "output": […]}`` (CodeContests' public, private and generated tests, one or a list of them).
+def input_output_columns(value: object) -> Cases | None:
+    """``{"input": […], "output": […]}`` (the public, private and generated tests of CodeContests), one or a list.
 
-    A text in the list names a file that programs read or write: then none of the tests fits standard input and output.
+    A text in the list is the name of a file that programs read or write. Then the tests do not describe standard input
+    and output, and the result is None.
     """
-    listed = found if isinstance(found, Sequence) else [found]
-    if any(isinstance(one, str) and one.strip() for one in listed):
+    tables = value if isinstance(value, Sequence) else [value]
+    if any(isinstance(table, str) and table.strip() for table in tables):
         return None
-    pairs = [_pairs(table, "input", "output") for table in listed if isinstance(table, Mapping)]
-    whole = [one for one in pairs if one is not None]
-    return ("stdin", _texts(case for one in whole for case in one), "") if len(whole) == len(pairs) else None
+    pairs = [_pairs(table, "input", "output") for table in tables if isinstance(table, Mapping)]
+    readable = [part for part in pairs if part is not None]
+    return (
+        ("stdin", _stdin_cases(case for part in readable for case in part), "") if len(readable) == len(pairs) else None
+    )
 
 
-def cases(found: Any) -> Cases | None:
-    """``[{"input", "output"}]``: text in, text out (Codeforces)."""
-    listed = [case for case in _listed(found) if isinstance(case, Mapping) and "input" in case and "output" in case]
-    return "stdin", _texts((case["input"], case["output"]) for case in listed), ""
+def cases(value: object) -> Cases | None:
+    """``[{"input", "output"}]``: standard input and output (Codeforces)."""
+    listed = [case for case in _as_list(value) if isinstance(case, Mapping) and "input" in case and "output" in case]
+    return "stdin", _stdin_cases((case["input"], case["output"]) for case in listed), ""
 
 
-def livecodebench(found: Any) -> Cases | None:
+def livecodebench(value: object) -> Cases | None:
     """``[{"input", "output", "testtype": "stdin" | "functional"}]`` as JSON, or a list of such texts (LiveCodeBench).
 
-    Its private tests are JSON within a pickle, compressed and in base 64: ``pickled_text`` reads them without
-    running anything. When one of the texts cannot be read there are no tests at all, for some of them would be lost.
+    Its private tests are JSON inside a pickle, compressed, in base 64. ``pickled_text`` reads them without running
+    anything. When one of the texts cannot be read, the result is None, because some tests would be missing.
     """
-    listed: list[Any] = []
-    for part in found if isinstance(found, list) else [found]:
+    listed = _livecodebench_cases(value)
+    readable = [case for case in listed or () if isinstance(case, Mapping) and "input" in case]
+    if not readable:
+        return None
+    if readable[0].get("testtype") == "functional":
+        calls = (_call(_argument_lines(case["input"]), _json_or_text(case.get("output"))) for case in readable)
+        return "function", tuple(calls), ""
+    return "stdin", _stdin_cases((case["input"], case.get("output", "")) for case in readable), ""
+
+
+def _livecodebench_cases(value: object) -> list[object] | None:
+    """The decoded cases of all parts of ``value``; None when one part cannot be read."""
+    listed: list[object] = []
+    for part in value if isinstance(value, list) else [value]:
         if isinstance(part, Mapping):
             listed.append(part)
-            continue
-        if part is None or part == "":
-            continue
-        decoded = _decoded(part)
-        decoded = _decoded(pickled_text(decoded)) if isinstance(decoded, str) else decoded
-        if not isinstance(decoded, list):
-            return None
-        listed += decoded
-    told = [case for case in listed if isinstance(case, Mapping) and "input" in case]
-    if not told:
-        return None
-    if told[0].get("testtype") == "functional":
-        return "function", tuple(_call(_argument_lines(c["input"]), _value(c.get("output"))) for c in told), ""
-    return "stdin", _texts((case["input"], case.get("output", "")) for case in told), ""
+        elif part is not None and part != "":
+            decoded = _decoded(part)
+            decoded = _decoded(pickled_text(decoded)) if isinstance(decoded, str) else decoded
+            if not isinstance(decoded, list):
+                return None
+            listed += decoded
+    return listed
 
 
-MOST_BYTES = 512 * 1024 * 1024
-"""What one row's packed tests may come to."""
-_HARMLESS = {
+MAX_UNPACKED_BYTES = 512 * 1024 * 1024
+"""The largest size of one row's packed tests after decompression."""
+_HARMLESS_OPCODES = {
     *("PROTO", "FRAME", "STOP", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"),
     *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
 }
 
 
-def pickled_text(packed: str, most_bytes: int = MOST_BYTES) -> str | None:
-    """The one text in a pickle that was compressed and put in base 64; None for anything else.
+def pickled_text(packed: str, max_bytes: int = MAX_UNPACKED_BYTES) -> str | None:
+    """The text in a pickle that was compressed and encoded in base 64; None for a pickle of anything else.
 
-    A pickle is a program. This one is read, not run: its instructions are listed, and unless all they do is to name
-    one text, nothing is taken from it. More than ``most_bytes`` unpacked is refused.
+    A pickle is a program. This function lists its instructions and runs none of them. The text is taken only if the
+    instructions do nothing but create one text. More than ``max_bytes`` after decompression gives None.
     """
     try:
         unpacking = zlib.decompressobj()
-        raw = unpacking.decompress(base64.b64decode(packed, validate=True), most_bytes)
+        raw = unpacking.decompress(base64.b64decode(packed, validate=True), max_bytes)
         if unpacking.unconsumed_tail or not unpacking.eof:
             return None
         steps = [(code.name, value) for code, value, _ in pickletools.genops(raw)]
     except (binascii.Error, zlib.error, ValueError, IndexError, KeyError):
         return None
     texts = [value for name, value in steps if isinstance(value, str) and name.endswith(("UNICODE", "UNICODE8"))]
-    return texts[0] if len(texts) == 1 and {name for name, _ in steps} <= _HARMLESS else None
+    return texts[0] if len(texts) == 1 and {name for name, _ in steps} <= _HARMLESS_OPCODES else None
 
 
-FORMS: dict[str, Callable[[Any], Cases | None]] = {
+FORMS: dict[str, Callable[[object], Cases | None]] = {
     "asserts": asserts,
     "check": check,
     "input_output": input_output,
@@ -121,81 +130,91 @@ FORMS: dict[str, Callable[[Any], Cases | None]] = {
     "cases": cases,
     "livecodebench": livecodebench,
 }
+"""The values of ``dataset.tests.form``."""
 
 
-def code_tests(found: Any, form: str, language: str, entry_point: str, setup: str, timeout_s: float | None) -> Any:
-    """``CodeTests`` of ``found`` in ``form``; None when there are no cases, so that verifiers abstain."""
-    if isinstance(found, Mapping) and {"kind", "cases"} <= set(found):
-        return CodeTests(**{**found, "cases": tuple(found["cases"])})
-    made = FORMS[form](found)
-    if made is None or not made[1]:
+def code_tests(
+    value: object, form: str, language: str, entry_point: str, setup: str, timeout_s: float | None
+) -> CodeTests | None:
+    """The tests that ``value`` holds in ``form``; None when there are no cases, so that verifiers abstain.
+
+    A mapping with ``kind`` and ``cases`` is taken as the fields of ``CodeTests``.
+    """
+    if isinstance(value, Mapping) and {"kind", "cases"} <= set(value):
+        return CodeTests(**{**value, "cases": tuple(value["cases"])})
+    read = FORMS[form](value)
+    if read is None or not read[1]:
         return None
-    kind, cases, name = made
-    return CodeTests(kind, language, cases, entry_point or name, setup, timeout_s)  # type: ignore[arg-type]
+    kind, read_cases, name = read
+    return CodeTests(kind, cast("Language", language), read_cases, entry_point or name, setup, timeout_s)
 
 
-def _pairs(table: Mapping[str, Any], given: str, expected: str) -> list[tuple[Any, Any]] | None:
-    """The cases in two columns; None for columns that are no lists."""
+def _pairs(table: Mapping[str, object], given: str, expected: str) -> list[tuple[object, object]] | None:
+    """The cases in two columns; None when one of the columns is not a list."""
     columns = [[] if table.get(name) is None else table[name] for name in (given, expected)]
-    if not all(isinstance(column, list | tuple) for column in columns):
-        return None
-    return list(zip(*columns, strict=False))
+    lists = [column for column in columns if isinstance(column, list | tuple)]
+    return list(zip(*lists, strict=False)) if len(lists) == 2 else None
 
 
-def _texts(pairs: Iterable[tuple[Any, Any]]) -> tuple[dict[str, str], ...]:
-    """Cases of text in, text out; not those with None for either, which would be asked for as a word."""
-    whole = ((given, expected) for given, expected in pairs if given is not None and expected is not None)
-    return tuple({"stdin": _lines(given), "stdout": _lines(expected)} for given, expected in whole)
+def _stdin_cases(pairs: Iterable[tuple[object, object]]) -> tuple[JsonObject, ...]:
+    """Cases of standard input and output. A case with None on one side is left out: its text would be "None"."""
+    complete = ((given, expected) for given, expected in pairs if given is not None and expected is not None)
+    return tuple({"stdin": _joined_lines(given), "stdout": _joined_lines(expected)} for given, expected in complete)
 
 
-def _call(given: Any, expected: Any) -> dict[str, Any]:
+def _call(given: object, expected: object) -> dict[str, object]:
     arguments = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     return {"args": arguments, "expected": expected, "json": True}
 
 
-def _wrapped_call(given: Any, expected: Any) -> dict[str, Any]:
-    """A call's case as APPS judges it: a list of one is that list or the result in it, and nothing tells which.
+def _possibly_wrapped_call(given: object, expected: object) -> dict[str, object]:
+    """The case of a call, judged as APPS judges it: an expected ``[3]`` is that list, or a 3 that was wrapped.
 
-    Keys that were integers are texts in JSON. The only argument gets them back, and a result is right with either.
-    Of a longer list APPS takes the first item for the result too; that would pass wrong programs, and is not done.
+    JSON turns integer keys into texts. A single argument gets its integer keys back, and a result is right with either
+    kind of keys. APPS also accepts the first item of a longer list as the result; that would pass wrong programs, so
+    it is not done here.
     """
     case = _call(given, expected)
-    if len(case["args"]) == 1:
-        case["args"] = [_integer_keys(case["args"][0])]
+    arguments = case["args"]
+    if isinstance(arguments, list) and len(arguments) == 1:
+        case["args"] = [_with_integer_keys(arguments[0])]
     results = [expected, *(expected if isinstance(expected, list) and len(expected) == 1 else ())]
-    results += [keyed for one in results if (keyed := _integer_keys(one)) != one]
+    results += [keyed for result in results if (keyed := _with_integer_keys(result)) != result]
     return {**case, "also": results[1:]} if results[1:] else case
 
 
-def _integer_keys(value: Any) -> Any:
-    """A mapping whose keys all are integers written as text, with these integers; anything else as it is."""
+def _with_integer_keys(value: object) -> object:
+    """A mapping whose keys are all integers written as text, with integer keys; any other value unchanged."""
     try:
         return {int(key): item for key, item in value.items()} if isinstance(value, Mapping) else value
     except ValueError:
         return value
 
 
-def _argument_lines(text: Any) -> list[Any]:
-    return [_value(line) for line in str(text).split("\n") if line.strip()]
+def _argument_lines(text: object) -> list[object]:
+    """One argument per line, each decoded as JSON where possible."""
+    return [_json_or_text(line) for line in str(text).split("\n") if line.strip()]
 
 
-def _value(text: Any) -> Any:
+def _json_or_text(value: object) -> object:
+    """``value`` decoded from JSON; unchanged when it is not JSON."""
     try:
-        return json.loads(text)
-    except (TypeError, ValueError, RecursionError):  # ValueError: no JSON, or more digits than Python reads
-        return text
+        return json.loads(cast("str", value))
+    except (TypeError, ValueError, RecursionError):  # ValueError: not JSON, or more digits than Python reads
+        return value
 
 
-def _lines(value: Any) -> str:
+def _joined_lines(value: object) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _decoded(found: Any) -> Any:
-    return _value(found) if isinstance(found, str) else found
+def _decoded(value: object) -> object:
+    return _json_or_text(value) if isinstance(value, str) else value
 
 
-def _listed(found: Any) -> list[Any]:
-    decoded = _decoded(found)
+def _as_list(value: object) -> list[object]:
+    """A list, a list in JSON, or one text as a list of one; [] for anything else."""
+    decoded = _decoded(value)
     if isinstance(decoded, str):
         return [decoded] if decoded.strip() else []
     return list(decoded) if isinstance(decoded, Sequence) else []

@@ -1,17 +1,17 @@
-"""The mapping layer: how a value of a query is found in a dataset's row.
+"""The mapping layer: where a value of a query is in a dataset's row. Used by ``mapped``.
 
 A column is a string or a mapping of steps, applied in this order:
 
     "problem"                              the column of that name
     "meta.answers[-1].text"                a path: keys, and list indices in brackets
-    {path: meta, json: true}               JSON in a string, decoded before the path goes on with ``then``
+    {path: meta, json: true, then: tools}  JSON in a string, then the path ``then`` in the decoded value
     {path: completions, each: text}        that path of every item of a list
     {paths: [public, private]}             the values of several columns, as a list
-    {path: solution, take: boxed}          the last \\boxed{…}; ``hashes`` the text after ####; ``text`` as it is;
-                                           ``calls`` the tool calls written in it, ``list`` the last list in JSON
+    {path: solution, take: boxed}          the last \\boxed{…}; ``hashes``: the text after ####; ``text``: unchanged;
+                                           ``calls``: the tool calls written in it; ``list``: its last list in JSON
     {path: text, regex: "Answer: (.*)"}    the first group of the last match
-    {template: "{a}\\n\\n{b}"}               several columns in one text, the items of a list on lines of their own
-    {constant: math}                       the same for every row
+    {template: "{a}\\n\\n{b}"}               several columns in one text; the items of a list are on separate lines
+    {constant: math}                       the same value for every row
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean, nearest
 from bestofn.builders.formats.tool_calls import expected_from_calls
 from bestofn.builders.formats.written_calls import written_calls
+from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.sources.final_answers import after_hashes, last_boxed
 
-UNREADABLE = (ValueError, RecursionError)  # no JSON, more digits than Python reads, or too deep
+UNREADABLE_JSON = (ValueError, RecursionError)  # not JSON, more digits than Python reads, or nested too deeply
 LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
-STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
+PATH_STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 
 
-def calls_in(text: str) -> list[dict[str, Any]] | None:
-    """The tool calls written in ``text`` as reference calls; None where none is, so that nothing is expected of it."""
+def calls_in(text: str) -> list[JsonObject] | None:
+    """The tool calls written in ``text``, as reference calls; None when there are none, so that none is expected."""
     return list(expected_from_calls(written_calls(text))) or None
 
 
-def last_list(text: str) -> list[Any] | None:
-    """The last JSON list of objects in ``text`` (tools told in a system prompt); None when there is none."""
-    decoder, found, start = json.JSONDecoder(), None, LIST_OF_OBJECTS.search(text)
+def last_list(text: str) -> list[JsonObject] | None:
+    """The last JSON list of objects in ``text`` (tools declared in a system prompt); None when there is none."""
+    decoder, last, start = json.JSONDecoder(), None, LIST_OF_OBJECTS.search(text)
     while start:
         try:
             value, end = decoder.raw_decode(text, start.start())
         except ValueError:
             end = start.end()
-        except RecursionError:  # what stands within it is hardly less deep
+        except RecursionError:  # the lists inside are nested almost as deeply
             break
         else:
             if all(isinstance(item, Mapping) for item in value):
-                found = value
+                last = value
         start = LIST_OF_OBJECTS.search(text, end)
-    return found
+    return last
 
 
-TAKES: dict[str, Callable[[str], Any]] = {
+TAKES: dict[str, Callable[[str], object]] = {
     "boxed": last_boxed,
     "hashes": after_hashes,
     "text": str,
@@ -67,7 +67,7 @@ TAKES: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Finds one value in a row."""
+    """Reads one value from a row."""
 
     name: str  # what the value is for, as the configuration calls it
     path: str = ""
@@ -78,33 +78,37 @@ class Column:
     regex: str = ""
     take: str = ""
     template: str = ""
-    constant: Any = None
+    constant: object = None
 
     @classmethod
-    def of(cls, name: str, setting: Any) -> Column:
-        """From a configuration value. Raises ``SourceError`` for a step that does not exist."""
+    def of(cls, name: str, setting: object) -> Column:
+        """A column from a value of the configuration. Raises ``SourceError`` for a wrong step."""
         if isinstance(setting, str):
             return cls(name, path=setting)
-        if isinstance(setting, Mapping):
-            known = [key for key in cls.__slots__ if key != "name"]
-            for key in setting:
-                if key not in known:
-                    hint = did_you_mean(str(key), known)
-                    raise SourceError(f"dataset.columns.{name}.{key}: unknown step{hint} Steps are {', '.join(known)}.")
-            column = cls(name, **{str(key): value for key, value in setting.items()})
-            if column.take and column.take not in TAKES:
-                raise SourceError(f"dataset.columns.{name}.take is {column.take!r}; expected {', '.join(TAKES)}")
-            try:
-                re.compile(column.regex)
-            except re.error as error:
-                raise SourceError(
-                    f"dataset.columns.{name}.regex is {column.regex!r}, which is none: {error}."
-                ) from error
-            return column
-        return cls(name, constant=setting)
+        if not isinstance(setting, Mapping):
+            return cls(name, constant=setting)
+        known = [key for key in cls.__slots__ if key != "name"]
+        for key in setting:
+            if key not in known:
+                hint = did_you_mean(str(key), known)
+                raise SourceError(f"dataset.columns.{name}.{key}: unknown step{hint} Steps are {', '.join(known)}.")
+        column = cls(name, **{str(key): value for key, value in setting.items()})
+        column.check()
+        return column
 
-    def value(self, row: Mapping[str, Any]) -> Any:
-        """The value in ``row``; None when the row has the column and nothing is found there.
+    def check(self) -> None:
+        """Raises ``SourceError`` for an unknown ``take`` or an invalid ``regex``."""
+        if self.take and self.take not in TAKES:
+            raise SourceError(f"dataset.columns.{self.name}.take is {self.take!r}; expected {', '.join(TAKES)}")
+        try:
+            re.compile(self.regex)
+        except re.error as error:
+            raise SourceError(
+                f"dataset.columns.{self.name}.regex is {self.regex!r}: not a valid regular expression: {error}."
+            ) from error
+
+    def value(self, row: Row) -> object:
+        """The value in ``row``; None when the row has the column and the steps find nothing in it.
 
         Raises ``SourceError`` when the row has no such column.
         """
@@ -114,7 +118,10 @@ class Column:
             return [walk(row, path, self.name) for path in self.paths]
         if not self.path:
             return self.constant
-        value = walk(row, self.path, self.name)
+        return self._after_steps(walk(row, self.path, self.name))
+
+    def _after_steps(self, value: object) -> object:
+        """``value`` after the steps json, then, each, regex and take."""
         if self.json and isinstance(value, str):
             value = _decoded(value)
         if self.then and value is not None:
@@ -122,42 +129,52 @@ class Column:
         if self.each and isinstance(value, Sequence) and not isinstance(value, str):
             value = [walk(item, self.each, self.name, strict=False) for item in value]
         if self.regex:
-            matches = list(re.finditer(self.regex, str(value or ""), re.DOTALL))
-            value = (matches[-1].group(1) if matches[-1].groups() else matches[-1].group()) if matches else None
+            value = _last_match(self.regex, str(value or ""))
         if self.take and value is not None:
             value = TAKES[self.take](str(value))
         return value
 
 
-def walk(row: Any, path: str, name: str, *, strict: bool = True) -> Any:
-    """Follow ``path`` from ``row``. Only a missing first key is an error; deeper, what is not there is None."""
+def walk(row: object, path: str, name: str, *, strict: bool = True) -> object:
+    """The value at ``path`` in ``row``; None when a later step of the path leads nowhere.
+
+    Raises ``SourceError`` when ``strict`` is set and the first key is missing.
+    """
     value = row
-    for place, (key, index) in enumerate(STEP.findall(path)):
+    for place, (key, index) in enumerate(PATH_STEP.findall(path)):
         if place == 0 and strict and isinstance(value, Mapping) and key not in value:
-            raise SourceError(missing(name, path, list(value)))
+            raise SourceError(missing_column(name, path, list(value)))
         try:
-            value = value[int(index)] if index else value[key]
+            value = value[int(index)] if index else value[key]  # type: ignore[index]
         except (KeyError, IndexError, TypeError):
             return None
-    return None if isinstance(value, float) and math.isnan(value) else value  # pandas' word for nothing
+    return None if isinstance(value, float) and math.isnan(value) else value  # pandas writes a missing value as NaN
 
 
-def missing(name: str, path: str, found: Sequence[str]) -> str:
-    near = nearest(path, found)
+def missing_column(name: str, path: str, columns: Sequence[str]) -> str:
+    """The message for a row without the column ``path``."""
+    near = nearest(path, columns)
     hint = f" (did you mean {near!r}?)" if near else ""
-    return f"column {path!r} is missing; the dataset has {list(found)}. Set dataset.columns.{name}{hint}."
+    return f"column {path!r} is missing; the dataset has {list(columns)}. Set dataset.columns.{name}{hint}."
 
 
-def _filled(template: str, row: Mapping[str, Any], name: str) -> str:
-    def found(match: re.Match[str]) -> str:
+def _last_match(regex: str, text: str) -> str | None:
+    matches = list(re.finditer(regex, text, re.DOTALL))
+    if not matches:
+        return None
+    return matches[-1].group(1) if matches[-1].groups() else matches[-1].group()
+
+
+def _filled(template: str, row: Row, name: str) -> str:
+    def value_of(match: re.Match[str]) -> str:
         value = walk(row, match.group(1), name)
         return "\n".join(map(str, value)) if isinstance(value, list) else str(value if value is not None else "")
 
-    return re.sub(r"\{([^{}]+)\}", found, template)
+    return re.sub(r"\{([^{}]+)\}", value_of, template)
 
 
-def _decoded(text: str) -> Any:
+def _decoded(text: str) -> object:
     try:
         return json.loads(text)
-    except UNREADABLE:
+    except UNREADABLE_JSON:
         return None

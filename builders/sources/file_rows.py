@@ -1,9 +1,11 @@
-"""Rows of JSON and CSV files as they are written, one parsed by itself.
+"""Reads the rows of JSON and CSV files exactly as they are written, one row at a time. Used by ``rows``.
 
-datasets (5.2) takes the types of a JSON file from its first 10 MB: it ends at a later row with another key or another
-kind of value, turns texts that look like dates into times, gives every object the keys of all others, and needs eight
-times the 10 MB. In CSV files it takes "NA", "None" and "null" for nothing, 007 for 7, and 5 for 5.0 where another row
-has no number.
+The library datasets (5.2) changes such rows:
+
+* It takes the types of a JSON file from its first 10 MB and stops at a later row of another type.
+* It turns texts that look like dates into times, and gives every object the keys of all others.
+* In CSV files it reads "NA", "None" and "null" as missing, 007 as 7, and 5 as 5.0 if another row has no number.
+* It needs eight times the memory of the 10 MB.
 """
 
 from __future__ import annotations
@@ -12,41 +14,43 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO, cast
 
 from bestofn.builders.errors import SourceError
+from bestofn.builders.records import Row
 
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
-HEAD = 16 << 20  # bytes that are read ahead for their keys, in less than a second
-LONGEST_FIELD = 1 << 30  # characters of one value of a CSV file
-JSON_EXPECTED = "Expected: an object a line, or one list of objects."
+HEAD_BYTES = 16 << 20  # bytes that are read in advance to collect keys; takes less than a second
+MAX_FIELD_CHARS = 1 << 30  # characters of one value of a CSV file
+JSON_EXPECTED = "Expected: one object per line, or one list of objects."
 
 
-def json_rows(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    """The rows of ``files`` in order: JSON Lines, or a file that is one list; packed ones by their suffix.
+def json_rows(files: Sequence[Path]) -> Iterator[Row]:
+    """The rows of ``files`` in order. A file is JSON Lines or one list, compressed or not (see ``COMPRESSION``).
 
-    A row has all keys of the first ``HEAD`` bytes and all that were met up to it: what is not in it is None. A text in
-    the place of a row is its ``text``. Raises ``SourceError`` that names file and line.
+    A row has all keys of the first ``HEAD_BYTES`` bytes and of all rows before it; missing values are None. A text
+    instead of an object becomes ``{"text": …}``. Raises ``SourceError`` that names file and line.
     """
     keys: dict[str, None] = {}
     size = 0
-    for row, length in _sized(files):
+    for row, length in _rows_with_sizes(files):
         keys.update(dict.fromkeys(row))
         size += length
-        if size >= HEAD:
+        if size >= HEAD_BYTES:
             break
-    for row, _ in _sized(files):
+    for row, _ in _rows_with_sizes(files):
         keys.update(dict.fromkeys(row))
         yield {**keys, **row}
 
 
-def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[dict[str, str | None]]:
-    """The rows of ``files`` in order, by the names in each file's first line. Every value is a text, an empty one None.
+def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[Row]:
+    """The rows of ``files`` in order, keyed by the first line of each file. Values are texts; an empty one is None.
 
-    A row may end early: what it lacks is None. Raises ``SourceError`` that names file and line.
+    A row with too few values has None for the others. Raises ``SourceError`` that names file and line.
     """
-    csv.field_size_limit(LONGEST_FIELD)
+    csv.field_size_limit(MAX_FIELD_CHARS)
     for file in files:
         with _opened(file) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
             lines = csv.reader(text, delimiter=delimiter, strict=True)
@@ -57,18 +61,19 @@ def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[dict[str, 
                         raise _unreadable(
                             file,
                             f"line {lines.line_num} has {len(values)} values",
-                            f"Expected: {len(header)}, as the first line names; a value with {delimiter!r} in quotes.",
+                            f"Expected: {len(header)} values, as in the first line. Put a value that contains "
+                            f"{delimiter!r} in quotes.",
                         )
                     if values:
                         padded = [*values, *[""] * (len(header) - len(values))]
                         yield {name: value or None for name, value in zip(header, padded, strict=True)}
             except (csv.Error, UnicodeDecodeError) as error:
-                line = lines.line_num if isinstance(error, csv.Error) else _first_not_utf8(file)
+                line = lines.line_num if isinstance(error, csv.Error) else _first_invalid_utf8(file)
                 raise _unreadable(file, f"line {line}: {error}", "Expected: CSV in UTF-8.") from error
 
 
-def _first_not_utf8(file: Path) -> int:
-    """The number of the line; the error itself knows only its place in what was read ahead."""
+def _first_invalid_utf8(file: Path) -> int:
+    """The number of the first line that is not UTF-8; the error itself has only a position in the read buffer."""
     with _opened(file) as stream:
         for number, line in enumerate(stream, 1):
             try:
@@ -78,39 +83,40 @@ def _first_not_utf8(file: Path) -> int:
     return 0
 
 
-def _sized(files: Sequence[Path]) -> Iterator[tuple[dict[str, Any], int]]:
-    """Rows, each with the bytes it took; one of a list, which is in memory anyway, counts nothing."""
+def _rows_with_sizes(files: Sequence[Path]) -> Iterator[tuple[Row, int]]:
+    """Rows, each with its size in bytes; 0 for the items of a list, which is in memory as a whole."""
     for file in files:
         with _opened(file) as stream:
             begun = False
             for number, line in enumerate(stream, 1):
                 text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
                 if not begun and text.startswith(b"["):
-                    yield from ((row, 0) for row in _list(file, text + stream.read()))
+                    yield from ((row, 0) for row in _list_items(file, text + stream.read()))
                 elif text:
                     begun = True
                     yield _row(file, f"line {number}", _parsed(file, f"line {number}", text)), len(text)
 
 
-def _opened(file: Path) -> Any:
+def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
     import fsspec
 
-    return fsspec.open(str(file), "rb", compression=COMPRESSION.get(file.suffix.lower()))
+    opened = fsspec.open(str(file), "rb", compression=COMPRESSION.get(file.suffix.lower()))
+    return cast("AbstractContextManager[BinaryIO]", opened)
 
 
-def _list(file: Path, text: bytes) -> Iterator[dict[str, Any]]:
-    values = _parsed(file, "what begins with '['", text)
-    return (_row(file, f"item {place}", value) for place, value in enumerate(values))
+def _list_items(file: Path, text: bytes) -> Iterator[Row]:
+    values = _parsed(file, "the list that begins with '['", text)
+    return (_row(file, f"item {place}", value) for place, value in enumerate(cast("list[object]", values)))
 
 
-def _parsed(file: Path, place: str, text: bytes) -> Any:
+def _parsed(file: Path, place: str, text: bytes) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(file, f"{place} is no JSON ({error})", JSON_EXPECTED) from error
+        raise _unreadable(file, f"{place} is not valid JSON ({error})", JSON_EXPECTED) from error
 
 
-def _row(file: Path, place: str, value: Any) -> dict[str, Any]:
+def _row(file: Path, place: str, value: object) -> Row:
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, dict):
@@ -118,5 +124,5 @@ def _row(file: Path, place: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _unreadable(file: Path, found: str, expected: str) -> SourceError:
-    return SourceError(f"dataset.path is {file}: it cannot be read, {found}. {expected}")
+def _unreadable(file: Path, problem: str, expected: str) -> SourceError:
+    return SourceError(f"dataset.path is {file}: it cannot be read, {problem}. {expected}")

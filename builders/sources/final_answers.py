@@ -1,4 +1,4 @@
-"""Ground truth in the words of a solution: the last box, or what stands after ####."""
+"""Extracts the final answer from a worked solution: the last ``\\boxed{…}``, or the text after ``####``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 
 THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 BOX = re.compile(r"\\f?boxed\s*(?=\{)|\\boxed\s+")
-BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a backslash takes what follows: in \\{ another backslash, not the brace
+BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a backslash escapes the next character, also another backslash
 
 THOUSANDS = re.compile(r"-?\$?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def last_boxed(text: str) -> str | None:
-    """The content of the last ``\\boxed{…}`` outside the thinking, braces nested; None when it is not closed."""
+    """The content of the last ``\\boxed{…}`` outside the thinking; None when there is none or it is not closed."""
     text = THINKING.sub("", text)
     matches = list(BOX.finditer(text))
     if not matches:
@@ -30,11 +30,11 @@ def last_boxed(text: str) -> str | None:
 
 
 def after_hashes(text: str) -> str | None:
-    """The text after the last ``####`` of its line, thousands separators removed (GSM8K)."""
-    found = re.findall(r"####[ \t]*(.+)", THINKING.sub("", text))
-    if not found:
+    """The text after the last ``####`` up to the end of its line, without thousands separators (GSM8K)."""
+    matches = re.findall(r"####[ \t]*(.+)", THINKING.sub("", text))
+    if not matches:
         return None
-    answer = found[-1].strip()
+    answer = matches[-1].strip()
     if not answer:
         return None
     return answer.replace(",", "") if THOUSANDS.fullmatch(answer) else answer

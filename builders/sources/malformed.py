@@ -1,4 +1,7 @@
-"""Well-posed problems beside the same ones spoiled: does a model notice, or does it make an answer up?"""
+"""Solvable problems together with corrupted versions: does a model notice the flaw, or does it invent an answer?
+
+Used by ``conf/dataset/malformed.yaml``.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,17 @@ from bestofn.builders.errors import SourceError
 from bestofn.builders.protocols import Source
 from bestofn.builders.records import Query, Reference
 from bestofn.builders.sources.corruptions import CORRUPTIONS
+from bestofn.builders.sources.skipped import skipped_by
 
 
 class Malformed:
-    """Each problem of ``source`` as it is, then spoiled in each of ``kinds`` that applies to it.
+    """Each problem of ``source`` unchanged, then corrupted in each of ``kinds`` that applies to it.
 
-    Takes single-turn queries with a known answer and without tools; the others are counted in ``skipped``. A spoiled
-    query is named ``<id>#<kind>``, its split is the kind, and it has no reference answer. ``metadata`` tells ``posed``
-    (``well`` or the kind), ``flaw``, ``symbol`` and ``origin``, the id of the problem it was made of.
-    ``well_posed=False`` leaves the controls out, and with them the rate of false refusals. Nothing proves that what
-    was taken away was needed: a problem with idle facts may stay solvable.
+    Takes single-turn queries with a known answer and without tools; others are counted in ``skipped``. A corrupted
+    query has the id ``<id>#<kind>``, the kind as its split, and no reference answer. ``metadata`` has ``posed``
+    (``well`` or the kind), ``flaw``, ``symbol`` and ``origin``, the id of the original problem.
+    ``well_posed=False`` leaves out the unchanged problems; then no rate of false refusals can be measured.
+    It is not proved that the removed part was needed: a problem with irrelevant facts may stay solvable.
     """
 
     def __init__(self, source: Source, *, kinds: Sequence[str] = tuple(CORRUPTIONS), well_posed: bool = True) -> None:
@@ -41,27 +45,22 @@ class Malformed:
                     continue
                 if self.well_posed:
                     yield replace(query, metadata={**query.metadata, "posed": "well", "origin": query.id})
-                yield from self._spoiled(query, query.reference.answer)
-        finally:  # also when nobody asks for more
-            self.skipped.update(getattr(self.source, "skipped", {}))
+                yield from self._corrupted(query, query.reference.answer)
+        finally:  # also when the caller stops early
+            self.skipped.update(skipped_by(self.source))
 
-    def _spoiled(self, query: Query, answer: str) -> Iterator[Query]:
+    def _corrupted(self, query: Query, answer: str) -> Iterator[Query]:
         for kind in self.kinds:
-            made = CORRUPTIONS[kind](query.text, answer)
-            if made is None:
+            corrupted = CORRUPTIONS[kind](query.text, answer)
+            if corrupted is None:
                 self.skipped[f"{kind} does not apply"] += 1
                 continue
+            facts = {"posed": kind, "origin": query.id, "flaw": corrupted.flaw, "symbol": corrupted.symbol}
             yield replace(
                 query,
                 id=f"{query.id}#{kind}",
                 split=kind,
-                messages=({"role": "user", "content": made.text},),
+                messages=({"role": "user", "content": corrupted.text},),
                 reference=Reference(),
-                metadata={
-                    **query.metadata,
-                    "posed": kind,
-                    "origin": query.id,
-                    "flaw": made.flaw,
-                    "symbol": made.symbol,
-                },
+                metadata={**query.metadata, **facts},
             )

@@ -1,9 +1,9 @@
-"""NVIDIA's Nemotron post-training datasets, both versions, each split from the version that has it.
+"""NVIDIA's Nemotron post-training datasets, versions 1 and 2; each split comes from the version that has it.
 
-Version 1 (open): chat, code, math, stem, tool_calling; tools stand in ``metadata`` as JSON. Its code prompts are "-":
-with ``origins`` they are found again in the tables they came from, tests included; without, they are left out and
-counted. Version 2 (asks for agreement): math, code, stem, chat and five languages; no
-metadata, no tool calls. The answers are a model's own, so the reference is ``model``, not ``gold``.
+Version 1 is open: chat, code, math, stem, tool_calling. Its tools are in ``metadata`` as JSON. Its code prompts are
+"-": with ``origins`` the questions and tests come from their original tables; without, the rows are left out.
+Version 2 requires an agreement: math, code, stem, chat and five languages. It has no metadata and no tool calls.
+The answers are a model's own, so the source of the reference is ``model``, not ``gold``.
 """
 
 from __future__ import annotations
@@ -11,30 +11,29 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from bestofn.builders.errors import SourceError
-from bestofn.builders.records import Query
+from bestofn.builders.records import JsonObject, Query
 from bestofn.builders.sources.mapped import Mapped
 from bestofn.builders.sources.origins import Origins
 
 log = logging.getLogger(__name__)
 
 PATHS = {1: "nvidia/Nemotron-Post-Training-Dataset-v1", 2: "nvidia/Nemotron-Post-Training-Dataset-v2"}
-HAS = {
+SPLITS = {
     1: ("chat", "code", "math", "stem", "tool_calling"),
     2: ("math", "code", "stem", "chat", *(f"multilingual_{language}" for language in ("ja", "de", "it", "es", "fr"))),
 }
-PREFERRED = {"math": 2, "code": 2, "stem": 2, "chat": 2, "tool_calling": 1}
+PREFERRED_VERSION = {"math": 2, "code": 2, "stem": 2, "chat": 2, "tool_calling": 1}
 ANSWER = {"path": "messages[-1].content", "take": "boxed"}
 
 
 class Nemotron:
-    """Queries of ``splits``, each from ``version``, or where that is None from the version that has the split.
+    """The queries of ``splits``, from ``version``; without ``version``, each from the version that has the split.
 
-    Asking version 2 for tool_calling goes to version 1 with a notice; with ``strict`` it is an error that names the
-    splits there are. ``origins`` sends ``code`` to version 1, whose rows say where their tests are. ``paths`` puts
-    local copies in the place of the Hub's: {1: FOLDER, 2: FOLDER}, a folder a split.
+    If ``version`` does not have a split, it is taken from the other version, with a warning. With ``strict`` this is
+    an error that lists the existing splits. With ``origins``, ``code`` comes from version 1, whose rows say where
+    their tests are. ``paths`` replaces the Hub by local copies: {1: FOLDER, 2: FOLDER}, with a subfolder per split.
     """
 
     name = "nemotron"
@@ -52,10 +51,10 @@ class Nemotron:
         max_queries: int | None = None,
         min_query_chars: int = 1,
     ) -> None:
-        wanted = [split.strip() for split in splits.split(",")] if isinstance(splits, str) else list(splits)
+        names = [split.strip() for split in splits.split(",")] if isinstance(splits, str) else list(splits)
         self.skipped: Counter[str] = Counter()
-        tested = 1 if origins is not None and version is None else version
-        self.routes = {split: route(split, tested if split == "code" else version, strict) for split in wanted}
+        code_version = 1 if origins is not None and version is None else version
+        self.routes = {split: route(split, code_version if split == "code" else version, strict) for split in names}
         local = {str(key): value for key, value in (paths or {}).items()}
         self._sources = [
             Mapped(
@@ -80,32 +79,31 @@ class Nemotron:
         for source in self._sources:
             try:
                 yield from source
-            finally:  # also when nobody asks for more
+            finally:  # also when the caller stops early
                 self.skipped.update(source.skipped)
 
 
 def route(split: str, version: int | None, strict: bool = False) -> int:
-    """The version that ``split`` is taken from. Raises ``SourceError`` with the real splits."""
+    """The version that ``split`` is taken from. Raises ``SourceError`` that lists the existing splits."""
+    owner = next((number for number, splits in SPLITS.items() if split in splits), None)
     if version is None:
-        if split in PREFERRED:
-            return PREFERRED[split]
-        found = next((number for number, splits in HAS.items() if split in splits), None)
-        if found is None:
-            raise SourceError(f"dataset.splits names {split!r}; Nemotron has v1 {list(HAS[1])} and v2 {list(HAS[2])}")
-        return found
-    if version not in HAS:
-        raise SourceError(f"dataset.version is {version}; Nemotron has versions {sorted(HAS)}")
-    if split in HAS[version]:
+        if owner is None:
+            raise SourceError(
+                f"dataset.splits names {split!r}; Nemotron has v1 {list(SPLITS[1])} and v2 {list(SPLITS[2])}"
+            )
+        return PREFERRED_VERSION.get(split, owner)
+    if version not in SPLITS:
+        raise SourceError(f"dataset.version is {version}; Nemotron has versions {sorted(SPLITS)}")
+    if split in SPLITS[version]:
         return version
-    other = next((number for number, splits in HAS.items() if split in splits), None)
-    if strict or other is None:
-        raise SourceError(f"dataset.splits names {split!r}; Nemotron v{version} has {list(HAS[version])}")
-    log.warning("Nemotron v%s has no split %s: it is taken from v%s", version, split, other)
-    return other
+    if strict or owner is None:
+        raise SourceError(f"dataset.splits names {split!r}; Nemotron v{version} has {list(SPLITS[version])}")
+    log.warning("Nemotron v%s has no split %s: it is taken from v%s", version, split, owner)
+    return owner
 
 
-def _columns(version: int, split: str) -> dict[str, Any]:
-    columns: dict[str, Any] = {"id": "uuid", "messages": "messages"}
+def _columns(version: int, split: str) -> JsonObject:
+    columns: dict[str, object] = {"id": "uuid", "messages": "messages"}
     if split in ("math", "stem") or split.startswith("multilingual"):
         columns["answer"] = ANSWER
     if split == "tool_calling":

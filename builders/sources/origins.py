@@ -1,26 +1,23 @@
-"""Prompts that a dataset does not carry itself: "-", and a pointer to the table where question and tests stand.
+"""Finds question and tests of rows that only point to another table. Used by ``mapped`` and ``nemotron``.
 
-Nemotron v1's code rows and OpenCodeReasoning name ``dataset``, ``split`` and ``index`` of TACO, APPS, CodeContests or
-Codeforces. The tables are memory-mapped, not held: a row is read when it is asked for.
+Nemotron v1's code rows and OpenCodeReasoning have "-" as the question. They name ``dataset``, ``split`` and ``index``
+of TACO, APPS, CodeContests or Codeforces. Those tables are memory-mapped; a row is read when it is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bestofn.builders.errors import SourceError
-from bestofn.builders.records import CodeTests
+from bestofn.builders.records import CodeTests, Row
 from bestofn.builders.sources.code_forms import code_tests
-from bestofn.builders.sources.rows import table
-
-Row = Mapping[str, Any]
+from bestofn.builders.sources.rows import Table, table
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A question and its tests; no tests where equal output is not what makes an answer right."""
+    """A question and its tests; no tests when an answer cannot be judged by comparing its output."""
 
     question: str
     tests: CodeTests | None
@@ -28,35 +25,35 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a table lies by default and how its rows are read; ``form`` is one of ``builders.sources.code_forms``."""
+    """The default path of a table and how its rows are read; ``form`` is one of ``builders.sources.code_forms``."""
 
     path: str
     question: Callable[[Row], str]
-    tests: Callable[[Row], Any]
+    tests: Callable[[Row], object]
     form: str
 
 
 class Origins:
-    """The problem a row points to.
+    """The problems that rows point to.
 
-    ``paths`` puts local copies in the place of the Hub's: ``{"taco": FOLDER}``, a folder that ``save_to_disk`` wrote,
-    one file or folder for each split (``train.jsonl``, ``test/``), or a single file. ``only`` names the tables that may
-    be opened; rows of others are left out and counted, which spares downloads. Raises ``SourceError`` for a name that
-    is no origin.
+    ``paths`` replaces the Hub by local copies: ``{"taco": FOLDER}``. A copy is a folder that ``save_to_disk`` wrote, a
+    folder with a file or folder per split (``train.jsonl``, ``test/``), or a single file. ``only`` names the tables
+    that may be opened; rows of other tables are left out and counted, so that those need no download.
+    Raises ``SourceError`` for an unknown name.
     """
 
     def __init__(self, *, paths: Mapping[str, str] | None = None, only: Sequence[str] | None = None) -> None:
         self.paths = dict(paths or {})
         self.only = tuple(only) if only is not None else tuple(ORIGINS)
-        self._tables: dict[tuple[str, str], Any] = {}
+        self._tables: dict[tuple[str, str], Table] = {}
         for name in (*self.paths, *self.only):
             if name not in ORIGINS:
                 raise SourceError(f"dataset.origins names {name!r}; expected one of {', '.join(ORIGINS)}")
 
-    def problem(self, pointer: Any) -> Problem | str:
+    def problem(self, pointer: object) -> Problem | str:
         """The problem at ``{"dataset", "split", "index"}``, or the reason why there is none.
 
-        Raises ``SourceError`` when a table that is needed cannot be opened: a missing download is no missing row.
+        Raises ``SourceError`` when a needed table cannot be opened: a failed download must not look like missing rows.
         """
         if not isinstance(pointer, Mapping) or not {"dataset", "split", "index"} <= set(pointer):
             return "question is '-' and names no origin"
@@ -70,37 +67,41 @@ class Origins:
         rows = self._table(name, split)
         if not 0 <= index < len(rows):
             return f"origin {name} has no such row"
-        origin, row = ORIGINS[name], rows[index]
-        question = origin.question(row).strip()
-        if not question:
-            return f"origin {name}: the question is empty"
-        found = origin.tests(row)
-        return Problem(question, code_tests(found, origin.form, "python", "", "", None) if found else None)
+        return _problem(name, rows[index])
 
-    def _table(self, name: str, split: str) -> Any:
+    def _table(self, name: str, split: str) -> Table:
         if (name, split) not in self._tables:
             self._tables[name, split] = table(self.paths.get(name, ORIGINS[name].path), split)
         return self._tables[name, split]
 
 
-def _index(value: Any) -> int | None:
+def _problem(name: str, row: Row) -> Problem | str:
+    origin = ORIGINS[name]
+    question = origin.question(row).strip()
+    if not question:
+        return f"origin {name}: the question is empty"
+    tests = origin.tests(row)
+    return Problem(question, code_tests(tests, origin.form, "python", "", "", None) if tests else None)
+
+
+def _index(value: str | int | None) -> int | None:
     try:
-        return int(value)
+        return int(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
 
 
-def _with_starter(row: Row) -> str:
+def _with_starter_code(row: Row) -> str:
     return "\n\n".join(str(row[key]) for key in ("question", "starter_code") if row.get(key))
 
 
-def _all_contest_tests(row: Row) -> list[Any]:
+def _all_contest_tests(row: Row) -> list[object]:
     kinds = ("public_tests", "private_tests", "generated_tests")
     return [row[key] for key in (*kinds, "input_file", "output_file") if row.get(key)]
 
 
 def codeforces_question(row: Row) -> str:
-    """Description, input, output, examples and note under their headings; what is empty is left out."""
+    """Description, input, output, examples and note with their headings; empty parts are left out."""
     examples = [
         f"Input:\n{one.get('input', '')}\nOutput:\n{one.get('output', '')}" for one in row.get("examples") or ()
     ]
@@ -117,27 +118,26 @@ def codeforces_question(row: Row) -> str:
 
 
 def codeforces_tests(row: Row) -> list[Row]:
-    """The official tests, where complete, and the examples.
+    """The examples and the official tests, without tests that the site truncates (they end in "...").
 
-    None for interactive problems and for those with a checker of their own: several outputs are right there, and to
-    ask for one of them would fail right answers; none for those that read and write files. Tests that the site shows
-    cut off (they end in "...") are left out.
+    [] for interactive problems and for problems with their own checker, because several outputs are right there. [] for
+    problems that read or write files.
     """
     files = row.get("input_mode") not in (None, "", "stdio")
     if files or row.get("interaction_format") or row.get("generated_checker"):
         return []
     cases = [*(row.get("examples") or ()), *(row.get("official_tests") or ())]
-    whole = [case for case in cases if not any(_cut(case.get(key)) for key in ("input", "output"))]
+    whole = [case for case in cases if not any(_truncated(case.get(key)) for key in ("input", "output"))]
     return list({(case["input"], case["output"]): case for case in whole}.values())
 
 
-def _cut(text: Any) -> bool:
+def _truncated(text: object) -> bool:
     return not isinstance(text, str) or text.rstrip().endswith("...")
 
 
 ORIGINS: dict[str, Origin] = {
-    "taco": Origin("BAAI/TACO", _with_starter, lambda row: row.get("input_output"), "input_output"),
-    "apps": Origin("codeparrot/apps", _with_starter, lambda row: row.get("input_output"), "input_output"),
+    "taco": Origin("BAAI/TACO", _with_starter_code, lambda row: row.get("input_output"), "input_output"),
+    "apps": Origin("codeparrot/apps", _with_starter_code, lambda row: row.get("input_output"), "input_output"),
     "code_contests": Origin(
         "deepmind/code_contests",
         lambda row: str(row.get("description") or ""),

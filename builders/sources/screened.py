@@ -1,4 +1,4 @@
-"""Queries worth paying for: none that is held out for testing, none twice."""
+"""Wraps a source and drops prompts that are held out for testing or that repeat. Used by ``conf/dataset/screened``."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.protocols import Source
 from bestofn.builders.records import Query
-from bestofn.builders.sources.held_out import HeldOut, Likeness
+from bestofn.builders.sources.held_out import HeldOut, Overlap
 from bestofn.builders.sources.mapped import Mapped
 from bestofn.builders.sources.near_duplicates import SeenPrompts
+from bestofn.builders.sources.skipped import skipped_by
 
 log = logging.getLogger(__name__)
 
-KEPT_EXAMPLES = 200
+MAX_EXAMPLES = 200
 
 
 class Screened:
-    """``source`` without prompts that overlap with ``held_out`` and without repetitions.
+    """``source`` without prompts that overlap with ``held_out``, and without repetitions.
 
-    ``held_out`` names datasets: files and Hub ids (their usual columns), or sources of their own settings
-    (``_target_: bestofn.builders.sources.mapped.Mapped``). What overlap is say ``builders.sources.held_out``
-    (``run`` words in a row, ``common``) and ``builders.sources.near_duplicates`` (``near``). ``repeats=False`` lets
-    repetitions pass.
-    ``max_queries`` counts what is left. What was dropped is counted by reason in ``skipped``; the first 200 are in
-    ``dropped``, each with the prompt it is like. Memory: the held-out index; repetitions are remembered on disk.
+    ``held_out`` lists datasets: files and Hub ids with usual column names, or sources with their own settings
+    (``_target_: bestofn.builders.sources.mapped.Mapped``). ``run`` and ``common``: see ``HeldOut``; ``near``: see
+    ``SeenPrompts``. ``repeats=False`` keeps repetitions. ``max_queries`` counts the queries that pass.
+
+    ``skipped`` counts the dropped prompts by reason. ``dropped`` has the first 200 of them, each with the prompt that
+    it is like. Only the held-out index is in memory; earlier prompts are in a temporary file.
     """
 
     def __init__(
@@ -55,15 +55,7 @@ class Screened:
     def __iter__(self) -> Iterator[Query]:
         self.skipped.clear()
         self.dropped.clear()
-        held_out = HeldOut(map(_named, self.held_out), run=self.run, common=self.common)
-        left_out = {_name(one): dict(lost) for one in self.held_out if (lost := getattr(one, "skipped", None))}
-        if held_out.empty:
-            raise SourceError(
-                f"dataset.held_out: {', '.join(held_out.empty)} gave no prompt to keep apart; rows left out there: "
-                f"{left_out or 'none'}. Check its path and columns."
-            )
-        if left_out:
-            log.warning("dataset.held_out: rows without a prompt, which nothing is kept apart from: %s", left_out)
+        held_out = self._index()
         try:
             if self.seen is None:
                 yield from self._passing(held_out, None)
@@ -71,30 +63,43 @@ class Screened:
                 with self.seen as seen:
                     yield from self._passing(held_out, seen)
         finally:
-            self.skipped.update(getattr(self.source, "skipped", {}))
+            self.skipped.update(skipped_by(self.source))
+
+    def _index(self) -> HeldOut:
+        """The index of the held-out prompts. Raises ``SourceError`` for a set without prompts."""
+        index = HeldOut(map(_named_prompts, self.held_out), run=self.run, common=self.common)
+        skipped = {_name(one): dict(skipped) for one in self.held_out if (skipped := skipped_by(one))}
+        if index.empty:
+            raise SourceError(
+                f"dataset.held_out: {', '.join(index.empty)} gave no prompt. Rows left out there: "
+                f"{skipped or 'none'}. Check its path and columns."
+            )
+        if skipped:
+            log.warning("dataset.held_out: rows without a prompt, which cannot be compared: %s", skipped)
+        return index
 
     def _passing(self, held_out: HeldOut, seen: SeenPrompts | None) -> Iterator[Query]:
         taken = 0
         for query in self.source:
             if self.max_queries is not None and taken >= self.max_queries:
                 return
-            found = held_out.likeness(query) or (seen.likeness(query) if seen is not None else None)
-            if found is not None:
-                self._drop(query, found)
+            overlap = held_out.overlap(query) or (seen.overlap(query) if seen is not None else None)
+            if overlap is not None:
+                self._drop(query, overlap)
                 continue
             taken += 1
             yield query
 
-    def _drop(self, query: Query, found: Likeness) -> None:
-        self.skipped[found.reason] += 1
-        if len(self.dropped) < KEPT_EXAMPLES:
-            self.dropped.append({"query_id": query.id, "reason": found.reason, "like": found.like})
+    def _drop(self, query: Query, overlap: Overlap) -> None:
+        self.skipped[overlap.reason] += 1
+        if len(self.dropped) < MAX_EXAMPLES:
+            self.dropped.append({"query_id": query.id, "reason": overlap.reason, "like": overlap.other})
 
 
-def _named(source: Any) -> tuple[str, Iterable[Query]]:
-    """The name of a held-out set, and all its prompts, whatever ids they have."""
-    return _name(source), source.every() if isinstance(source, Mapped) else source
+def _named_prompts(source: Source) -> tuple[str, Iterable[Query]]:
+    """The name of a held-out set, and all its prompts, including those with the same id."""
+    return _name(source), source.with_duplicates() if isinstance(source, Mapped) else source
 
 
-def _name(source: Any) -> str:
-    return Path(str(getattr(source, "name", "") or type(source).__name__)).name
+def _name(source: Source) -> str:
+    return Path(source.name).name

@@ -1,4 +1,4 @@
-"""The embedded queries: math, code with tests, and tool calls, within the reach of the pocket policy."""
+"""The embedded queries: math, code with tests, and tool calls that the pocket policy can partly solve."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bestofn.builders.records import Query
 
 
 class Starter:
-    """``size`` queries over math, code and tool_calling, from a seeded stream; nothing is downloaded.
+    """``size`` queries of math, code and tool_calling from a seeded stream; nothing is downloaded.
 
-    ``part`` is ``starter``, ``train`` (what the pocket policy may be trained on) or ``heldout`` (what a trained policy
-    is measured on): disjoint by construction, see ``builders.pocket.tasks``. ``splits``, ``offset`` and
-    ``max_queries`` choose among the ``size`` queries, the latter two within each split. ``size`` None: 240 for
-    ``starter`` and 1,000 for the others.
+    ``part`` is ``starter``, ``train`` (for training the pocket policy) or ``heldout`` (for measuring a trained policy).
+    No task is in two parts (``builders.pocket.tasks``). ``splits``, ``offset`` and ``max_queries`` choose among the
+    ``size`` queries; ``offset`` and ``max_queries`` count per split. The default ``size`` is 240 for ``starter`` and
+    1,000 for the others.
     """
 
     def __init__(
@@ -32,21 +32,21 @@ class Starter:
     ) -> None:
         if part not in PARTS:
             raise SourceError(f"dataset.part is {part!r}; expected {', '.join(PARTS)}")
-        wanted = [one.strip() for one in splits.split(",")] if isinstance(splits, str) else list(splits or SPLITS)
-        unknown = [split for split in wanted if split not in SPLITS]
+        chosen = [one.strip() for one in splits.split(",")] if isinstance(splits, str) else list(splits or SPLITS)
+        unknown = [split for split in chosen if split not in SPLITS]
         if unknown:
             raise SourceError(f"dataset.splits names {', '.join(unknown)}; the starter set has {', '.join(SPLITS)}")
         self.name = name or ("starter" if part == "starter" else f"starter-{part}")
         self.part: Part = part
-        self.splits, self.max_queries, self.offset, self.seed = wanted, max_queries, offset, seed
+        self.splits, self.max_queries, self.offset, self.seed = chosen, max_queries, offset, seed
         self.size = size or (240 if part == "starter" else 1_000)
 
     def __iter__(self) -> Iterator[Query]:
-        taken = dict.fromkeys(self.splits, 0)
+        seen = dict.fromkeys(self.splits, 0)
         for task in islice(tasks(self.part, seed=self.seed), self.size):
-            if task.split not in taken:
+            if task.split not in seen:
                 continue
-            place = taken[task.split] - self.offset
-            taken[task.split] += 1
+            place = seen[task.split] - self.offset
+            seen[task.split] += 1
             if place >= 0 and (self.max_queries is None or place < self.max_queries):
                 yield task.query()

@@ -1,4 +1,7 @@
-"""Problems that provably have no solution, each beside a twin of the same wording that has one."""
+"""Problems that provably have no solution, each with a solvable twin of the same wording.
+
+Used by ``conf/dataset/unsolvable.yaml``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from random import Random
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Query, Reference
 
-DRAWS = 50  # until a family counts as used up
+MAX_TRIES = 50  # a family that repeats itself this many times is used up
 SHORT_MONTHS = {
     "February": (31, 28),
     "April": (90, 30),
@@ -22,7 +25,7 @@ SHORT_MONTHS = {
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """A problem with its answer, and the like problem without one; ``why`` is the proof in a line."""
+    """A solvable problem with its answer, and an unsolvable one of the same wording; ``why`` is a one-line proof."""
 
     solvable: str
     answer: int
@@ -31,6 +34,7 @@ class Twins:
 
 
 def integer_multiple(rng: Random) -> Twins:
+    """Divide a number by a factor; unsolvable when it is not a multiple."""
     factor, times = rng.randint(3, 9), rng.randint(4, 20)
     off = factor * times + rng.randint(1, factor - 1)
     ask = f"Which whole number multiplied by {factor} gives {{}}?"
@@ -38,6 +42,7 @@ def integer_multiple(rng: Random) -> Twins:
 
 
 def sum_and_double(rng: Random) -> Twins:
+    """Two equations in x and y; unsolvable when they contradict each other."""
     x, y = rng.randint(5, 30), rng.randint(2, 20)
     first = f"Two numbers x and y satisfy x + y = {x + y}"
     return Twins(
@@ -49,6 +54,7 @@ def sum_and_double(rng: Random) -> Twins:
 
 
 def triangle_sides(rng: Random) -> Twins:
+    """The perimeter of a triangle; unsolvable when one side is longer than the other two together."""
     a, b = rng.randint(3, 9), rng.randint(3, 9)
     short, long = a + b - 1, a + b + rng.randint(2, 9)
     ask = f"A triangle has sides of {a} cm, {b} cm and {{}} cm. What is its perimeter in cm?"
@@ -56,12 +62,14 @@ def triangle_sides(rng: Random) -> Twins:
 
 
 def real_square(rng: Random) -> Twins:
+    """A real square root; unsolvable when the square is negative."""
     n = rng.randint(3, 15)
     ask = f"Find the positive real number x with x^2 + {n} = {{}}."
     return Twins(ask.format(n * n + n), n, ask.format(n - rng.randint(1, n - 1)), "no real square is negative")
 
 
 def part_of_whole(rng: Random) -> Twins:
+    """The rest of a whole; unsolvable when the part is larger than the whole."""
     whole = rng.randint(8, 30)
     part, more = rng.randint(2, whole - 2), whole + rng.randint(2, 9)
     ask = f"A bag holds {whole} marbles in all. {{}} of them are red and the rest are blue. How many are blue?"
@@ -69,6 +77,7 @@ def part_of_whole(rng: Random) -> Twins:
 
 
 def mean_of_three(rng: Random) -> Twins:
+    """Three positive numbers with a given mean; unsolvable when one of them exceeds the sum."""
     mean = rng.randint(5, 20)
     one, large = rng.randint(2, mean), 3 * mean + rng.randint(1, 9)
     ask = f"Three positive whole numbers have a mean of {mean}. One of them is {{}}. What is the sum of the other two?"
@@ -76,12 +85,14 @@ def mean_of_three(rng: Random) -> Twins:
 
 
 def between(rng: Random) -> Twins:
+    """The whole number between two numbers; unsolvable when they are consecutive."""
     low = rng.randint(10, 90)
     ask = f"Which whole number is greater than {low} and less than {{}}?"
     return Twins(ask.format(low + 2), low + 1, ask.format(low + 1), "none lies between neighbours")
 
 
 def two_factors(rng: Random) -> Twins:
+    """A product of two factors; unsolvable when the number is prime."""
     small, large = rng.choice((2, 3, 5, 7)), rng.choice((11, 13, 17, 19, 23))
     prime = rng.choice((29, 31, 37, 41, 43, 47, 53, 59, 61, 67))
     ask = "The number {} is the product of two whole numbers that are both greater than 1. What is the smaller of them?"
@@ -89,13 +100,15 @@ def two_factors(rng: Random) -> Twins:
 
 
 def third_angle(rng: Random) -> Twins:
+    """The third angle of a triangle; unsolvable when two angles exceed 180 degrees."""
     first, second = rng.randint(30, 80), rng.randint(30, 80)
-    wide = rng.randint(181 - first, 200 - first)
+    too_wide = rng.randint(181 - first, 200 - first)
     ask = f"Two angles of a triangle in the plane measure {first} and {{}} degrees. How many degrees has the third?"
-    return Twins(ask.format(second), 180 - first - second, ask.format(wide), "two angles alone exceed 180 degrees")
+    return Twins(ask.format(second), 180 - first - second, ask.format(too_wide), "two angles alone exceed 180 degrees")
 
 
 def coins(rng: Random) -> Twins:
+    """An amount in 5-cent coins; unsolvable when it is not a multiple of 5."""
     fives = rng.randint(3, 15)
     odd = 5 * fives + rng.randint(1, 4)
     ask = "You have as many 5-cent coins as you like and no others. How many of them pay exactly {} cents?"
@@ -103,6 +116,7 @@ def coins(rng: Random) -> Twins:
 
 
 def day_of_year(rng: Random) -> Twins:
+    """The day of the year of a date; unsolvable when the month has no such day."""
     month = rng.choice(tuple(SHORT_MONTHS))
     before, days = SHORT_MONTHS[month]
     day, lost = rng.randint(2, days), rng.randint(days + 1, 31)
@@ -111,6 +125,7 @@ def day_of_year(rng: Random) -> Twins:
 
 
 def consecutive(rng: Random) -> Twins:
+    """Two consecutive numbers with a given sum; unsolvable when the sum is even."""
     low = rng.randint(10, 80)
     ask = "The sum of two consecutive whole numbers is {}. What is the smaller one?"
     return Twins(ask.format(2 * low + 1), low, ask.format(2 * low), "the sum of neighbours is odd")
@@ -126,10 +141,10 @@ FAMILIES: Mapping[str, Callable[[Random], Twins]] = {
 
 
 class Unsolvable:
-    """``size`` problems without a solution over twelve families, each after its solvable twin; nothing is downloaded.
+    """``size`` problems without a solution from twelve families, each after its solvable twin; nothing is downloaded.
 
-    Splits ``math`` (the twins) and ``no_solution``; ``metadata`` tells ``posed`` (``well``, ``no_solution``), ``flaw``
-    (why there is none), ``family`` and ``origin``, which twins share. ``max_queries`` counts each split.
+    The splits are ``math`` (solvable) and ``no_solution``. ``metadata`` has ``posed`` (``well``, ``no_solution``),
+    ``flaw`` (the proof), ``family`` and ``origin``, which is the same for both twins. ``max_queries`` counts per split.
     """
 
     name = "unsolvable"
@@ -165,9 +180,9 @@ class Unsolvable:
 
 
 def _unseen(family: Callable[[Random], Twins], rng: Random, seen: set[str]) -> Twins:
-    """Twins whose unsolvable side is not in ``seen``, and then is; a family that is used up repeats itself."""
+    """Twins whose unsolvable text is not in ``seen``, which is then added; a family that is used up repeats itself."""
     twins = family(rng)
-    for _ in range(DRAWS):
+    for _ in range(MAX_TRIES):
         if twins.unsolvable not in seen:
             break
         twins = family(rng)

@@ -1,4 +1,7 @@
-"""Prompts that cannot be answered as they stand because they do not say what they are about."""
+"""Finds prompts that cannot be answered because they do not say what they are about.
+
+Used by ``conf/dataset/vague.yaml``.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,15 @@ from dataclasses import replace
 
 from bestofn.builders.protocols import Source
 from bestofn.builders.records import Query, Reference
+from bestofn.builders.sources.skipped import skipped_by
 
-SHORT = 9  # words up to which a bare pronoun has nothing to stand for
-LONG = 60  # words from which a prompt may well hold what it points to
-LONGEST = 2_000  # characters, for a text without blanks
+SHORT = 9  # words: in a prompt up to this length, a bare pronoun refers to nothing
+LONG = 60  # words: a prompt from this length may contain what it refers to
+MAX_CHARS = 2_000  # as ``LONG``, for a text without blanks
 _THING = (
     r"(?:code|text|table|image|picture|file|data|function|figure|diagram|passage|list|article|essay|paragraph|query)"
 )
-_POINTS = re.compile(
+_REFERS = re.compile(
     rf"\b(?:the|this|that|my)\s(?:following|above|attached|below|given|enclosed)?\s?{_THING}\b(?!\s(?:of|for|that|which|called|named))|"
     rf"\b(?:the|this)\s(?:following|above|attached|below)\b",
     re.IGNORECASE,
@@ -27,29 +31,32 @@ _EARLIER = re.compile(
     r"\b(?:same|again)\sas\s(?:before|last\stime)\b|\bcontinue\b\W*$",
     re.IGNORECASE,
 )
-_HOLDS = re.compile(r"```|\n\s*\n|:\s*\S.{20,}|\"[^\"]{8,}\"|“[^”]{8,}”", re.DOTALL)
+_CONTAINS_MATERIAL = re.compile(r"```|\n\s*\n|:\s*\S.{20,}|\"[^\"]{8,}\"|“[^”]{8,}”", re.DOTALL)
 
 
 def vagueness(text: str) -> tuple[str, ...]:
-    """Why ``text`` is vague: ``empty``, ``points to nothing``, ``bare pronoun``, ``earlier talk``; () if it is not."""
+    """The reasons why ``text`` is vague: ``empty``, ``points to nothing``, ``bare pronoun``, ``earlier talk``.
+
+    () for a text that is not vague.
+    """
     words = text.split()
     if not any(character.isalnum() for character in text):
         return ("empty",)
-    if len(words) >= LONG or len(text) > LONGEST or _HOLDS.search(text):
+    if len(words) >= LONG or len(text) > MAX_CHARS or _CONTAINS_MATERIAL.search(text):
         return ()
     reasons = {
-        "points to nothing": _POINTS.search(text),
+        "points to nothing": _REFERS.search(text),
         "bare pronoun": len(words) <= SHORT and _BARE.search(text),
         "earlier talk": _EARLIER.search(text),
     }
-    return tuple(reason for reason, found in reasons.items() if found)
+    return tuple(reason for reason, matches in reasons.items() if matches)
 
 
 class Vague:
-    """The vague ones among the single-turn queries of ``source``: split ``vague``, no reference.
+    """The vague queries among the single-turn queries of ``source``, in the split ``vague``, without a reference.
 
-    ``metadata`` tells ``posed`` (``vague``), ``flaw`` (the reasons) and ``origin``. They are found by their words, in
-    English. The others are counted in ``skipped``.
+    ``metadata`` has ``posed`` (``vague``), ``flaw`` (the reasons) and ``origin``. The rules look at English words only.
+    All other queries are counted in ``skipped``.
     """
 
     def __init__(self, source: Source, *, max_queries: int | None = None) -> None:
@@ -71,5 +78,5 @@ class Vague:
                 taken += 1
                 facts = {"posed": "vague", "flaw": ", ".join(reasons), "origin": query.id}
                 yield replace(query, split="vague", reference=Reference(), metadata={**query.metadata, **facts})
-        finally:  # also when nobody asks for more
-            self.skipped.update(getattr(self.source, "skipped", {}))
+        finally:  # also when the caller stops early
+            self.skipped.update(skipped_by(self.source))

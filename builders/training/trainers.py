@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.pocket.policy import POCKET, model_path
 from bestofn.builders.tables.parquet_files import rows_in, table_files
 from bestofn.builders.tables.views import view_features
 
@@ -29,7 +30,6 @@ METHODS: Mapping[str, tuple[str, str, str]] = {  # method -> view, trainer, conf
     "kto": ("kto", "KTOTrainer", "KTOConfig"),
     "grpo": ("grpo", "GRPOTrainer", "GRPOConfig"),
 }
-POCKET = Path(__file__).resolve().parents[1] / "pocket" / "weights"
 
 RewardFunction = Callable[..., list[float | None]]
 
@@ -37,7 +37,7 @@ RewardFunction = Callable[..., list[float | None]]
 def recipe(method: str, words: Sequence[str]) -> str:
     """Hydra's word for the settings of ``method``: TRL's own for large models, bolder ones for the embedded policy."""
     given = {key: value for key, _, value in (word.partition("=") for word in words)}
-    return f"train@trl={'pocket/' if given.get('model', 'pocket') == 'pocket' else ''}{method}"
+    return f"train@trl={'pocket/' if given.get('model', POCKET) == POCKET else ''}{method}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class TrainingSettings:
 
     @property
     def model_path(self) -> str:
-        return str(POCKET) if self.model == "pocket" else self.model
+        return model_path(self.model)
 
 
 def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction] = ()) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Peak memory and rate of screening growing numbers of prompts, each size in a process of its own.
+"""Peak memory and rate of screening growing numbers of prompts, each size in its own process.
 
 python -m tests.benchmarks.memory_screen [sizes=10000,100000] [held=2000]
 """
@@ -19,11 +19,11 @@ VOCABULARY = 5_000
 WORDS = 60
 
 
-class Made:
-    """Prompts of random words; every tenth repeats the one before it."""
+class RandomPrompts:
+    """A source of prompts of random words; every tenth repeats the one before it."""
 
     def __init__(self, count: int, seed: int) -> None:
-        self.name, self.count, self.seed = f"made {seed}", count, seed
+        self.name, self.count, self.seed = f"random {seed}", count, seed
 
     def __iter__(self) -> Iterator[Query]:
         rng, text = random.Random(self.seed), ""
@@ -34,7 +34,7 @@ class Made:
 
 
 def measure(size: int, held: int) -> None:
-    source = Screened(Made(size, 1), held_out=[Made(held, 2)])
+    source = Screened(RandomPrompts(size, 1), held_out=[RandomPrompts(held, 2)])
     start = time.perf_counter()
     kept = sum(1 for _ in source)
     seconds = time.perf_counter() - start

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import ConfigError, RequestError, ServiceError
-from bestofn.builders.local_model.engine import POCKET, Ask, LocalEngine
+from bestofn.builders.local_model.engine import Ask, LocalEngine
 from bestofn.builders.local_model.provider import LocalTransformers
 from bestofn.builders.local_model.seeded_sampling import Warp, in_units, uniforms
+from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.protocols import Provider
 from bestofn.builders.records import Completion, Request, Sampling
 from bestofn.builders.sources.starter import Starter
@@ -221,10 +222,10 @@ def test_near_a_border_the_row_alone_decides() -> None:
 
 
 def test_the_shipped_policy_is_small_and_says_what_it_is() -> None:
-    assert (POCKET / "model.safetensors").stat().st_size <= 8 << 20
-    configuration = json.loads((POCKET / "config.json").read_text())
+    assert (POCKET_WEIGHTS / "model.safetensors").stat().st_size <= 8 << 20
+    configuration = json.loads((POCKET_WEIGHTS / "config.json").read_text())
     assert configuration["model_type"] == "llama"
-    card = (POCKET / "README.md").read_text()
+    card = (POCKET_WEIGHTS / "README.md").read_text()
     assert "train_pocket" in card
     assert "pass@1" in card
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bestofn.builders.errors import BestofnError
+from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.tables.parquet_files import write_parquet
 from bestofn.builders.tables.views import view_features
-from bestofn.builders.training.trainers import POCKET
 from bestofn.scripts.loop import Preference, check_decided, pair_report, pass_report, passes, scored_pairs, table
 
 
@@ -96,7 +96,7 @@ def test_scores_are_those_of_the_model_in_the_folder(tmp_path: Path) -> None:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     torch.manual_seed(0)
-    source = str(POCKET)
+    source = str(POCKET_WEIGHTS)
     model = AutoModelForSequenceClassification.from_pretrained(source, num_labels=1)
     tokenizer = AutoTokenizer.from_pretrained(source)
     model.config.pad_token_id = tokenizer.pad_token_id

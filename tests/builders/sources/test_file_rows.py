@@ -79,23 +79,23 @@ def test_a_mark_at_the_beginning_and_texts_for_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        (b'{"a": 1}\n{"a": \n', "line 2 is no JSON"),
-        (b'{"a": "\xff"}\n', "line 1 is no JSON"),
-        (b'{\n"a": 1\n}', "line 1 is no JSON"),
+        (b'{"a": 1}\n{"a": \n', "line 2 is not valid JSON"),
+        (b'{"a": "\xff"}\n', "line 1 is not valid JSON"),
+        (b'{\n"a": 1\n}', "line 1 is not valid JSON"),
         (b'{"a": 1}\n3\n', "line 2 is a JSON int"),
-        (b'[{"a": 1}', r"what begins with '\[' is no JSON"),
+        (b'[{"a": 1}', r"the list that begins with '\[' is not valid JSON"),
         (b'[{"a": 1}, null]', "item 1 is a JSON NoneType"),
-        (b'{"a":' + b"[" * 100_000, "line 1 is no JSON"),
+        (b'{"a":' + b"[" * 100_000, "line 1 is not valid JSON"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path: Path, text: bytes, place: str) -> None:
     (tmp_path / "a.json").write_bytes(text)
-    with pytest.raises(SourceError, match=rf"a\.json: it cannot be read, {place}(.|\n)*Expected: an object a line"):
+    with pytest.raises(SourceError, match=rf"a\.json: it cannot be read, {place}(.|\n)*Expected: one object per line"):
         list(json_rows([tmp_path / "a.json"]))
 
 
 def test_columns_that_come_late_are_taken_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_rows, "HEAD", 10)
+    monkeypatch.setattr(file_rows, "HEAD_BYTES", 10)
     rows: list[dict[str, Any]] = [{"question": "1+1?", "answer": "2"}, {"question": "2+2?", "answer": "4"}]
     rows += [{"question": "Write f.", "tests": ["assert f() == 1"]}, {"question": "3+3?", "answer": "6"}]
     queries = list(Mapped(str(lines(tmp_path / "a.jsonl", rows))))

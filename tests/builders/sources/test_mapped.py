@@ -137,7 +137,7 @@ def test_json_in_a_text_that_cannot_be_read_is_nothing_and_ends_no_run(
 
 
 def test_a_regex_that_is_none_is_named_at_once(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"dataset\.columns\.answer\.regex is '\(', which is none"):
+    with pytest.raises(SourceError, match=r"dataset\.columns\.answer\.regex is '\(': not a valid regular expression"):
         source(tmp_path / "a.jsonl", [], columns={"answer": {"path": "a", "regex": "("}})
 
 

@@ -62,7 +62,7 @@ def test_the_files_of_the_split_are_read(
 @pytest.mark.parametrize("names", [["test.jsonl", "validation.jsonl"], ["test.jsonl", "x.jsonl"], ["test/a.jsonl"]])
 def test_a_split_that_no_file_is_named_after_is_an_error(tmp_path: Path, names: Sequence[str]) -> None:
     there = folder(tmp_path / "data", names)
-    with pytest.raises(SourceError, match=r"nothing of split 'train' is in it; it has \['test(.|\n)*dataset\.split"):
+    with pytest.raises(SourceError, match=r"it holds no files of split 'train'; it holds \['test(.|\n)*dataset\.split"):
         read(there, "train")
 
 
@@ -87,5 +87,5 @@ def test_each_of_several_splits_gives_its_own_rows(tmp_path: Path) -> None:
 def test_a_table_needs_a_file_of_its_split(tmp_path: Path) -> None:
     there = folder(tmp_path / "data", ["test.jsonl", "train.jsonl"])
     assert table(str(there), "train")["question"][:] == ["train.jsonl"]
-    with pytest.raises(SourceError, match="nothing of split 'valid' is in it"):
+    with pytest.raises(SourceError, match="it holds no files of split 'valid'"):
         table(str(folder(tmp_path / "other", ["a.jsonl"])), "valid")

@@ -114,9 +114,9 @@ def test_other_numbers_signs_and_tools_make_another_problem() -> None:
     tool = ({"type": "function", "function": {"name": "f"}},)
     with seen:
         (bare,), (armed,) = list(Listed([story])), list(Listed([story], tool))
-        assert seen.likeness(bare) is None
-        assert seen.likeness(armed) is None
-        assert seen.likeness(bare) is not None
+        assert seen.overlap(bare) is None
+        assert seen.overlap(armed) is None
+        assert seen.overlap(bare) is not None
 
 
 def test_the_first_of_its_kind_stays_and_a_second_pass_gives_the_same() -> None:
@@ -136,7 +136,7 @@ from bestofn.builders.records import Query
 near_duplicates._CACHE_KIB = 16
 with near_duplicates.SeenPrompts() as seen:
     for number in range(300):
-        assert seen.likeness(Query("q", "math", ({"role": "user", "content": f"say {number}"},))) is None
+        assert seen.overlap(Query("q", "math", ({"role": "user", "content": f"say {number}"},))) is None
     opened = [f"/proc/self/fd/{one}" for one in os.listdir("/proc/self/fd")]
     names = [os.readlink(one) for one in opened if os.path.lexists(one)]
     print(sum(name.startswith(os.environ["TMPDIR"]) for name in names), flush=True)
@@ -206,7 +206,7 @@ def test_held_out_prompts_of_one_id_are_all_kept_apart(tmp_path: Path, caplog: p
     (tmp_path / "held.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = Screened(Listed(["Say two.", "Say three."]), held_out=[str(tmp_path / "held.jsonl")])
     assert passing(source) == ["q1"]
-    assert "nothing is kept apart from: {'held.jsonl': {'question is not a text': 1}}" in caplog.text
+    assert "which cannot be compared: {'held.jsonl': {'question is not a text': 1}}" in caplog.text
 
 
 def test_what_the_source_left_out_is_counted_when_enough_have_passed(tmp_path: Path) -> None:
@@ -238,5 +238,5 @@ def test_a_number_may_begin_with_its_point() -> None:
 def test_an_id_may_hold_half_a_character() -> None:
     with SeenPrompts() as seen:
         query = Query("a\ud800", "math", ({"role": "user", "content": "half \ud800"},))
-        assert seen.likeness(query) is None
-        assert seen.likeness(query) is not None
+        assert seen.overlap(query) is None
+        assert seen.overlap(query) is not None

@@ -11,7 +11,9 @@ import pytest
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.local_model.engine import LocalEngine
-from bestofn.scripts.train_pocket import Muon, batches, conversations, grouped, lessons, orthogonal, schedule, train
+from bestofn.builders.pocket.lessons import EncodedExample, batches, conversations, grouped, lessons
+from bestofn.builders.pocket.muon import Muon, orthogonal, schedule
+from bestofn.builders.pocket.training import train_pocket
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def test_batches_are_the_same_for_the_same_seed(config: Mapping[str, Any], token
 
 
 def test_groups_fill_their_tokens() -> None:
-    pool = [([0] * length, 0) for length in (2, 2, 3, 3, 5, 9)]
+    pool = [EncodedExample([0] * length, 0) for length in (2, 2, 3, 3, 5, 9)]
     assert [len(group) for group in grouped(pool, 10)] == [3, 2, 1]
     assert sum(map(len, grouped(pool, 10))) == len(pool)
 
@@ -106,7 +108,9 @@ def test_muon_agrees_with_torchs_own() -> None:
 @pytest.mark.train
 def test_trains_and_saves_a_policy_that_answers(config: Mapping[str, Any], tmp_path: Path) -> None:
     shape = {**config["model"], "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
-    train({**config, "out": str(tmp_path), "steps": 3, "tokens": 400, "log_every": 1, "save_every": 2, "model": shape})
+    train_pocket(
+        {**config, "out": str(tmp_path), "steps": 3, "tokens": 400, "log_every": 1, "save_every": 2, "model": shape}
+    )
     engine = LocalEngine(str(tmp_path))
     engine.load()
     assert engine.encode([{"role": "user", "content": "What is 1 + 2?"}])

@@ -1,0 +1,45 @@
+"""The setting ``dataset.tests``: how a dataset encodes its tests, and which columns hold their settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bestofn.builders.errors import SourceError
+from bestofn.builders.records import CodeTests, JsonObject, Row
+from bestofn.builders.sources.code_forms import FORMS, code_tests
+from bestofn.builders.sources.columns import Column
+
+SETTINGS = ("form", "language", "entry_point", "setup", "timeout_s")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeColumns:
+    """The encoding of a dataset's tests (``form`` of ``builders.sources.code_forms``) and their settings."""
+
+    form: str = "asserts"
+    language: str = "python"
+    entry_point: Column | None = None
+    setup: Column | None = None
+    timeout_s: float | None = None
+
+    @classmethod
+    def of(cls, settings: JsonObject) -> CodeColumns:
+        """From the configuration. Raises ``SourceError`` for an unknown setting or form."""
+        for key in settings:
+            if key not in SETTINGS:
+                raise SourceError(f"dataset.tests.{key}: unknown setting. Settings are {', '.join(SETTINGS)}.")
+        values: dict[str, Any] = dict(settings)
+        for key in ("entry_point", "setup"):
+            if values.get(key) is not None:
+                values[key] = Column.of(f"tests.{key}", values[key])
+        if values.get("form", "asserts") not in FORMS:
+            raise SourceError(f"dataset.tests.form is {values['form']!r}; expected {', '.join(FORMS)}")
+        return cls(**values)
+
+    def read(self, value: object, row: Row) -> CodeTests | None:
+        """The tests encoded in ``value``, with the settings of ``row``; None when there are none."""
+        entry_point = str((self.entry_point.value(row) if self.entry_point else "") or "")
+        setup = (self.setup.value(row) if self.setup else "") or ""
+        text = "\n".join(map(str, setup)) if isinstance(setup, list) else str(setup)
+        return code_tests(value, self.form, self.language, entry_point, text, self.timeout_s)

@@ -1,0 +1,65 @@
+"""Turns the values of a row's columns into lists, answers and messages. Used by ``mapped``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from bestofn.builders.records import Message, content_text
+
+ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "observation": "tool", "function_response": "tool"}
+Turns = Literal["first", "last"]
+
+
+def as_list(value: object) -> list[object]:
+    """``value`` as a list: a list, a list in JSON, [] for None, and a list of one for anything else."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        try:
+            decoded = json.loads(value)
+        except (ValueError, RecursionError):  # ValueError: not JSON, or more digits than Python reads
+            return [value]
+        return decoded if isinstance(decoded, list) else [value]
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping) else [value]
+
+
+def accepted_answers(value: object) -> list[str]:
+    """The answers in ``value`` without blank ones. A text is one answer, unless it is a list of texts in JSON.
+
+    The text ``[0, 1]`` is one answer, because it may be an interval or a pair. ``json: true`` says that it is a list.
+    """
+    items = as_list(value)
+    if isinstance(value, str) and not all(isinstance(item, str) for item in items):
+        items = [value]
+    return [str(item) for item in items if item is not None and str(item).strip()]
+
+
+def unwrapped(answer: object) -> object:
+    """The only item of a list, however deep; None for an empty list or a blank text; any other value unchanged."""
+    while isinstance(answer, list | tuple) and len(answer) < 2:
+        answer = answer[0] if answer else None
+    return None if isinstance(answer, str) and not answer.strip() else answer
+
+
+def prompt_of(value: object, turns: Turns) -> list[Message]:
+    """The messages up to the first or last user turn, with the usual role names; [] when there is no user turn.
+
+    A message is a mapping, or an object with ``role`` and ``content``. ShareGPT's ``from`` and ``value`` are read too.
+    """
+    messages = [message for item in as_list(value) if (message := _message(item)) is not None]
+    users = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    if not users:
+        return []
+    prompt = messages[: (users[0] if turns == "first" else users[-1]) + 1]
+    return [message for message in prompt if message["role"] != "system" or content_text(message["content"]).strip()]
+
+
+def _message(item: object) -> Message | None:
+    fields = item if isinstance(item, Mapping) else getattr(item, "__dict__", None)
+    if not isinstance(fields, Mapping):
+        return None
+    role = str(fields.get("role") or fields.get("from") or "user")
+    others = {key: value for key, value in fields.items() if key not in ("from", "value") and value is not None}
+    return {**others, "role": ROLES.get(role, role), "content": fields.get("content", fields.get("value"))}

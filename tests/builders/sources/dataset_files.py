@@ -1,0 +1,21 @@
+"""Files of datasets as the tests of the sources write them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import zlib
+from pathlib import Path
+from typing import Any
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """``path`` as JSON Lines of ``rows``."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+def packed(value: Any) -> str:
+    """``value`` as LiveCodeBench packs its private tests: JSON in a pickle, compressed, in base 64."""
+    return base64.b64encode(zlib.compress(pickle.dumps(json.dumps(value)))).decode()
