@@ -36,19 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     left_out = shutil.ignore_patterns(".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "tests")
     shutil.copytree(ROOT, source, symlinks=True, ignore=left_out)
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        folder,
-        source,
-        cwd=folder,
-    )
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, source, cwd=folder)
     (made,) = folder.glob("bestofn-*.whl")
     return made
 
@@ -71,9 +59,7 @@ def test_the_wheel_holds_one_name(wheel: Path) -> None:
 
 
 def test_commands_run_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
-    rows = [
-        {"question": f"What is {n} + {n}?", "answer": str(2 * n), "candidates": [str(2 * n), "7"]} for n in range(9)
-    ]
+    rows = [{"question": f"What is {n} + {n}?", "answer": str(2 * n), "candidates": [str(2 * n), "7"]} for n in range(9)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     bestofn = python.with_name("bestofn")
     words = ["dataset=jsonl", "dataset.path=rows.jsonl", "dataset.columns.candidates=candidates"]
@@ -81,7 +67,7 @@ def test_commands_run_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
     assert "run" in run(bestofn, "build", *words, cwd=tmp_path)
     assert json.loads(run(bestofn, "inspect", "run", "--json", cwd=tmp_path))["queries"] == 9
     run(bestofn, "report", "run", cwd=tmp_path)
-    run(bestofn, "push", "run=run", "hub.repo=me/sums", "dry_run=true", cwd=tmp_path)
+    run(bestofn, "push", "run", "hub.repo=me/sums", "dry_run=true", cwd=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows.jsonl", "run"]
 
 
