@@ -5,7 +5,9 @@ import asyncio
 from bestofn import get_verifier
 from bestofn.builders.records import Candidate, Query, Reference
 
-query = Query("q1", "math", ({"role": "user", "content": "How long is the rope?"},), reference=Reference(answer="4.8 m"))
+query = Query(
+    "q1", "math", ({"role": "user", "content": "How long is the rope?"},), reference=Reference(answer="4.8 m")
+)
 answers = [r"The rope is \boxed{480\ \text{cm}} long.", r"\boxed{4.8}", r"\boxed{48\ \text{m}}", "I do not know."]
 
 

@@ -13,8 +13,6 @@ class BrevityReward:
     def __init__(self, *, longest: int = 100) -> None:
         self.longest = longest
 
-    async def score(
-        self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]
-    ) -> list[Score]:
+    async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         words = [len(candidate.text.split()) for candidate in candidates]
         return [Score(max(0.0, 1 - count / self.longest)) for count in words]

@@ -15,7 +15,7 @@ EXPECTED = {
     "verify_answers.py": "pass     0.98",
     "recorded_answers.sh": "3 queries, 9 candidates",
     "train_on_pairs.sh": "trained-run",
-    "run.sh": "4 queries, 8 candidates",
+    "run.sh": "12 queries, 24 candidates",
 }
 
 

@@ -36,7 +36,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     left_out = shutil.ignore_patterns(".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "tests")
     shutil.copytree(ROOT, source, symlinks=True, ignore=left_out)
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, source, cwd=folder)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        folder,
+        source,
+        cwd=folder,
+    )
     (made,) = folder.glob("bestofn-*.whl")
     return made
 
@@ -59,7 +71,9 @@ def test_the_wheel_holds_one_name(wheel: Path) -> None:
 
 
 def test_commands_run_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
-    rows = [{"question": f"What is {n} + {n}?", "answer": str(2 * n), "candidates": [str(2 * n), "7"]} for n in range(9)]
+    rows = [
+        {"question": f"What is {n} + {n}?", "answer": str(2 * n), "candidates": [str(2 * n), "7"]} for n in range(9)
+    ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     bestofn = python.with_name("bestofn")
     words = ["dataset=jsonl", "dataset.path=rows.jsonl", "dataset.columns.candidates=candidates"]
