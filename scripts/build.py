@@ -101,7 +101,7 @@ def dry_run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
     from bestofn.builders.sampling.cost import estimate
 
     with Loop() as loop:
-        made = pipeline.assemble(config, out, loop)
+        made = pipeline.create_run(config, out, loop)
         generate: Any = made.stages[0][0]
         first, count, characters = None, 0, 0
         for query in made.source:

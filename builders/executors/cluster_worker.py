@@ -1,8 +1,8 @@
-"""What runs on the machines of a cluster: workers that take whole shards, and workers of a single stage.
+"""The Ray actors that run shards and single stages on the machines of a cluster.
 
-Each assembles the configuration for itself, once, and keeps its sandbox, its models and its connections for all shards
-that it is given. A stage that needs other machines than the rest (a GPU, a Docker engine) has workers of its own, and
-is called row by row from the shard workers.
+Each actor creates the objects of the configuration once and keeps its sandbox, models and connections for all its
+shards. A stage that needs other machines than the rest (a GPU, Docker) has its own actors; the shard workers call them
+row by row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,166 +21,162 @@ from typing import Any
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import MachineError
-from bestofn.builders.executors.cluster_gateway import Counts, GatewaySampler, cause_of
-from bestofn.builders.records import Query
-from bestofn.builders.run import pipeline
+from bestofn.builders.executors.cluster_gateway import GatewaySampler, ShardCounts, enter_all, remote_cause
+from bestofn.builders.protocols import Provider
+from bestofn.builders.records import JsonObject, Query, Row
+from bestofn.builders.run.pipeline import Run, create_run, run_shard
 from bestofn.builders.run.progress import Progress
+from bestofn.builders.run.run_folder import marker_of
 from bestofn.builders.sampling.cost import Ledger
 
-TELL_EVERY_S = 1.0
+REPORT_EVERY_S = 1.0
+RemoteActors = Sequence[Any]
+"""Handles of Ray actors. Ray generates their methods, so they have no static type."""
 
 
 @dataclass(frozen=True, slots=True)
-class Landed:
-    """A finished shard. ``part`` and ``marker`` None: they are in the run's folder already."""
+class CompletedShard:
+    """The result of a shard. ``part`` and ``marker`` are None if the worker wrote them into the run's folder."""
 
-    counts: Counts
+    counts: ShardCounts
     part: bytes | None = None
     marker: str | None = None
 
 
 class ShardWorker:
-    """Ray actor that runs shards, several at once in as many threads over one event loop.
+    """Ray actor that runs several shards at once, each in its own thread, over one event loop.
 
-    Where it sees the run's folder (this machine, or a file system that all share), which it knows by the file ``sign``
-    in it, it writes there; elsewhere (and without a ``sign``) it works in a temporary folder, and the part goes back
-    with the answer.
+    If the worker sees the run's folder, it writes there. It recognizes the folder by the file ``probe_name`` in it.
+    Otherwise (or if ``probe_name`` is empty) it works in a temporary folder and returns the part.
     """
 
     def __init__(
         self,
-        config: Mapping[str, Any],
+        config: JsonObject,
         out: str,
-        sign: str,
+        probe_name: str,
         environment: Mapping[str, str],
         gateway: Any,
-        elsewhere: Mapping[str, Sequence[Any]],
+        stage_workers: Mapping[str, RemoteActors],
     ) -> None:
         os.environ.update(environment)
         self._stack = ExitStack()
-        self._shares_folder = bool(sign) and (Path(out) / sign).exists()
-        folder = Path(out) if self._shares_folder else Path(tempfile.mkdtemp(prefix="bestofn-"))
-        if not self._shares_folder:
+        self._sees_run_folder = bool(probe_name) and (Path(out) / probe_name).exists()
+        folder = Path(out) if self._sees_run_folder else Path(tempfile.mkdtemp(prefix="bestofn-"))
+        if not self._sees_run_folder:
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
         loop = self._stack.enter_context(Loop())
-        self._build = assembled_here(config, folder, loop, gateway, loop.cancel, elsewhere)
-        self._stack.callback(self._build.close)
+        self._run = create_worker_run(config, folder, loop, gateway, loop.cancel, stage_workers)
+        self._stack.callback(self._run.close)
         self._gateway = gateway
         self._progress: dict[int, Progress] = {}
         self._closing = threading.Event()
-        threading.Thread(target=self._tell, daemon=True).start()
+        threading.Thread(target=self._report_counts, daemon=True).start()
 
     def open(self) -> str:
-        """Open everything; returns the name of the machine."""
-        self._build.open()
+        """Open all objects. Returns the name of the machine."""
+        self._run.open()
         return os.uname().nodename
 
-    def run(self, number: int, queries: Sequence[Query]) -> Landed:
+    def run(self, number: int, queries: Sequence[Query]) -> CompletedShard:
         """Run shard ``number``."""
         progress = self._progress[number] = Progress()
         try:
-            part = pipeline.run_shard(replace(self._build, progress=progress), number, queries)
+            part = run_shard(replace(self._run, progress=progress), number, queries)
         finally:
             del self._progress[number]
-        if self._shares_folder:
-            return Landed(counts(progress))
-        marker = part.with_suffix(".json")
-        landed = Landed(counts(progress), part.read_bytes(), marker.read_text("utf-8"))
+        if self._sees_run_folder:
+            return CompletedShard(counts_of(progress))
+        marker = marker_of(part)
+        shard = CompletedShard(counts_of(progress), part.read_bytes(), marker.read_text("utf-8"))
         part.unlink()
         marker.unlink()
-        for file in (self._build.out / "cache").glob(f"{number:05d}-*"):
+        for file in (self._run.out / "cache").glob(f"{number:05d}-*"):
             file.unlink()
-        return landed
+        return shard
 
     def close(self) -> None:
-        """Cancel what is under way, close everything, and leave nothing behind."""
+        """Cancel the shards in flight, close all objects, and delete the temporary folder."""
         self._closing.set()
-        self._build.loop.cancel()
+        self._run.loop.cancel()
         self._stack.close()
 
-    def _tell(self) -> None:
-        while not self._closing.wait(TELL_EVERY_S):
-            if under_way := {number: counts(progress) for number, progress in list(self._progress.items())}:
-                self._gateway.tell.remote(under_way)
+    def _report_counts(self) -> None:
+        while not self._closing.wait(REPORT_EVERY_S):
+            if counts := {number: counts_of(progress) for number, progress in list(self._progress.items())}:
+                self._gateway.report_counts.remote(counts)
 
 
 class StageWorker:
     """Ray actor that runs one stage for the shard workers."""
 
-    def __init__(self, config: Mapping[str, Any], name: str, environment: Mapping[str, str], gateway: Any) -> None:
+    def __init__(self, config: JsonObject, name: str, environment: Mapping[str, str], gateway: Any) -> None:
         os.environ.update(environment)
-        alone = {**config, "stages": {name: config["stages"][name]}}
-        self._build = assembled_here(alone, Path(tempfile.gettempdir()), Loop(), gateway, lambda: None, {})
-        self._stage = self._build.stages[0][0]
+        one_stage = {**config, "stages": {name: config["stages"][name]}}
+        self._run = create_worker_run(one_stage, Path(tempfile.gettempdir()), Loop(), gateway, lambda: None, {})
+        self._stage = self._run.stages[0].stage
         self._open = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
 
-    async def adds(self) -> Mapping[str, Any]:
+    async def adds(self) -> Mapping[str, object]:
         """The columns that the stage adds."""
         return self._stage.adds
 
-    async def apply(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The columns that the stage adds to ``row``. The first row opens everything, also in one begun anew by Ray."""
-        self._opening = self._opening or asyncio.ensure_future(self._enter())
+    async def apply(self, row: Row) -> Row:
+        """The columns that the stage adds to ``row``. The first call opens all objects, also after a restart by Ray."""
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(enter_all(self._open, self._run.objects.opened_in_order))
         await asyncio.shield(self._opening)
         return await self._stage(row)
 
     async def close(self) -> None:
+        """Close all objects."""
         await self._open.aclose()
-
-    async def _enter(self) -> None:
-        for thing in self._build.assembly.opened_in_order:
-            if hasattr(thing, "__aenter__"):
-                await self._open.enter_async_context(thing)
 
 
 class RemoteStage:
-    """A ``Stage`` whose rows are worked on by stage workers, in turn. What it makes is what the stage itself makes."""
+    """A ``Stage`` that sends its rows to stage workers, in turn. Its result is that of the stage itself."""
 
-    def __init__(self, name: str, adds: Mapping[str, object], workers: Sequence[Any]) -> None:
+    def __init__(self, name: str, adds: Mapping[str, object], workers: RemoteActors) -> None:
         self.name = name
         self.adds = adds
         self._workers = itertools.cycle(workers)
 
-    async def __call__(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def __call__(self, row: Row) -> Row:
+        """The added columns of one row. Raises ``MachineError`` if the workers are lost."""
         from ray.exceptions import RayError, RayTaskError
 
         try:
             return await next(self._workers).apply.remote(row)
         except RayTaskError as error:
-            raise cause_of(error) from None
+            raise remote_cause(error) from None
         except RayError as error:
-            raise MachineError(f"the workers of stage {self.name} are gone, and did not come back: {error}") from error
+            raise MachineError(f"the workers of stage {self.name} are lost and were not restarted: {error}") from error
 
 
-def assembled_here(
-    config: Mapping[str, Any],
+def create_worker_run(
+    config: JsonObject,
     folder: Path,
     loop: Loop,
     gateway: Any,
-    lost: Any,
-    elsewhere: Mapping[str, Sequence[Any]],
-) -> pipeline.Build:
-    """The build of ``config`` as one machine of many holds it: providers are asked, and some stages run, elsewhere."""
-
-    def wrap(provider: Any, ledger: Ledger) -> GatewaySampler:
-        return GatewaySampler(provider, ledger, gateway, lost)
-
-    stages = {name: remote_stage(name, workers) for name, workers in elsewhere.items()}
-    build = pipeline.assemble(config, folder, loop, wrap=wrap, elsewhere=stages)
-    asked_elsewhere = {id(provider) for provider, _ in build.assembly.samplers.values()}
-    build.assembly.opened_in_order[:] = [
-        thing for thing in build.assembly.opened_in_order if id(thing) not in asked_elsewhere
-    ]
-    return build
-
-
-def remote_stage(name: str, workers: Sequence[Any]) -> RemoteStage:
-    """The stage ``name``, run by ``workers``."""
+    on_gateway_lost: Callable[[], None],
+    stage_workers: Mapping[str, RemoteActors],
+) -> Run:
+    """The run as a worker holds it: requests go through the gateway, and some stages run in ``stage_workers``."""
     import ray
 
-    return RemoteStage(name, ray.get(workers[0].adds.remote()), workers)
+    def make_sampler(provider: Provider, ledger: Ledger) -> GatewaySampler:
+        return GatewaySampler(provider, ledger, gateway, on_gateway_lost)
+
+    remote_stages = {
+        name: RemoteStage(name, ray.get(workers[0].adds.remote()), workers) for name, workers in stage_workers.items()
+    }
+    run = create_run(config, folder, loop, make_sampler=make_sampler, remote_stages=remote_stages)
+    providers = {id(provider) for provider, _ in run.objects.samplers.values()}  # only the gateway opens them
+    run.objects.opened_in_order[:] = [thing for thing in run.objects.opened_in_order if id(thing) not in providers]
+    return run
 
 
-def counts(progress: Progress) -> Counts:
+def counts_of(progress: Progress) -> ShardCounts:
+    """The counts of a shard so far."""
     return dict(progress.rows), dict(progress.outcomes)

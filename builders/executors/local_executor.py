@@ -1,22 +1,26 @@
-"""The local executor: several shards in flight in this process, so that generation never waits for verification."""
+"""The local executor: runs several shards at once in this process, so that sampling and verification overlap."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.run import pipeline
-from bestofn.builders.run.progress import shown
+from bestofn.builders.records import JsonObject
+from bestofn.builders.run.pipeline import Run, finish_run, prepared_run, run_shard, shards, write_state
+from bestofn.builders.run.progress import show_progress
+from bestofn.builders.run.run_folder import create_run_folder
+
+STOP_WAIT_S = 5  # how long the shards in flight may take to stop after an error
 
 
 class LocalExecutor:
-    """Runs ``shards_in_flight`` shards side by side, one thread each; the work itself is in one event loop.
+    """Runs ``shards_in_flight`` shards at once, each in its own thread; their coroutines share one event loop.
 
-    Memory is bounded by the shards in flight. The first error that stops the run cancels the rest; every answer that
-    came is in the journal, and the same command goes on from there.
+    ``shards_in_flight`` bounds the memory. The first error that stops the run cancels all shards. Every completed
+    request is in the journal, and the same command resumes the run.
     """
 
     name = "local"
@@ -26,50 +30,50 @@ class LocalExecutor:
             raise ValueError(f"shards_in_flight is {shards_in_flight}; expected at least 1")
         self.shards_in_flight = shards_in_flight
 
-    def run(self, config: Mapping[str, Any], out: Path) -> dict[str, Any]:
-        """Build everything that ``config`` describes into ``out``; returns the manifest."""
-        with pipeline.assembled(config, out) as build:
-            pipeline.writable(out)
-            pipeline.note_state(build, "running")
-            names = [stage.name for stage, _ in build.stages]
+    def run(self, config: JsonObject, out: Path) -> dict[str, Any]:
+        """Run the build that ``config`` describes into ``out``. Returns the manifest."""
+        with prepared_run(config, out) as run:
+            create_run_folder(out)
+            write_state(run, "running")
             try:
-                with shown(build.progress, names, build.spending):
-                    parts = self._run_shards(build)
-                return pipeline.finish(build, parts)
+                with show_progress(run.progress, run.stage_names, run.spending):
+                    parts = self._run_shards(run)
+                return finish_run(run, parts)
             except BaseException:
-                pipeline.note_state(build, "interrupted")
+                write_state(run, "interrupted")
                 raise
 
-    def _run_shards(self, build: pipeline.Build) -> list[Path]:
+    def _run_shards(self, run: Run) -> list[Path]:
+        """The parts of all shards, in order."""
         parts: dict[int, Path] = {}
-        flying: dict[Future[Path], int] = {}
+        in_flight: dict[Future[Path], int] = {}
         pool = ThreadPoolExecutor(self.shards_in_flight, thread_name_prefix="shard")
 
-        def land(finished: set[Future[Path]]) -> None:
-            for future in finished:
-                parts[flying.pop(future)] = future.result()
+        def wait_for_one() -> None:
+            for future in wait(in_flight, return_when=FIRST_COMPLETED).done:
+                parts[in_flight.pop(future)] = future.result()
 
         try:
-            for number, queries in pipeline.shards(build.source, int(build.config["shard_size"])):
-                while len(flying) >= self.shards_in_flight:
-                    land(wait(flying, return_when=FIRST_COMPLETED).done)
-                flying[pool.submit(pipeline.run_shard, build, number, queries)] = number
-            while flying:
-                land(wait(flying, return_when=FIRST_COMPLETED).done)
+            for number, queries in shards(run.source, int(run.config["shard_size"])):
+                while len(in_flight) >= self.shards_in_flight:
+                    wait_for_one()
+                in_flight[pool.submit(run_shard, run, number, queries)] = number
+            while in_flight:
+                wait_for_one()
         except BaseException as error:
-            build.loop.cancel()
-            wait(flying, timeout=5)
-            raise _cause(error, list(flying)) from None
+            run.loop.cancel()
+            wait(in_flight, timeout=STOP_WAIT_S)
+            raise _first_cause(error, in_flight) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         return [parts[number] for number in sorted(parts)]
 
 
-def _cause(error: BaseException, flying: list[Future[Path]]) -> BaseException:
-    """The error that stopped the run, not the cancellations that it set off."""
+def _first_cause(error: BaseException, shards: Iterable[Future[Path]]) -> BaseException:
+    """The error that stopped the run, instead of a cancellation that it caused."""
     if not isinstance(error, asyncio.CancelledError):
         return error
-    for future in flying:
+    for future in shards:
         if future.done() and not future.cancelled():
             other = future.exception()
             if other is not None and not isinstance(other, asyncio.CancelledError):

@@ -1,4 +1,7 @@
-"""Provenance: what a run was made of and with, in ``manifest.json`` beside the data and in every Parquet schema."""
+"""The manifest of a run: its state, its configuration, and the library versions, in ``manifest.json``.
+
+The same facts are in the schema of every published Parquet file. Secrets of the configuration are left out.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.errors import MachineError
+from bestofn.builders.records import JsonObject
 from bestofn.builders.schema import SCHEMA_VERSION
 
 FILE = "manifest.json"
@@ -20,24 +24,26 @@ LIBRARIES = ("bestofn", "datasets", "pyarrow", "hydra-core", "sympy", "torch", "
 SECRET = re.compile(r"(?i)(api[_-]?key|access[_-]?key|token|secret|password|authorization|credentials?|cookie)$")
 
 
-def write(out: Path, manifest: Mapping[str, Any]) -> None:
-    """Write ``manifest.json`` whole or not at all."""
+def write(out: Path, manifest: JsonObject) -> None:
+    """Replace ``manifest.json`` in one step."""
     write_text(out / FILE, json.dumps(manifest, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
 def read(out: Path) -> dict[str, Any]:
-    """The manifest of a run folder; ``{}`` when it has none yet. Raises ``MachineError`` when it is not JSON."""
+    """The manifest of a run folder; ``{}`` if it has none yet. Raises ``MachineError`` if the file is not JSON."""
     path = out / FILE
     if not path.exists():
         return {}
     try:
         return json.loads(path.read_text("utf-8"))
     except json.JSONDecodeError as error:
-        raise MachineError(f"{path} is not JSON ({error}). Delete it and run the same command again.") from error
+        raise MachineError(
+            f"{path} is not valid JSON ({error}). Delete it, then run the same command again."
+        ) from error
 
 
-def describe(config: Mapping[str, Any], *, state: str, **facts: Any) -> dict[str, Any]:
-    """The manifest of a run in ``state`` running, complete or interrupted; secrets in ``config`` are left out."""
+def describe(config: JsonObject, *, state: str, **facts: object) -> dict[str, Any]:
+    """The manifest of a run. ``state`` is running, complete or interrupted; ``facts`` are added to it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "state": state,
@@ -50,18 +56,18 @@ def describe(config: Mapping[str, Any], *, state: str, **facts: Any) -> dict[str
 
 
 def versions() -> dict[str, str]:
-    """Library -> version, of those installed."""
-    found = {}
+    """Library -> version, of the installed ones."""
+    installed = {}
     for name in LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
-def redacted(value: Any, key: str = "") -> Any:
-    """``value`` with whatever stands under a secret's name replaced."""
+def redacted(value: object, key: str = "") -> object:
+    """``value`` with every entry replaced by "***" whose key is the name of a secret."""
     if isinstance(value, str | Mapping | list | tuple) and value and SECRET.search(key):
         return "***"
     if isinstance(value, Mapping):
@@ -72,7 +78,7 @@ def redacted(value: Any, key: str = "") -> Any:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace ``path`` by ``text`` in one step that survives a kill."""
+    """Replace the content of ``path`` by ``text`` in one step: after a kill the file is the old or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8") as file:

@@ -1,8 +1,9 @@
-"""A run whose folder is a URL: ``out=s3://bucket/run`` (also ``gs://``, ``hf://`` and whatever else fsspec knows).
+"""A run whose folder is a URL: ``out=s3://bucket/run`` (also ``gs://``, ``hf://`` and every other fsspec file system).
 
-The work is done in a folder of this machine, where journal and cache stay, and what is finished is copied as it comes:
-a shard's part, then its marker; at the end the views, and the manifest last. So a reader who sees the manifest sees a
-whole run, and a machine that is lost costs its unfinished shards: the next one begins with the parts that are there.
+The run itself uses a folder on this machine; the journal and the cache stay there. A completed shard is copied to the
+URL within seconds: its part, then its marker. The views are copied at the end, and the manifest last. So a reader who
+sees a complete manifest sees the complete run. If this machine is lost, another one continues from the copied shards.
+``scripts.build`` uses it.
 """
 
 from __future__ import annotations
@@ -13,47 +14,51 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.builders.run import manifest
 from bestofn.builders.tables.views import VIEWS
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 log = logging.getLogger(__name__)
 
 PUSH_EVERY_S = 2.0
-TRIES = 3  # at the end, for what could not be copied
-KEPT_HERE = ("journal.sqlite", "cache")
-MANIFEST = "manifest.json"
-State = tuple[int, int]  # time, size
-PUT_IS_ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "oci", "memory"}  # an object is there whole, or not
+TRIES = 3  # at the end, for files that could not be copied
+NOT_COPIED = ("journal.sqlite", "cache")
+FileState = tuple[int, int]  # modification time, size
+PUT_IS_ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "oci", "memory"}  # a reader never sees a partial object
 
 
 def is_url(out: str) -> bool:
+    """Whether the setting ``out`` is a URL, not a local folder."""
     return "://" in out
 
 
 def folder_of(url: str) -> Path:
-    """The working folder of this machine for the run at ``url``, and for no other: the same command finds it again."""
+    """The local folder of the run at ``url``. The same URL always has the same folder, and no other URL has it."""
     scheme, _, path = url.partition("://")
     return Path("runs") / "+".join(quote(name, safe="") for name in (scheme, *path.split("/")) if name)
 
 
 class Mirror:
-    """Keeps ``url`` up with the finished shards of ``folder`` while the block lasts; ``finish`` does the rest.
+    """Copies the completed shards of ``folder`` to ``url`` while the block lasts. ``finish`` copies the rest.
 
-    What cannot be copied is tried again, and is an error only if it is not there in the end. Raises ``ConfigError`` for
-    a URL that no installed file system knows, ``MachineError`` when it cannot be written.
+    A failed copy is retried; it is an error only if the last try fails. Raises ``ConfigError`` if no installed file
+    system handles the URL, and ``MachineError`` if it cannot be read or written.
     """
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url.rstrip("/")
         self.folder = folder
-        self._known: dict[str, State | None] = {}  # what is there already, as far as this run knows
-        self._marked: set[str] = set()  # the markers there of what this run found there
+        self._copied: dict[str, FileState | None] = {}  # path -> state of the local file when it was copied
+        self._remote_markers: set[str] = set()  # markers at the URL that belong to an earlier run
         self._stop = threading.Event()
         self._complete = False
-        self._thread = threading.Thread(target=self._keep_up, name="mirror", daemon=True)
+        self._thread = threading.Thread(target=self._copy_in_background, name="mirror", daemon=True)
         self._fs, self._root = _file_system(self.url)
 
     def __enter__(self) -> Mirror:
@@ -61,112 +66,112 @@ class Mirror:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._stop.set()
         self._thread.join()
         if error is None and not self._complete:
             self._push_shards()
         elif error is not None:
             try:
-                self._push_shards()  # what is finished stays finished
-            except MachineError as problem:  # the error that ended the run is the one to tell
+                self._push_shards()
+            except MachineError as problem:  # the error that ended the run is the one that is raised
                 log.warning("%s", problem)
 
     def finish(self) -> None:
-        """Copy everything that is not there yet, drop what this run has not, and leave the manifest last."""
+        """Copy all other files, the manifest last, and delete files of other settings at the URL."""
         self._stop.set()
         self._thread.join()
         for tries_left in reversed(range(TRIES)):
             try:
-                self._deliver()
+                self._copy_all()
             except MachineError as error:
                 if not tries_left:
                     raise
-                log.warning("%s It is tried again.", error)
+                log.warning("%s The copy is retried.", error)
                 time.sleep(PUSH_EVERY_S)
             else:
                 break
         self._complete = True
 
-    def _deliver(self) -> None:
+    def _copy_all(self) -> None:
         self._push_shards()
-        self._drop_stale()
-        for path in self._own_files():
-            if path != MANIFEST:
+        self._delete_stale_files()
+        for path in self._files_to_copy():
+            if path != manifest.FILE:
                 self._push(path)
-        self._push(MANIFEST)
+        self._push(manifest.FILE)
 
     def _pull(self) -> None:
-        """Fetch the finished shards that are missing here."""
-        with _told(self.url):
+        """Fetch the completed shards that are missing in the local folder."""
+        with _errors_of(self.url):
             self._fs.invalidate_cache()
-            there = {PurePosixPath(name).name for name in self._ls("shards")}
-            self._marked = {name for name in there if name.endswith(".json")}
-            for marker in sorted(name for name in there if name.endswith(".json")):
+            remote = {PurePosixPath(name).name for name in self._ls("shards")}
+            self._remote_markers = {name for name in remote if name.endswith(".json")}
+            for marker in sorted(name for name in remote if name.endswith(".json")):
                 part = marker.removesuffix(".json") + ".parquet"
-                if part not in there or (self.folder / "shards" / marker).exists():
+                if part not in remote or (self.folder / "shards" / marker).exists():
                     continue
                 (self.folder / "shards").mkdir(parents=True, exist_ok=True)
                 for name in (part, marker):
                     self._fs.get_file(f"{self._root}/shards/{name}", str(self.folder / "shards" / name))
-                    self._known[f"shards/{name}"] = _state(self.folder / "shards" / name)
-                self._marked.discard(marker)
+                    self._copied[f"shards/{name}"] = _state(self.folder / "shards" / name)
+                self._remote_markers.discard(marker)
 
-    def _keep_up(self) -> None:
-        told = False
+    def _copy_in_background(self) -> None:
+        failing = False
         while not self._stop.wait(PUSH_EVERY_S):
             try:
                 self._push_shards()
-                told = False
+                failing = False
             except MachineError as error:
-                if not told:
-                    log.warning("%s It is tried again.", error)
-                told = True
+                if not failing:  # one warning per series of failures
+                    log.warning("%s The copy is retried.", error)
+                failing = True
 
     def _push_shards(self) -> None:
         for marker in sorted((self.folder / "shards").glob("*.json")):
             part = marker.with_suffix(".parquet")
-            self._unmark(f"shards/{part.name}", f"shards/{marker.name}")
+            self._remove_remote_marker(f"shards/{part.name}", f"shards/{marker.name}")
             self._push(f"shards/{part.name}")
-            if self._known.get(f"shards/{part.name}") == _state(part):  # else it was replaced while it was copied
+            if self._copied.get(f"shards/{part.name}") == _state(part):  # if not, it was replaced during the copy
                 self._push(f"shards/{marker.name}")
 
-    def _unmark(self, part: str, marker: str) -> None:
-        """Take the marker away that is there, where another part is about to take the place of its own."""
-        if self._known.get(part) == _state(self.folder / part):
+    def _remove_remote_marker(self, part: str, marker: str) -> None:
+        """Remove the marker at the URL if another part is about to replace its part."""
+        if self._copied.get(part) == _state(self.folder / part):
             return
         name = PurePosixPath(marker).name
-        if self._known.pop(marker, None) is not None or name in self._marked:
-            with _told(self.url), contextlib.suppress(FileNotFoundError):
+        if self._copied.pop(marker, None) is not None or name in self._remote_markers:
+            with _errors_of(self.url), contextlib.suppress(FileNotFoundError):
                 self._fs.rm_file(f"{self._root}/{marker}")
-            self._marked.discard(name)
+            self._remote_markers.discard(name)
 
     def _push(self, path: str) -> None:
         local, remote = self.folder / path, f"{self._root}/{path}"
         state = _state(local)
-        if state is None or self._known.get(path) == state:
+        if state is None or self._copied.get(path) == state:
             return
-        with _told(self.url):
+        with _errors_of(self.url):
             if _protocols(self._fs) & PUT_IS_ATOMIC:
                 self._fs.put_file(str(local), remote)
             else:
                 self._fs.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
                 self._fs.put_file(str(local), f"{remote}.tmp")
                 self._fs.mv(f"{remote}.tmp", remote)
-        self._known[path] = state
+        self._copied[path] = state
 
-    def _drop_stale(self) -> None:
-        with _told(self.url):
+    def _delete_stale_files(self) -> None:
+        with _errors_of(self.url):
             for folder in ("shards", *VIEWS):
                 for name in self._ls(folder):
                     if not (self.folder / folder / PurePosixPath(name).name).exists():
                         self._fs.rm_file(name)
 
-    def _own_files(self) -> Iterator[str]:
+    def _files_to_copy(self) -> Iterator[str]:
         for path in sorted(self.folder.rglob("*")):
             within = path.relative_to(self.folder)
             hidden = any(part.startswith(".") for part in within.parts)
-            if path.is_file() and not hidden and not within.parts[0].startswith(KEPT_HERE) and path.suffix != ".tmp":
+            if path.is_file() and not hidden and not within.parts[0].startswith(NOT_COPIED) and path.suffix != ".tmp":
                 yield within.as_posix()
 
     def _ls(self, folder: str) -> list[str]:
@@ -177,34 +182,36 @@ class Mirror:
 
 
 @contextlib.contextmanager
-def _told(url: str) -> Iterator[None]:
-    """Turn what a file system raises into a ``MachineError`` with its remedy."""
+def _errors_of(url: str) -> Iterator[None]:
+    """Turn the errors of a file system into a ``MachineError`` that says what to check."""
     try:
         yield
-    except Exception as error:  # each file system has errors of its own
+    except Exception as error:  # each file system raises its own kinds
         raise MachineError(
-            f"out={url} cannot be read or written ({type(error).__name__}: {error}). Check that it is there and that "
-            "the credentials of this machine may write to it."
+            f"out={url} cannot be read or written ({type(error).__name__}: {error}). Check that the bucket or folder "
+            "exists, and that the credentials on this machine may write to it."
         ) from error
 
 
-def _file_system(url: str) -> tuple[Any, str]:
+def _file_system(url: str) -> tuple[AbstractFileSystem, str]:
     import fsspec
 
     try:
         return fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
-        raise ConfigError(f"out={url}: {error}. s3:// needs pip install 'bestofn[s3]'.") from error
+        raise ConfigError(
+            f"out={url} has no installed file system: {error}. For s3://, pip install 'bestofn[s3]'."
+        ) from error
 
 
-def _protocols(fs: Any) -> set[str]:
+def _protocols(fs: AbstractFileSystem) -> set[str]:
     return {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
 
 
-def _state(path: Path) -> State | None:
-    """What tells a file from the one before it; None when there is none, for the run may take it away meanwhile."""
+def _state(path: Path) -> FileState | None:
+    """The modification time and size of a file, to detect a change; None if the run has removed the file."""
     try:
-        told = path.stat()
+        facts = path.stat()
     except FileNotFoundError:
         return None
-    return told.st_mtime_ns, told.st_size
+    return facts.st_mtime_ns, facts.st_size

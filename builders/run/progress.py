@@ -1,7 +1,7 @@
-"""What a person sees while a build runs: rows by stage, verdicts, requests, tokens, cost, time left.
+"""The progress of a running build: rows per stage, verdicts, requests, tokens, cost, time left.
 
-A live table on a terminal, a plain line every few seconds elsewhere; both on standard error, so that output can be
-piped. Counters are plain additions under one lock; drawing reads a snapshot.
+On a terminal it is a live table, elsewhere one line every few seconds. Both go to standard error, so that standard
+output can be piped. The executors call ``show_progress``.
 """
 
 from __future__ import annotations
@@ -11,38 +11,44 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
+
+from bestofn.builders.records import JsonObject, Row
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 @dataclass(slots=True)
 class Progress:
-    """Counts of a build under way. ``total`` None: the length of the source is not known."""
+    """The counts of a running build. ``total`` is the number of queries; None if it is not known."""
 
     total: int | None = None
     rows: Counter[str] = field(default_factory=Counter)  # stage -> rows done
     outcomes: Counter[str] = field(default_factory=Counter)  # verdict -> candidates
-    skipped: int = 0  # rows that an earlier run had finished
-    notes: list[str] = field(default_factory=list)
+    skipped: int = 0  # rows that an earlier run had completed
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def row_done(self, stage: str, added: Mapping[str, Any]) -> None:
+    def count_row(self, stage: str, added: Row) -> None:
+        """Count one row of ``stage`` with the columns that it added."""
         with self._lock:
             self.rows[stage] += 1
             for verdict in added.get("verdicts") or ():
                 self.outcomes[verdict["outcome"]] += 1
 
-    def shard_found(self, rows: int) -> None:
+    def count_finished_rows(self, rows: int) -> None:
+        """Count ``rows`` that an earlier run had completed."""
         with self._lock:
             self.skipped += rows
 
 
 @contextlib.contextmanager
-def shown(
-    progress: Progress, stages: list[str], spending: Callable[[], Mapping[str, Any]], every_s: float = 5.0
+def show_progress(
+    progress: Progress, stages: list[str], spending: Callable[[], JsonObject], every_s: float = 5.0
 ) -> Iterator[None]:
-    """Show ``progress`` until the block ends. ``spending`` gives requests, tokens and dollars so far."""
+    """Show ``progress`` until the block ends. ``spending`` returns the requests, tokens and dollars so far."""
     started = time.monotonic()
     if sys.stderr.isatty():
         from rich.console import Console
@@ -57,21 +63,21 @@ def shown(
         return
     stop = threading.Event()
 
-    def speak() -> None:
+    def print_lines() -> None:
         while not stop.wait(every_s):
             print(_line(progress, stages, spending(), time.monotonic() - started), file=sys.stderr, flush=True)
 
-    speaker = threading.Thread(target=speak, daemon=True)
-    speaker.start()
+    printer = threading.Thread(target=print_lines, daemon=True)
+    printer.start()
     try:
         yield
     finally:
         stop.set()
-        speaker.join()
+        printer.join()
         print(_line(progress, stages, spending(), time.monotonic() - started), file=sys.stderr, flush=True)
 
 
-def _facts(progress: Progress, stages: list[str], spending: Mapping[str, Any], seconds: float) -> dict[str, str]:
+def _facts(progress: Progress, stages: list[str], spending: JsonObject, seconds: float) -> dict[str, str]:
     last = progress.rows[stages[-1]]
     done = progress.skipped + last
     facts = {"queries": f"{done:,}" + (f" of {progress.total:,}" if progress.total is not None else "")}
@@ -88,11 +94,11 @@ def _facts(progress: Progress, stages: list[str], spending: Mapping[str, Any], s
     return facts
 
 
-def _line(progress: Progress, stages: list[str], spending: Mapping[str, Any], seconds: float) -> str:
+def _line(progress: Progress, stages: list[str], spending: JsonObject, seconds: float) -> str:
     return " | ".join(f"{key} {value}" for key, value in _facts(progress, stages, spending, seconds).items())
 
 
-def _table(progress: Progress, stages: list[str], spending: Mapping[str, Any], seconds: float) -> Any:
+def _table(progress: Progress, stages: list[str], spending: JsonObject, seconds: float) -> Table:
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
@@ -100,8 +106,6 @@ def _table(progress: Progress, stages: list[str], spending: Mapping[str, Any], s
     table.add_column()
     for key, value in _facts(progress, stages, spending, seconds).items():
         table.add_row(key, value)
-    for note in progress.notes[-3:]:
-        table.add_row("note", note)
     return table
 
 

@@ -1,14 +1,15 @@
-"""Draw chosen candidates of a finished run anew, and leave the rest as it is.
+"""Samples selected candidates of a finished run again and leaves all others unchanged: ``bestofn regenerate``.
 
-    RUN/regenerations/ID/00000.parquet    a shard with its new candidates, until all are done
-    RUN/regenerations/ID/made_of.json     the shards that it began with, by size and time
-    RUN/regenerations/ID/before/          the shards as they were
-    RUN/regenerations/ID/ready.json       everything is drawn: the shards are being exchanged
-    RUN/regenerations/ID/done.json        what was chosen and what became of it
+    RUN/regenerations/ID/00000.parquet    a shard with its new candidates, until all are sampled
+    RUN/regenerations/ID/made_of.json     size and time of the shards at the start
+    RUN/regenerations/ID/before/          the shards before the regeneration
+    RUN/regenerations/ID/ready.json       everything is sampled: the shards are being exchanged
+    RUN/regenerations/ID/done.json        which candidates were selected, and their outcomes before and after
 
-A new draw is a further attempt under the candidate's own index, so the journal keeps old and new, and an interrupted
-regeneration asks nothing twice. The verdict follows the new answer; rewards and pairs compare siblings, and are made
-anew for the rows that were touched. What stood there before is kept in ``detail["history"]``, oldest first.
+A regenerated candidate is a further attempt under the same index. The journal keeps both attempts, so an interrupted
+regeneration sends no request twice. The new response gets its own verdict. Rewards and pairs compare the candidates of
+a query, so they are computed again for the changed rows. The replaced response is kept in ``detail["history"]``, oldest
+first.
 """
 
 from __future__ import annotations
@@ -20,31 +21,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.protocols import Sampler
-from bestofn.builders.records import Candidate
-from bestofn.builders.run import manifest, pipeline
-from bestofn.builders.run.apply import fingerprint
-from bestofn.builders.run.selection import chosen_positions, condition
+from bestofn.builders.protocols import Sampler, Stage
+from bestofn.builders.records import Candidate, JsonObject, Row
+from bestofn.builders.run import manifest
+from bestofn.builders.run.fingerprints import fingerprint
+from bestofn.builders.run.pipeline import Run, finish_run, prepared_run
+from bestofn.builders.run.run_folder import marker_of
+from bestofn.builders.run.selection import Condition, condition, selected_positions
 from bestofn.builders.schema import SCHEMA_VERSION, candidate_to_row, features, query_from_row
 from bestofn.builders.stages.generate import Generate
-from bestofn.builders.stages.verify import Verify
 from bestofn.builders.tables import parquet_files, views
+
+if TYPE_CHECKING:
+    from datasets import Features
 
 log = logging.getLogger(__name__)
 
-BETTER = {"error": 0, "fail": 1, "abstain": 2, "pass": 3}
+RANK = {"error": 0, "fail": 1, "abstain": 2, "pass": 3}  # outcomes from worst to best
+Selected = dict[Path, dict[int, list[int]]]
+"""Part -> row number -> positions of the selected candidates."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What to draw anew: ``where`` (see ``builders.run.selection``), at most ``most`` candidates.
+    """What to sample again: the candidates that ``where`` selects (``run.selection``), at most ``most`` of them.
 
-    ``keep_if_better`` puts the new answer in place only if its verdict is better. ``changes`` are the settings that
-    differ from the run's own, as they were given.
+    With ``keep_if_better``, a new response replaces the old one only if its verdict is better. ``changes`` are the
+    settings that differ from those of the run, as the user wrote them.
     """
 
     where: str
@@ -55,155 +62,157 @@ class Order:
 
 @dataclass
 class Outcome:
-    """What a regeneration did, or would do."""
+    """The result of a regeneration. In a dry run only the number of selected candidates and queries is set."""
 
     chosen: int = 0
     queries: int = 0
     replaced: int = 0
     moves: dict[str, int] = field(default_factory=dict)  # "fail -> pass" -> candidates
-    spending: Mapping[str, Any] = field(default_factory=dict)
+    spending: JsonObject = field(default_factory=dict)
     note: str = ""
 
 
-def regenerate(config: Mapping[str, Any], out: Path, order: Order, *, dry_run: bool = False) -> Outcome:
-    """Carry ``order`` out on the run in ``out``, drawing with ``config``. Raises ``ConfigError`` for what cannot be."""
+def regenerate(config: JsonObject, out: Path, order: Order, *, dry_run: bool = False) -> Outcome:
+    """Sample the selected candidates of the run in ``out`` again, with ``config``. Raises ``ConfigError``."""
     wanted = condition(order.where)
     if not dry_run and _finish_interrupted(out):
-        with pipeline.assembled(config, out) as build:
-            _publish(build, out)
-        return Outcome(note="an interrupted regeneration was finished; run the command again to draw further attempts")
+        with prepared_run(config, out) as run:
+            _publish(run, out)
+        return Outcome(note="An interrupted regeneration was finished. Run the command again to sample more attempts.")
     parts = views.parts_of(out)
-    targets = choose(parts, wanted, order.most)
+    selected = select(parts, wanted, order.most)
     outcome = Outcome(
-        chosen=sum(len(positions) for rows in targets.values() for positions in rows.values()),
-        queries=sum(len(rows) for rows in targets.values()),
+        chosen=sum(len(positions) for rows in selected.values() for positions in rows.values()),
+        queries=sum(len(rows) for rows in selected.values()),
     )
-    if dry_run or not outcome.chosen:
-        return outcome
-    made_of = {part.name: _stamp(part) for part in parts}
-    markers = [part.with_suffix(".json").read_text("utf-8") for part in parts]
-    folder = out / "regenerations" / fingerprint(asdict(order), markers, made_of)[:12]
-    with pipeline.assembled(config, out) as build:
-        build.open()
-        stages = {stage.name: stage for stage, _ in build.stages}
-        generate = stages["generate"]
-        if not isinstance(generate, Generate) or not isinstance(generate.sampler, Sampler):
-            raise ConfigError("this run's answers were recorded, not drawn. Say who draws them anew: provider=…")
-        manifest.write_text(folder / "made_of.json", json.dumps(made_of) + "\n")
-        for part in parts:
-            if part in targets and not (folder / part.name).exists():
-                rows = list(views.nested([part]))
-                build.loop.run(_redo(rows, targets[part], stages, order, outcome))
-                parquet_files.write_parquet(rows, folder / part.name, _features(), {"schema_version": SCHEMA_VERSION})
-        outcome.spending = build.ledger.totals()
-        described = asdict(outcome) | {"order": asdict(order), "at": datetime.now(UTC).isoformat(timespec="seconds")}
-        manifest.write_text(folder / "ready.json", json.dumps(described, default=str) + "\n")
-        _exchange(out, folder)
-        _publish(build, out)
+    if not dry_run and outcome.chosen:
+        with prepared_run(config, out) as run:
+            _regenerate_parts(run, parts, selected, order, outcome)
     return outcome
 
 
-def choose(parts: Sequence[Path], wanted: Any, most: int | None) -> dict[Path, dict[int, list[int]]]:
-    """Part -> row number -> positions of the chosen candidates, at most ``most`` in all."""
+def select(parts: Sequence[Path], wanted: Condition, most: int | None) -> Selected:
+    """The candidates for which ``wanted`` holds, at most ``most`` of them."""
     left = float("inf") if most is None else most
-    targets: dict[Path, dict[int, list[int]]] = {}
+    selected: Selected = {}
     for part in parts:
         for number, row in enumerate(views.nested([part])):
-            positions = chosen_positions(row, wanted)[: int(min(left, len(row["candidates"])))]
+            positions = selected_positions(row, wanted)[: int(min(left, len(row["candidates"])))]
             if positions:
-                targets.setdefault(part, {})[number] = positions
+                selected.setdefault(part, {})[number] = positions
                 left -= len(positions)
-    return targets
+    return selected
 
 
-async def _redo(
-    rows: list[dict[str, Any]],
-    targets: Mapping[int, Sequence[int]],
-    stages: Mapping[str, Any],
-    order: Order,
-    outcome: Outcome,
-) -> None:
-    """Put new candidates into ``rows``, with their verdicts, and make scores and pairs of the touched rows anew."""
+def _regenerate_parts(run: Run, parts: Sequence[Path], selected: Selected, order: Order, outcome: Outcome) -> None:
+    """Write new shards into a folder of this regeneration, then exchange them and publish the run again."""
+    states = {part.name: _file_state(part) for part in parts}
+    markers = [marker_of(part).read_text("utf-8") for part in parts]
+    folder = run.out / "regenerations" / fingerprint(asdict(order), markers, states)[:12]
+    regeneration = _Regeneration(run, order, outcome)
+    run.open()
+    manifest.write_text(folder / "made_of.json", json.dumps(states) + "\n")
+    for part in parts:
+        if part in selected and not (folder / part.name).exists():
+            rows = list(views.nested([part]))
+            run.loop.run(regeneration.update_rows(rows, selected[part]))
+            parquet_files.write_parquet(rows, folder / part.name, _features(), {"schema_version": SCHEMA_VERSION})
+    outcome.spending = run.ledger.totals()
+    record = asdict(outcome) | {"order": asdict(order), "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    manifest.write_text(folder / "ready.json", json.dumps(record, default=str) + "\n")
+    _exchange(run.out, folder)
+    _publish(run, run.out)
 
-    async def one(number: int, positions: Sequence[int]) -> None:
-        row = rows[number]
-        if await _redraw(row, positions, stages["generate"], stages["verify"], order, outcome):
-            for name, stage in stages.items():
-                if name not in ("generate", "verify"):
-                    row.update(await stage(row))
 
-    await run_together(one(number, positions) for number, positions in targets.items())
+class _Regeneration:
+    """Replaces candidates in rows, and counts in ``outcome`` what it did."""
 
+    def __init__(self, run: Run, order: Order, outcome: Outcome) -> None:
+        generate = run.generate
+        if generate is None or not isinstance(generate.sampler, Sampler):
+            raise ConfigError("The responses of this run were recorded, not sampled. Name a provider: provider=…")
+        stages = {stage.name: stage for stage, _ in run.stages}
+        self._generate: Generate = generate
+        self._verify: Stage = stages.pop("verify")
+        self._later_stages = [stage for stage in stages.values() if stage is not generate]
+        self._order = order
+        self._outcome = outcome
 
-async def _redraw(
-    row: dict[str, Any],
-    positions: Sequence[int],
-    generate: Generate,
-    verify: Verify,
-    order: Order,
-    outcome: Outcome,
-) -> int:
-    """Draw the candidates at ``positions`` once more; returns how many were put in place."""
-    query = query_from_row(row)
-    by_attempt: dict[int, list[int]] = {}
-    for position in positions:
-        by_attempt.setdefault(next_attempt(row["candidates"][position]), []).append(position)
-    drawn: dict[int, Candidate] = {}
-    for attempt, group in by_attempt.items():
-        numbers = [row["candidates"][position]["index"] for position in group]
-        drawn |= {one.index: one for one in await generate.sample(query, numbers, attempt)}
-    replaced = 0
-    for position in positions:
+    async def update_rows(self, rows: Sequence[dict[str, Any]], selected: Mapping[int, Sequence[int]]) -> None:
+        """Replace the selected candidates of ``rows``; scores and pairs of changed rows are computed again."""
+        await run_together(self._update_row(rows[number], positions) for number, positions in selected.items())
+
+    async def _update_row(self, row: dict[str, Any], positions: Sequence[int]) -> None:
+        sampled = await self._sample(row, positions)
+        replaced = 0
+        for position in positions:
+            new = candidate_to_row(sampled[row["candidates"][position]["index"]])
+            (verdict,) = (await self._verify({**row, "candidates": [new]}))["verdicts"]
+            replaced += self._replace(row, position, new, verdict)
+        self._outcome.replaced += replaced
+        for stage in self._later_stages if replaced else ():
+            row.update(await stage(row))
+
+    async def _sample(self, row: Row, positions: Sequence[int]) -> dict[int, Candidate]:
+        """Candidate index -> one more attempt, for the candidates at ``positions``."""
+        query = query_from_row(row)
+        by_attempt: dict[int, list[int]] = {}
+        for position in positions:
+            candidate = row["candidates"][position]
+            by_attempt.setdefault(next_attempt(candidate), []).append(candidate["index"])
+        sampled: dict[int, Candidate] = {}
+        for attempt, indices in by_attempt.items():
+            sampled |= {one.index: one for one in await self._generate.sample(query, indices, attempt)}
+        return sampled
+
+    def _replace(self, row: dict[str, Any], position: int, new: dict[str, Any], verdict: dict[str, Any]) -> bool:
+        """Put ``new`` in the place of the old candidate, unless the old one must be kept. Returns whether it did."""
         old, old_verdict = row["candidates"][position], row["verdicts"][position]
-        new = candidate_to_row(drawn[old["index"]])
-        (verdict,) = (await verify({**row, "candidates": [new]}))["verdicts"]
-        better = BETTER[verdict["outcome"]] > BETTER[old_verdict["outcome"]]
-        keep = better or not order.keep_if_better
-        move = f"{old_verdict['outcome']} -> {verdict['outcome']}"
-        outcome.moves[move] = outcome.moves.get(move, 0) + 1
-        kept, other, other_verdict = (new, old, old_verdict) if keep else (old, new, verdict)
-        history = [*((old["detail"] or {}).get("history") or ()), _remembered(other, other_verdict, keep)]
+        before, after = old_verdict["outcome"], verdict["outcome"]
+        move = f"{before} -> {after}"
+        self._outcome.moves[move] = self._outcome.moves.get(move, 0) + 1
+        replaces = RANK[after] > RANK[before] or not self._order.keep_if_better
+        kept, other, other_verdict = (new, old, old_verdict) if replaces else (old, new, verdict)
+        history = [*((old["detail"] or {}).get("history") or ()), _history_entry(other, other_verdict, replaces)]
         kept["detail"] = {**(kept["detail"] or {}), "history": history, "regen_count": len(history)}
-        if keep:
-            kept["detail"]["previous_status"] = old_verdict["outcome"]
-            kept["detail"]["regenerated_with"] = list(order.changes)
+        if replaces:
+            kept["detail"]["previous_status"] = before
+            kept["detail"]["regenerated_with"] = list(self._order.changes)
             row["verdicts"][position] = verdict
-            replaced += 1
         row["candidates"][position] = kept
-    outcome.replaced += replaced
-    return replaced
+        return replaces
 
 
-def next_attempt(candidate: Mapping[str, Any]) -> int:
-    """An attempt that was never made under this candidate's index."""
+def next_attempt(candidate: Row) -> int:
+    """An attempt number that was never used under this candidate's index."""
     history = (candidate["detail"] or {}).get("history") or ()
     return 1 + max([candidate["attempt"], *(past["attempt"] for past in history)])
 
 
-def _remembered(candidate: Mapping[str, Any], verdict: Mapping[str, Any], stood: bool) -> dict[str, Any]:
-    """What is kept of an answer that is not in place any more (``stood``), or never was."""
-    kept = ("attempt", "messages", "model", "stop_reason", "reasoning", "seed", "cost_usd", "error")
-    told = ("outcome", "confidence", "explanation", "verifier")
+def _history_entry(candidate: Row, verdict: Row, was_published: bool) -> dict[str, object]:
+    """What is kept of a response that is not published: it was replaced (``stood``), or never took the place."""
+    response = ("attempt", "messages", "model", "stop_reason", "reasoning", "seed", "cost_usd", "error")
+    judgement = ("outcome", "confidence", "explanation", "verifier")
     return {
-        **{name: candidate[name] for name in kept},
-        "verdict": {name: verdict[name] for name in told},
-        "stood": stood,
+        **{name: candidate[name] for name in response},
+        "verdict": {name: verdict[name] for name in judgement},
+        "stood": was_published,
     }
 
 
 def _exchange(out: Path, folder: Path) -> None:
-    """Put the new shards in place, one rename each; what stood there goes to ``before``. Can be begun again.
+    """Move the new shards into place, one rename each; the old ones go to ``before``. Can be run again after a kill.
 
-    A shard that was made of another than the one that is there, for it was regenerated or built anew meanwhile, would
-    undo what is newer: it is dropped, and its draws are in the journal.
+    A new shard is dropped if its old one has changed since the start (regenerated or built again): it would overwrite
+    newer data. Its responses stay in the journal.
     """
     before = folder / "before"
     before.mkdir(exist_ok=True)
-    made_of = _made_of(folder)
+    states = json.loads((folder / "made_of.json").read_text("utf-8"))
     for new in sorted(folder.glob("*.parquet")):
         old = out / "shards" / new.name
-        if new.name in made_of and made_of[new.name] != _stamp(old):
-            log.warning("%s was changed meanwhile; its candidates of this regeneration are not put in place", old)
+        if states.get(new.name) != _file_state(old):
+            log.warning("%s has changed since this regeneration started. Its new candidates are not used.", old)
             new.unlink()
             continue
         if not (before / new.name).exists():
@@ -214,44 +223,33 @@ def _exchange(out: Path, folder: Path) -> None:
     (folder / "ready.json").rename(folder / "done.json")
 
 
-def _stamp(part: Path) -> list[int]:
-    """What tells a shard from what stood in its place before; [] when there is none."""
+def _file_state(part: Path) -> list[int]:
+    """Size and modification time of a shard, to detect a change; [] if it does not exist."""
     if not part.exists():
         return []
-    told = part.stat()
-    return [told.st_size, told.st_mtime_ns]
-
-
-def _made_of(folder: Path) -> dict[str, list[int]]:
-    """Name of a shard -> stamp of what stood there when the regeneration in ``folder`` began."""
-    try:
-        return json.loads((folder / "made_of.json").read_text("utf-8"))
-    except FileNotFoundError:  # begun by an older bestofn
-        return {}
+    facts = part.stat()
+    return [facts.st_size, facts.st_mtime_ns]
 
 
 def _finish_interrupted(out: Path) -> bool:
-    """Exchange the shards of a regeneration that was ended while it did so; whether there was one."""
+    """Finish the exchange of shards that an interrupted regeneration began. Returns whether there was one."""
     folders = [ready.parent for ready in sorted((out / "regenerations").glob("*/ready.json"))]
     for folder in folders:
         _exchange(out, folder)
     return bool(folders)
 
 
-def _publish(build: pipeline.Build, out: Path) -> None:
-    """Write the views anew. The manifest keeps the run's own configuration, and gains the list of regenerations."""
+def _publish(run: Run, out: Path) -> None:
+    """Write the views again. The manifest keeps the run's own configuration and lists all regenerations."""
     own = manifest.read(out)
-    pipeline.finish(build, views.parts_of(out))
+    finish_run(run, views.parts_of(out))
     described = manifest.read(out)
     done = [json.loads(path.read_text("utf-8")) for path in sorted((out / "regenerations").glob("*/done.json"))]
     described |= {"config": own.get("config", described["config"]), "regenerations": done}
     manifest.write(out, described)
 
 
-def _features() -> Any:
+def _features() -> Features:
     from datasets import Features
 
-    columns: dict[str, Any] = {}
-    for part in features().values():
-        columns |= part
-    return Features(columns)
+    return Features({name: feature for group in features().values() for name, feature in group.items()})

@@ -1,9 +1,9 @@
-"""Which candidates of a run are meant: ``failed``, ``error+split:math``, ``truncated,refused`` …
+"""The language of ``where=…``, which selects candidates: ``failed``, ``error+split:math``, ``truncated,refused``.
 
-A comma means *or*, a plus means *and*, ``!`` before a word means *not*:
+A comma means *or*, a plus means *and*, ``!`` before a word means *not*. Used by ``bestofn regenerate``.
 
-    failed abstained passed error unverified    by the verdict's outcome (unverified: anything but a pass)
-    truncated refused filtered empty            by the answer: cut off, refused in words, stopped by a filter, nothing
+    failed abstained passed error unverified    by outcome (unverified: any outcome but pass)
+    truncated refused filtered empty            by response: cut off, a refusal, stopped by a filter, without text
     split:NAME  query:ID  candidate:NUMBER  model:NAME  verifier:NAME  arm:greedy  variant:NAME
 """
 
@@ -11,25 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean
-from bestofn.builders.records import content_text
-
-Row = Mapping[str, Any]
+from bestofn.builders.records import Row, content_text
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """One candidate as it stands in its row."""
+class JudgedRow:
+    """One candidate with its verdict and the row of its query."""
 
     row: Row
     candidate: Row
     verdict: Row
 
 
-Condition = Callable[[Chosen], bool]
+Condition = Callable[[JudgedRow], bool]
 
 WORDS: Mapping[str, Condition] = {
     "all": lambda one: True,
@@ -40,10 +37,10 @@ WORDS: Mapping[str, Condition] = {
     "unverified": lambda one: one.verdict["outcome"] != "pass",
     "truncated": lambda one: one.candidate["stop_reason"] == "length",
     "filtered": lambda one: one.candidate["stop_reason"] == "content_filter",
-    "refused": lambda one: one.candidate["stop_reason"] == "refusal" or _said_no(one.verdict),
+    "refused": lambda one: one.candidate["stop_reason"] == "refusal" or _is_refusal(one.verdict),
     "empty": lambda one: not one.candidate["error"] and not _text(one.candidate).strip(),
 }
-FIELDS: Mapping[str, Callable[[Chosen], Any]] = {
+FIELDS: Mapping[str, Callable[[JudgedRow], object]] = {
     "split": lambda one: one.row["split"],
     "query": lambda one: one.row["query_id"],
     "candidate": lambda one: one.candidate["index"],
@@ -55,15 +52,17 @@ FIELDS: Mapping[str, Callable[[Chosen], Any]] = {
 
 
 def condition(where: str) -> Condition:
-    """The condition that ``where`` describes. Raises ``ConfigError`` with the nearest word for one it does not know."""
-    ways = [[_term(word.strip()) for word in way.split("+")] for way in where.split(",")]
-    return lambda one: any(all(term(one) for term in way) for way in ways)
+    """The condition that ``where`` describes. Raises ``ConfigError`` for an unknown word."""
+    alternatives = [[_term(word.strip()) for word in part.split("+")] for part in where.split(",")]
+    return lambda one: any(all(term(one) for term in terms) for terms in alternatives)
 
 
-def chosen_positions(row: Row, wanted: Condition) -> list[int]:
-    """Positions of the candidates of ``row`` that ``wanted`` is true of."""
+def selected_positions(row: Row, wanted: Condition) -> list[int]:
+    """The positions of the candidates of ``row`` for which ``wanted`` holds."""
     pairs = zip(row["candidates"], row["verdicts"], strict=True)
-    return [position for position, (candidate, verdict) in enumerate(pairs) if wanted(Chosen(row, candidate, verdict))]
+    return [
+        position for position, (candidate, verdict) in enumerate(pairs) if wanted(JudgedRow(row, candidate, verdict))
+    ]
 
 
 def _term(word: str) -> Condition:
@@ -78,13 +77,15 @@ def _term(word: str) -> Condition:
         return WORDS[word]
     known = [*WORDS, *(f"{name}:…" for name in FIELDS)]
     hint = did_you_mean(field, [*WORDS, *FIELDS])
-    raise ConfigError(f"where: {word!r} is not known{hint} Known: {', '.join(known)}; + means and, a comma means or.")
+    raise ConfigError(
+        f"where: the word {word!r} is not known{hint} Known: {', '.join(known)}. + means and, a comma means or."
+    )
 
 
-def _said_no(verdict: Row) -> bool:
+def _is_refusal(verdict: Row) -> bool:
     return bool(((verdict["detail"] or {}).get("refusal") or {}).get("is_refusal"))
 
 
 def _text(candidate: Row) -> str:
-    said = [message for message in candidate["messages"] if message.get("role") == "assistant"]
-    return content_text(said[-1].get("content")) if said else ""
+    turns = [message for message in candidate["messages"] if message.get("role") == "assistant"]
+    return content_text(turns[-1].get("content")) if turns else ""

@@ -44,9 +44,9 @@ def words(group: str, choice: str) -> list[str]:
     return [*others, f"{group}={choice}"]
 
 
-def assembled(overrides: list[str], out: Path) -> pipeline.Build:
+def created(overrides: list[str], out: Path) -> pipeline.Run:
     with Loop() as loop:
-        return pipeline.assemble(compose(overrides), out, loop)
+        return pipeline.create_run(compose(overrides), out, loop)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_every_choice_composes_and_assembles(group: str, choice: str, tmp_path: 
     missing = [key for key in unset(compose(overrides)) if key.startswith(f"{group}.")]
     known = [one for one in SETTINGS.get(group, []) if one.split("=")[0] in missing]
     assert {one.split("=")[0] for one in known} == set(missing)
-    built = assembled([*overrides, *known], tmp_path)
+    built = created([*overrides, *known], tmp_path)
     assert [stage.name for stage, _ in built.stages] == ["generate", "verify", "reward", "pairs"]
 
 
@@ -72,7 +72,7 @@ def test_every_choice_composes_and_assembles(group: str, choice: str, tmp_path: 
 def test_every_experiment_composes_with_nothing_missing(name: str, tmp_path: Path) -> None:
     overrides = [f"experiment={name}", "provider=scripted", "sandbox=none"]
     assert unset(compose(overrides)) == []
-    assert assembled(overrides, tmp_path).stages
+    assert created(overrides, tmp_path).stages
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_every_experiment_composes_with_nothing_missing(name: str, tmp_path: Pat
 def test_a_wrong_setting_names_itself(overrides: list[str], message: str, tmp_path: Path) -> None:
     base = ["provider=scripted", "sandbox=none"]
     with pytest.raises(ConfigError, match=message):
-        assembled([*base, *overrides], tmp_path)
+        created([*base, *overrides], tmp_path)
 
 
 def test_the_command_line_beats_the_experiment_and_that_the_defaults() -> None:

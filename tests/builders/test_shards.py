@@ -10,10 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bestofn.builders.config.composition import compose
-from bestofn.builders.executors import ray_executor
-from bestofn.builders.executors.cluster_worker import Landed
 from bestofn.builders.run import manifest, pipeline
-from bestofn.builders.run.pipeline import part_of
+from bestofn.builders.run.run_folder import part_of, store_received_part
 
 
 class Killed(BaseException):
@@ -27,15 +25,15 @@ def config(*more: str) -> dict[str, Any]:
 
 def run(out: Path, *more: str) -> Path:
     """The one shard of a build with these settings, run into ``out``."""
-    with pipeline.assembled(config(*more), out) as build:
+    with pipeline.prepared_run(config(*more), out) as build:
         ((number, queries),) = pipeline.shards(build.source, 16)
         return pipeline.run_shard(build, number, queries)
 
 
 def is_finished(out: Path, *more: str) -> bool:
-    with pipeline.assembled(config(*more), out) as build:
+    with pipeline.prepared_run(config(*more), out) as build:
         ((number, queries),) = pipeline.shards(build.source, 16)
-        return pipeline.is_finished(build, number, queries)
+        return pipeline.is_shard_complete(build, number, queries)
 
 
 def candidates(part: Path) -> list[int]:
@@ -62,7 +60,7 @@ def test_a_part_that_came_back_does_not_get_the_marker_of_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = run(tmp_path / "other", "n=3")
-    landed = Landed(({}, {}), part.read_bytes(), part.with_suffix(".json").read_text())
+    received = part.read_bytes(), part.with_suffix(".json").read_text()
     run(tmp_path / "run", "n=2")
 
     def killed(path: Path, text: str) -> None:
@@ -71,7 +69,7 @@ def test_a_part_that_came_back_does_not_get_the_marker_of_the_one_before(
     with monkeypatch.context() as patch:
         patch.setattr(manifest, "write_text", killed)
         with pytest.raises(Killed):
-            ray_executor._land(tmp_path / "run", 0, landed)
+            store_received_part(tmp_path / "run", 0, *received)
     assert candidates(part_of(tmp_path / "run", 0)) == [3, 3, 3, 3]
     assert not is_finished(tmp_path / "run", "n=2")
 

@@ -17,8 +17,10 @@ import pytest
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError, ConfigError, MachineError
 from bestofn.builders.executors.cluster_gateway import GatewaySampler
+from bestofn.builders.executors.cluster_pool import KEY_VARIABLES, URL_VARIABLES, environment_variables
+from bestofn.builders.executors.cluster_shards import ClusterCounts
 from bestofn.builders.executors.local_executor import LocalExecutor
-from bestofn.builders.executors.ray_executor import PLACES, SECRETS, Place, RayExecutor, _environment, _Tally
+from bestofn.builders.executors.ray_executor import Place, RayExecutor
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.records import Request
 from bestofn.builders.sampling.cost import Ledger
@@ -242,18 +244,18 @@ def test_wrong_settings_end_before_any_actor(tmp_path) -> None:
 def test_keys_stay_at_the_gateway(monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://x/v1")
-    assert {"OPENAI_API_KEY", "OPENAI_BASE_URL"} <= set(_environment(SECRETS, PLACES))
-    assert "OPENAI_API_KEY" not in _environment(PLACES)
+    assert {"OPENAI_API_KEY", "OPENAI_BASE_URL"} <= set(environment_variables(KEY_VARIABLES, URL_VARIABLES))
+    assert "OPENAI_API_KEY" not in environment_variables(URL_VARIABLES)
 
 
 def test_a_shard_that_is_begun_anew_is_counted_once() -> None:
-    tally = _Tally()
-    tally.hear({0: ({"verify": 3}, {"pass": 2}), 1: ({"verify": 1}, {})})
-    tally.hear({0: ({"verify": 1}, {"pass": 1})})
-    assert tally.sums() == ({"verify": 2}, {"pass": 1})
-    tally.land(0, ({"verify": 6}, {"pass": 4}))
-    tally.hear({0: ({"verify": 5}, {"pass": 3})})
-    assert tally.sums() == ({"verify": 7}, {"pass": 4})
+    counts = ClusterCounts()
+    counts.update({0: ({"verify": 3}, {"pass": 2}), 1: ({"verify": 1}, {})})
+    counts.update({0: ({"verify": 1}, {"pass": 1})})
+    assert counts.totals() == ({"verify": 2}, {"pass": 1})
+    counts.complete(0, ({"verify": 6}, {"pass": 4}))
+    counts.update({0: ({"verify": 5}, {"pass": 3})})
+    assert counts.totals() == ({"verify": 7}, {"pass": 4})
 
 
 def driver(cluster: Cluster, given: dict[str, Any], folder: Path) -> subprocess.Popen[str]:

@@ -1,7 +1,7 @@
 import pytest
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.run.selection import chosen_positions, condition
+from bestofn.builders.run.selection import condition, selected_positions
 
 
 def row(split: str = "math", **candidates) -> dict:
@@ -55,7 +55,7 @@ ROW = row(
     ],
 )
 def test_conditions(where, positions) -> None:
-    assert chosen_positions(ROW, condition(where)) == positions
+    assert selected_positions(ROW, condition(where)) == positions
 
 
 @pytest.mark.parametrize(

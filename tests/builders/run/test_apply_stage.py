@@ -10,7 +10,8 @@ import pytest
 from datasets import Dataset, Features, Value
 
 from bestofn.builders.concurrency.event_loop import GC_THRESHOLDS, Loop
-from bestofn.builders.run.apply import apply, beside, fingerprint
+from bestofn.builders.run.apply_stage import apply_stage, join_columns
+from bestofn.builders.run.fingerprints import fingerprint
 
 
 class Doubled:
@@ -18,7 +19,6 @@ class Doubled:
 
     name = "double"
     adds = {"double": Value("int64")}
-    settings: Mapping[str, Any] = {}
 
     def __init__(self, fails_at: int | None = None) -> None:
         self.lock = asyncio.Semaphore(2)
@@ -42,7 +42,7 @@ def test_two_maps_share_one_loop_and_keep_the_order() -> None:
     stage = Doubled()
     with Loop() as loop:
         for _ in range(2):
-            added = apply(numbers(20), stage, loop, fingerprint=fingerprint("a"))
+            added = apply_stage(numbers(20), stage, loop, fingerprint=fingerprint("a"))
             assert added["double"] == [2 * x for x in range(20)]
     assert stage.calls == 40
 
@@ -51,15 +51,15 @@ def test_a_cached_stage_is_not_run_again(tmp_path) -> None:
     stage = Doubled()
     with Loop() as loop:
         for _ in range(2):
-            added = apply(numbers(5), stage, loop, fingerprint="f" * 8, cache_file=tmp_path / "double.arrow")
-            both = beside(numbers(5), added)
+            added = apply_stage(numbers(5), stage, loop, fingerprint="f" * 8, cache_file=tmp_path / "double.arrow")
+            both = join_columns(numbers(5), added)
             assert both[3] == {"x": 3, "double": 6}
     assert stage.calls == 5
 
 
 def test_what_stops_the_run_leaves_no_cache(tmp_path) -> None:
     with Loop() as loop, pytest.raises(RuntimeError, match="stop the run"):
-        apply(numbers(5), Doubled(fails_at=3), loop, fingerprint="f" * 8, cache_file=tmp_path / "double.arrow")
+        apply_stage(numbers(5), Doubled(fails_at=3), loop, fingerprint="f" * 8, cache_file=tmp_path / "double.arrow")
     assert list(tmp_path.glob("double.arrow")) == []
 
 

@@ -1,0 +1,258 @@
+"""The Ray actors of one run as the driver sees them: started, watched, replaced and closed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bestofn.builders.errors import MachineError
+from bestofn.builders.executors.cluster_gateway import MAX_CALLS, Gateway, remote_cause
+from bestofn.builders.executors.cluster_shards import MAX_LOSSES, ClusterCounts
+from bestofn.builders.executors.cluster_worker import RemoteActors, ShardWorker, StageWorker
+from bestofn.builders.records import JsonObject
+from bestofn.builders.run.progress import Progress
+
+log = logging.getLogger(__name__)
+
+KEY_VARIABLES = re.compile(r"_(API_KEY|TOKEN)$")
+URL_VARIABLES = re.compile(r"_(BASE_URL|HOST|ENDPOINT)$")
+WARN_AFTER_S = 30.0  # without any open worker
+CLOSE_S = 4.5  # the gateway waits almost as long for the requests in flight
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a group of workers needs of its machines, in Ray's terms. ``count`` None: one worker per machine."""
+
+    count: int | None = None
+    num_cpus: float = 1.0
+    num_gpus: float = 0.0
+    resources: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of a Ray actor."""
+        return {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus, "resources": dict(self.resources)}
+
+
+@dataclass(frozen=True)
+class PoolSettings:
+    """The settings of a ``WorkerPool``; see ``ray_executor.RayExecutor``."""
+
+    workers: Place
+    placement: Mapping[str, Place]
+    shards_in_flight: int
+    through_driver: bool
+
+
+@dataclass(eq=False, slots=True)
+class Worker:
+    """One shard worker as the driver sees it. ``actor`` is a Ray handle, which has no static type."""
+
+    actor: Any
+    is_open: bool = False
+    shards: int = 0  # in flight
+
+
+class WorkerPool:
+    """The gateway, the shard workers and the stage workers of one run, from entering to leaving the block."""
+
+    def __init__(self, settings: PoolSettings, config: JsonObject, out: Path) -> None:
+        self.counts = ClusterCounts()
+        self.opening: dict[Any, Worker] = {}  # Ray's reference to the opening -> the worker
+        self._settings = settings
+        self._config = config
+        self._out = out.resolve()
+        self._probe_name = "" if settings.through_driver else f".seen-{uuid.uuid4().hex}"
+        self._gateway: Any = None
+        self._workers: list[Worker] = []
+        self._stage_workers: dict[str, RemoteActors] = {}
+        self._spent: JsonObject = {}
+        self._no_worker_since = time.monotonic()
+        self._warned = False
+        self._lost_unopened = 0  # workers lost while opening, since the last one that opened
+
+    def __enter__(self) -> WorkerPool:
+        if self._probe_name:
+            (self._out / self._probe_name).touch()
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        import ray
+
+        if self._probe_name:
+            (self._out / self._probe_name).unlink(missing_ok=True)
+        stage_workers = [actor for actors in self._stage_workers.values() for actor in actors]
+        _close([worker.actor for worker in self._workers if worker.is_open] + stage_workers)
+        for worker in self._workers:
+            ray.kill(worker.actor)  # also one that still waits for a machine
+        _close([self._gateway] if self._gateway is not None else [])  # last, because the others call it
+
+    def spending(self) -> JsonObject:
+        """The spending of the whole cluster, at most about a second old."""
+        return self._spent
+
+    def workers_with_room(self) -> Iterator[Worker]:
+        """The open worker with the fewest shards, again and again until none has room; the caller counts ``shards``."""
+        most = self._settings.shards_in_flight
+        while candidates := [worker for worker in self._workers if worker.is_open and worker.shards < most]:
+            yield min(candidates, key=lambda worker: worker.shards)
+
+    def note_opened(self, reference: Any) -> None:
+        """Handle the end of a worker's opening. Raises the error that the worker raised: it stops the run."""
+        import ray
+        from ray.exceptions import RayActorError, RayError, RayTaskError
+
+        worker = self.opening.pop(reference)
+        try:
+            machine = ray.get(reference)
+        except RayTaskError as error:
+            raise remote_cause(error) from None
+        except RayError as error:
+            if isinstance(error, RayActorError) and error.actor_init_failed:  # a wrong setting or machine: no retry
+                raise MachineError(f"a worker could not be created: {error}") from None
+            self._count_lost_unopened(error)
+            self.replace(worker, error)
+            return
+        self._lost_unopened = 0
+        worker.is_open = True
+        log.info("A worker is ready on %s.", machine)
+
+    def _count_lost_unopened(self, error: Exception) -> None:
+        self._lost_unopened += 1
+        if self._lost_unopened >= MAX_LOSSES * len(self._workers):
+            raise MachineError(
+                f"{self._lost_unopened} workers in a row were lost while they opened what the build needs. The last "
+                f"error: {error}\nThe machine may be short of memory. Set executor.workers so that Ray places the "
+                "workers on another machine."
+            ) from None
+
+    def replace(self, worker: Worker, error: Exception) -> None:
+        """Start another worker in place of a lost one. It waits until a machine has room."""
+        if worker in self._workers:
+            log.warning("A worker is lost; other workers run its shards. %s", str(error).splitlines()[0])
+            self._workers.remove(worker)
+            self._no_worker_since, self._warned = time.monotonic(), False
+            self._start_shard_worker()
+
+    def warn_without_workers(self) -> None:
+        """Log one warning if no worker has been open for a while."""
+        if any(worker.is_open for worker in self._workers):
+            self._no_worker_since = time.monotonic()
+        elif not self._warned and time.monotonic() - self._no_worker_since > WARN_AFTER_S:
+            self._warned = True
+            log.warning("No machine of the cluster has room for a worker: %s", self._settings.workers)
+
+    @contextlib.contextmanager
+    def updating(self, progress: Progress) -> Iterator[None]:
+        """Keep ``progress`` and the spending up to date with the cluster until the block ends."""
+        stop = threading.Event()
+
+        def update() -> None:
+            while not stop.wait(1.0):
+                try:
+                    self._fetch_state(timeout_s=5.0)
+                except Exception as error:  # Ray raises many kinds; the run itself fails with the same cause
+                    log.debug("The state of the cluster could not be fetched: %s", error)
+                    continue
+                progress.rows, progress.outcomes = self.counts.totals()
+
+        thread = threading.Thread(target=update, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            with contextlib.suppress(Exception):  # the gateway may be gone
+                self._fetch_state(timeout_s=CLOSE_S)
+            progress.rows, progress.outcomes = self.counts.totals()
+
+    def _fetch_state(self, timeout_s: float) -> None:
+        import ray
+
+        self._spent, reported = ray.get(self._gateway.state.remote(), timeout=timeout_s)
+        self.counts.update(reported)
+
+    def _start(self) -> None:
+        """Start all actors and wait until the gateway is open. The workers open meanwhile, which takes seconds."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        actor = ray.remote(Gateway).options(num_cpus=0, scheduling_strategy=here, max_concurrency=MAX_CALLS)
+        variables = environment_variables(KEY_VARIABLES, URL_VARIABLES)
+        self._gateway = actor.remote(self._config, str(self._out), variables)
+        opening = self._gateway.open.remote()
+        for name, place in self._settings.placement.items():
+            self._stage_workers[name] = [self._start_stage_worker(name, place) for _ in range(_count(place))]
+        for _ in range(_count(self._settings.workers)):
+            self._start_shard_worker()
+        _get(opening)
+        self._spent = _get(self._gateway.state.remote())[0]
+
+    def _start_shard_worker(self) -> None:
+        import ray
+
+        options = {**self._settings.workers.options, "scheduling_strategy": "SPREAD"}
+        threads = self._settings.shards_in_flight + 1  # one for ``close``
+        actor = ray.remote(ShardWorker).options(**options, max_concurrency=threads)
+        variables = environment_variables(URL_VARIABLES)
+        worker = Worker(
+            actor.remote(self._config, str(self._out), self._probe_name, variables, self._gateway, self._stage_workers)
+        )
+        self._workers.append(worker)
+        self.opening[worker.actor.open.remote()] = worker
+
+    def _start_stage_worker(self, name: str, place: Place) -> Any:
+        import ray
+
+        options = {**place.options, "scheduling_strategy": "SPREAD", "max_concurrency": MAX_CALLS}
+        actor = ray.remote(StageWorker).options(**options, max_restarts=-1, max_task_retries=-1)
+        return actor.remote(self._config, name, environment_variables(URL_VARIABLES), self._gateway)
+
+
+def environment_variables(*kinds: re.Pattern[str]) -> dict[str, str]:
+    """The environment variables of these kinds. Processes of a cluster do not inherit them from the command."""
+    return {name: value for name, value in os.environ.items() if any(kind.search(name) for kind in kinds)}
+
+
+def _count(place: Place) -> int:
+    import ray
+
+    return place.count or sum(node["Alive"] for node in ray.nodes())
+
+
+def _get(reference: Any) -> Any:
+    """The result of a call to an actor. Raises the error that the actor raised."""
+    import ray
+    from ray.exceptions import RayError
+
+    try:
+        return ray.get(reference)
+    except RayError as error:
+        raise remote_cause(error) from None
+
+
+def _close(actors: RemoteActors) -> None:
+    """Let ``actors`` close their objects for at most ``CLOSE_S``, then end them."""
+    import ray
+
+    if actors:
+        ray.wait([actor.close.remote() for actor in actors], num_returns=len(actors), timeout=CLOSE_S)
+    for actor in actors:
+        ray.kill(actor)

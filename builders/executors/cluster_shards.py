@@ -1,0 +1,81 @@
+"""The driver's view of the shards on a cluster: which are still to run, and how far the running ones are."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+
+from bestofn.builders.errors import MachineError
+from bestofn.builders.executors.cluster_gateway import ShardCounts
+from bestofn.builders.records import Query
+from bestofn.builders.run.pipeline import Run, is_shard_complete, shards
+
+MAX_LOSSES = 3  # workers lost under one shard before the shard itself is taken as the cause
+
+
+class ShardQueue:
+    """The shards still to run: first those whose worker was lost, then the next ones of the source."""
+
+    def __init__(self, run: Run) -> None:
+        self.already_complete: set[int] = set()
+        self.is_empty = False
+        self._run = run
+        self._source = shards(run.source, int(run.config["shard_size"]))
+        self._lost: deque[tuple[int, Sequence[Query]]] = deque()
+        self._losses: Counter[int] = Counter()
+
+    def next(self) -> tuple[int, Sequence[Query]] | None:
+        """The number and the queries of the next shard; None if there is none now."""
+        if self._lost:
+            return self._lost.popleft()
+        for number, queries in self._source:
+            if not is_shard_complete(self._run, number, queries):
+                return number, queries
+            self.already_complete.add(number)
+            self._run.progress.count_finished_rows(len(queries))
+        self.is_empty = True
+        return None
+
+    def give_back(self, number: int, queries: Sequence[Query], error: Exception) -> None:
+        """Queue shard ``number`` again after its worker was lost. Raises ``MachineError`` after ``MAX_LOSSES``."""
+        self._losses[number] += 1
+        if self._losses[number] >= MAX_LOSSES:
+            raise MachineError(
+                f"shard {number} has lost its worker {MAX_LOSSES} times. The last error: {error}\nThe machine may be "
+                "short of memory. Set a smaller shard_size or executor.shards_in_flight."
+            )
+        self._lost.append((number, queries))
+        self.is_empty = False
+
+
+class ClusterCounts:
+    """Rows and verdicts of the whole cluster. A shard that starts again is counted once."""
+
+    def __init__(self) -> None:
+        self._completed: set[int] = set()
+        self._totals: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+        self._in_flight: dict[int, ShardCounts] = {}
+        self._lock = threading.Lock()
+
+    def update(self, reported: Mapping[int, ShardCounts]) -> None:
+        """Take the counts of shards in flight. Late reports of completed shards are ignored."""
+        with self._lock:
+            self._in_flight |= {number: counts for number, counts in reported.items() if number not in self._completed}
+
+    def complete(self, number: int, counts: ShardCounts) -> None:
+        """Take the final counts of shard ``number``."""
+        with self._lock:
+            self._completed.add(number)
+            self._in_flight.pop(number, None)
+            for total, part in zip(self._totals, counts, strict=True):
+                total.update(part)
+
+    def totals(self) -> tuple[Counter[str], Counter[str]]:
+        """(rows per stage, candidates per outcome)."""
+        with self._lock:
+            rows, outcomes = (Counter(total) for total in self._totals)
+            for by_stage, by_outcome in self._in_flight.values():
+                rows.update(by_stage)
+                outcomes.update(by_outcome)
+            return rows, outcomes

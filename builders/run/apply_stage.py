@@ -1,0 +1,97 @@
+"""Runs one stage over the rows of one shard, with ``datasets.map``. Called by ``builders.run.pipeline.run_shard``.
+
+``Dataset.map`` creates a new event loop per call, and a client or a lock that was used in one loop fails in another
+(datasets 5.2). Therefore the coroutines run in the process's own loop (``builders.concurrency.event_loop``). The whole
+shard is one batch with all its rows in flight, so no row waits for another. Crossing threads once per shard instead of
+once per row takes a thirtieth of the CPU time (4,000 empty rows: 0.04 s instead of 1.09 s).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bestofn.builders.concurrency.event_loop import Loop
+from bestofn.builders.concurrency.tasks import run_together
+from bestofn.builders.protocols import Stage
+from bestofn.builders.records import Row
+from bestofn.builders.tables.arrow_rows import from_table, to_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from datasets import Dataset
+
+log = logging.getLogger(__name__)
+
+RowDone = Callable[[str, Row], None]
+"""Called after each row with the name of the stage and the columns that it added."""
+
+
+def apply_stage(
+    dataset: Dataset,
+    stage: Stage,
+    loop: Loop,
+    *,
+    fingerprint: str,
+    cache_file: Path | None = None,
+    row_done: RowDone = lambda name, added: None,
+) -> Dataset:
+    """The columns that ``stage`` adds, as a dataset aligned with ``dataset``.
+
+    With ``cache_file`` the result is stored there, and the next call reads it without any check of its content. So the
+    file must be named by its fingerprint. The first exception of a row ends the map: a stage stores the failure of a
+    row as data and raises only what stops the run.
+    """
+    from datasets import Features
+
+    if cache_file is not None:
+        _delete_if_truncated(cache_file, len(dataset))
+    inputs, outputs = Features(dataset.features), Features(dict(stage.adds))
+
+    def added_columns(table: pa.Table) -> pa.Table:
+        return to_table(loop.run(_run_rows(stage, from_table(table, inputs), row_done)), outputs)
+
+    added = dataset.with_format("arrow").map(
+        added_columns,
+        batched=True,
+        batch_size=None,
+        features=outputs,
+        remove_columns=dataset.column_names,
+        new_fingerprint=fingerprint,
+        cache_file_name=str(cache_file) if cache_file else None,
+        load_from_cache_file=cache_file is not None,
+    )
+    return added.with_format(None)
+
+
+def join_columns(dataset: Dataset, added: Dataset) -> Dataset:
+    """``dataset`` with the columns of ``added``; no data is copied."""
+    from datasets import concatenate_datasets
+
+    return concatenate_datasets([dataset, added], axis=1)
+
+
+def _delete_if_truncated(cache_file: Path, rows: int) -> None:
+    """Delete a cache file that does not hold ``rows`` rows: the machine stopped before it was written completely."""
+    from datasets import Dataset
+
+    if not cache_file.exists():
+        return
+    try:
+        complete = len(Dataset.from_file(str(cache_file))) == rows
+    except Exception:  # Arrow and datasets raise many kinds for a truncated file
+        complete = False
+    if not complete:
+        log.warning("The cache file %s is truncated. It is deleted and written again.", cache_file)
+        cache_file.unlink()
+
+
+async def _run_rows(stage: Stage, rows: Sequence[Row], row_done: RowDone) -> list[Row]:
+    async def run_row(row: Row) -> Row:
+        added = await stage(row)
+        row_done(stage.name, added)
+        return added
+
+    return await run_together(run_row(row) for row in rows)

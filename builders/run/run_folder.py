@@ -1,0 +1,116 @@
+"""The files of a run's folder, and the errors of the disk below it.
+
+RUN/
+  manifest.json          what the run was made of; its state is running, interrupted or complete
+  journal.sqlite         every completion that was paid for
+  shards/00000.parquet   nested rows (query, candidates, verdicts, scores, pairs), renamed into place
+  shards/00000.json      the completion marker: the fingerprint of everything that made the shard
+  cache/                 one Arrow file per stage and shard, named by fingerprint
+  candidates/ dpo/ …     the published views
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bestofn.builders.errors import MachineError
+from bestofn.builders.run import manifest
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+def part_of(out: Path, number: int) -> Path:
+    """The Parquet part of shard ``number``."""
+    return out / "shards" / f"{number:05d}.parquet"
+
+
+def marker_of(part: Path) -> Path:
+    """The completion marker of a part."""
+    return part.with_suffix(".json")
+
+
+def remove_marker(part: Path) -> None:
+    """Remove the marker of ``part`` before the part is replaced: a kill must not leave it with another part."""
+    marker_of(part).unlink(missing_ok=True)
+
+
+def write_marker(part: Path, fingerprints: Sequence[str], rows: int) -> None:
+    """Mark ``part`` as complete. ``fingerprints`` has one entry per stage."""
+    content = {"fingerprint": fingerprints[-1], "rows": rows, "stages": list(fingerprints)}
+    manifest.write_text(marker_of(part), json.dumps(content) + "\n")
+
+
+def is_complete(part: Path, fingerprint: str) -> bool:
+    """Whether ``part`` was completed with this fingerprint."""
+    try:
+        marked = json.loads(marker_of(part).read_text("utf-8"))["fingerprint"]
+    except (FileNotFoundError, ValueError, KeyError):
+        return False
+    return marked == fingerprint and part.exists()
+
+
+def store_received_part(out: Path, number: int, content: bytes, marker: str) -> None:
+    """Write a part and its marker that another machine made; the marker is written last."""
+    part = part_of(out, number)
+    temporary = part.with_suffix(".tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    remove_marker(part)
+    temporary.replace(part)
+    manifest.write_text(marker_of(part), marker)
+
+
+def rows_of(part: Path) -> int:
+    """The number of rows of a part."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(part).metadata.num_rows
+
+
+def delete_stale_files(out: Path, parts: Sequence[Path]) -> None:
+    """Delete parts and cache files that were made with other settings than ``parts``."""
+    keep = {name for part in parts for name in (part.name, marker_of(part).name)}
+    for path in (out / "shards").iterdir():
+        if path.name not in keep:
+            path.unlink()
+    fingerprints = {name for part in parts for name in json.loads(marker_of(part).read_text("utf-8"))["stages"]}
+    cache = out / "cache"
+    for path in cache.iterdir() if cache.is_dir() else ():
+        if path.stem.rsplit("-", 1)[-1] not in fingerprints:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def create_run_folder(out: Path) -> None:
+    """Create the run's folder. Raises ``MachineError`` if it cannot be written."""
+    try:
+        (out / "shards").mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise MachineError(
+            f"the run folder {out} cannot be written ({error.strerror}). No request was sent. "
+            "Free space on the disk, or set out=… to a folder that you can write to."
+        ) from error
+
+
+@contextlib.contextmanager
+def disk_full_as_machine_error() -> Iterator[None]:
+    """Turn the error of a full or read-only disk into a ``MachineError`` that says what to do."""
+    try:
+        yield
+    except OSError as error:  # Arrow's error has the number only in its text
+        if error.errno not in DISK_FULL and not any(f"errno {number}]" in str(error).lower() for number in DISK_FULL):
+            raise
+        raise MachineError(
+            f"the disk of the run's folder is full or read-only ({error}). Every completion that was paid for is in "
+            "the journal. Make room on the disk, then run the same command again to continue."
+        ) from None
