@@ -1,4 +1,4 @@
-"""The interfaces between the packages: what a provider, verifier, sandbox, reward, source, stage or executor must do.
+"""The interfaces between the packages: what a sampler, verifier, sandbox, reward, source, stage or executor must do.
 
 An implementation knows these protocols and no other implementation. An object that holds a connection, a container or
 a model opens it in ``__aenter__``, never in ``__init__``. So building the objects of a configuration costs nothing and
@@ -6,7 +6,8 @@ has no side effects. All coroutines run in one event loop (``builders.concurrenc
 concurrently.
 
 An optional ability of an object is a protocol of its own (``ReportsSkipped``, ``ReportsDropped``, ``OffersModelTools``)
-and is tested with ``isinstance``.
+and is tested with ``isinstance``. The interface of providers is in ``builders.sampling.provider``, because only the
+sampler uses it.
 """
 
 from __future__ import annotations
@@ -37,33 +38,20 @@ Result = TypeVar("Result")
 
 
 @runtime_checkable
-class Provider(Protocol):
-    """Draws answers. ``identity`` names everything outside the request that changes an answer (service, URL, model)."""
-
-    name: str
-    model: str
-
-    @property
-    def identity(self) -> str: ...
-
-    async def sample(self, request: Request, n: int) -> list[Completion]:
-        """Draw at most ``n`` and at least one completion; the caller tops up.
-
-        Raises ``ProviderError`` (see ``builders.errors``) when no answer came.
-        """
-        ...
-
-
-@runtime_checkable
 class Sampler(Protocol):
-    """A provider made safe to pay for: journaled, rate-limited, topped up. What stages, judges and tools hold.
+    """A provider with a journal, rate limits and a budget: what stages, judges and tools use to sample.
 
-    An answer is named by (provider identity, request, index, attempt): asking for it again gives the same answer
-    from the journal and sends nothing. Concurrent asks for one name are one call.
+    A completion is named by (provider identity, request, index, attempt). The first call for a name sends a request;
+    every later call, also in a later run, gives the same completion from the journal. Concurrent calls for one name
+    share one request. ``free``: requests cost nothing. ``max_n``: the most completions per request. ``batch``:
+    requests go through the batch API of the service.
     """
 
     name: str
     model: str
+    free: bool
+    max_n: int
+    batch: bool
 
     @property
     def identity(self) -> str: ...
@@ -71,42 +59,22 @@ class Sampler(Protocol):
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0
     ) -> list[Completion | ProviderError]:
-        """One entry an index, in the order of ``indices``; an index that got no answer holds its error.
+        """Sample one completion per index, in the order of ``indices``; an index without one holds its error.
 
-        Raises only what every row would meet (``builders.errors.raise_if_it_stops_the_run``).
+        Raises only errors that every row would meet (``builders.errors.raise_if_it_stops_the_run``).
         """
         ...
 
 
 @runtime_checkable
-class PricedSampler(Protocol):
-    """A sampler that knows how its requests are billed, for cost estimates."""
-
-    @property
-    def free(self) -> bool:
-        """Whether requests cost nothing, because the model runs on this machine."""
-        ...
-
-    @property
-    def max_n(self) -> int:
-        """The most completions that one request can bring."""
-        ...
-
-    @property
-    def batch(self) -> bool:
-        """Whether requests go to the service's batch API."""
-        ...
-
-
-@runtime_checkable
 class Archive(Protocol):
-    """Holds answers that exist already, where others would draw them."""
+    """Holds answers that exist already. It takes the place of a ``Sampler`` where answers are not sampled."""
 
     name: str
     model: str
 
     def answers_for(self, query: Query) -> list[Candidate]:
-        """The answers kept for ``query``, numbered from 0; [] when there are none."""
+        """The stored answers to ``query``, numbered from 0; an empty list when there are none."""
         ...
 
 

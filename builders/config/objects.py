@@ -31,6 +31,7 @@ from bestofn.builders.config.signatures import (
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean, unknown_key
 from bestofn.builders.protocols import Archive, Sampler
+from bestofn.builders.sampling.provider import Provider
 
 OURS = ("bestofn",)
 
@@ -110,7 +111,7 @@ class ObjectBuilder:
         if record is not None and isinstance(value, Mapping) and "_target_" not in value:
             value = {"_target_": f"{record.__module__}.{record.__qualname__}", **value}
         built = self.build(value, where)
-        if wants(hint, Sampler) and not isinstance(built, Sampler) and hasattr(built, "sample"):
+        if wants(hint, Sampler) and not isinstance(built, Sampler) and isinstance(built, Provider):
             return self.sampler(built, where)
         if wants(hint, Sampler) and is_optional(hint) and isinstance(built, Archive) and not wants(hint, Archive):
             return None  # recorded answers stand in the provider's place: there is nobody to ask

@@ -16,11 +16,11 @@ from typing import Any
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import ConfigError, MachineError, ProviderError
-from bestofn.builders.protocols import PricedSampler, Provider, Sampler
+from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Completion, JsonObject, Request
 from bestofn.builders.run.pipeline import create_run
 from bestofn.builders.sampling.cost import Ledger
-from bestofn.builders.sampling.reply import service_of
+from bestofn.builders.sampling.provider import BatchProvider, Provider
 
 ShardCounts = tuple[Mapping[str, int], Mapping[str, int]]
 """The counts of one shard: stage -> rows, outcome -> candidates."""
@@ -73,14 +73,13 @@ class GatewaySampler:
     """A ``Sampler`` that samples through the gateway. ``on_lost`` is called when the gateway no longer exists."""
 
     def __init__(self, provider: Provider, ledger: Ledger, gateway: Any, on_lost: Callable[[], None]) -> None:
-        service = service_of(provider)
-        self.name = service.name
-        self.model = service.model
-        self.identity = service.identity
-        self.free = service.free
-        self.max_n = service.max_n
-        self.batch = getattr(service, "mode", "online") == "batch"
-        ledger.price_of(service.model, free=service.free)  # also here: raises if there is a budget but no price
+        self.name = provider.name
+        self.model = provider.model
+        self.identity = provider.identity
+        self.free = provider.free
+        self.max_n = provider.max_n
+        self.batch = isinstance(provider, BatchProvider) and provider.mode == "batch"
+        ledger.price_of(provider.model, free=provider.free)  # also here: raises if there is a budget but no price
         self._gateway = gateway
         self._on_lost = on_lost
 
@@ -101,9 +100,7 @@ class GatewaySampler:
 
 def address_of(sampler: Sampler) -> str:
     """The name of ``sampler`` at the gateway. Two samplers of the same name send the same requests."""
-    priced = sampler if isinstance(sampler, PricedSampler) else None
-    mode = "batch" if priced and priced.batch else "online"
-    return f"{sampler.identity} {mode} {priced.max_n if priced else 1}"
+    return f"{sampler.identity} {'batch' if sampler.batch else 'online'} {sampler.max_n}"
 
 
 def remote_cause(error: BaseException) -> BaseException:

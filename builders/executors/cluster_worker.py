@@ -22,12 +22,12 @@ from typing import Any
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.errors import MachineError
 from bestofn.builders.executors.cluster_gateway import GatewaySampler, ShardCounts, enter_all, remote_cause
-from bestofn.builders.protocols import Provider
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run.pipeline import Run, create_run, run_shard
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.run_folder import marker_of
 from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.provider import Provider
 
 REPORT_EVERY_S = 1.0
 RemoteActors = Sequence[Any]

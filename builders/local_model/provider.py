@@ -18,15 +18,16 @@ from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.local_model.engine import Ask, Drawn, LocalEngine
 from bestofn.builders.local_model.seeded_sampling import Warp
+from bestofn.builders.providers.in_process import InProcessProvider
 from bestofn.builders.records import Completion, Request, StopReason, Usage
 from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.reply import shared_usage
+from bestofn.builders.sampling.samples import shared_usage
 
 _CALL = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.DOTALL)
 HASHED_BYTES = 64 << 20  # weights up to this size are named by their content, larger ones by size and time
 
 
-class LocalTransformers:
+class LocalTransformers(InProcessProvider):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the policy that is shipped.
 
     Requests that wait at the same time share batches of up to ``max_rows`` answers, halved when memory runs out. An
@@ -37,7 +38,6 @@ class LocalTransformers:
     """
 
     name = "transformers"
-    free = True
     operational = ("device", "threads", "max_rows", "shared_device", "limits")
 
     def __init__(
@@ -57,7 +57,6 @@ class LocalTransformers:
             raise ValueError(f"max_rows is {max_rows}; expected at least 1")
         self.model = model
         self.limits = limits
-        self.max_n = 1 << 10
         self.engine = LocalEngine(
             model, device=device, dtype=dtype, threads=threads, max_rows=max_rows, shared=shared_device
         )

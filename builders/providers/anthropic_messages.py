@@ -8,11 +8,10 @@ from typing import Any, Literal
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.providers.batch_apis import AnthropicBatches
-from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.providers.http_service import HttpBatchService
 from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
-from bestofn.builders.sampling.batch_queue import Batching
 from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.reply import Reply
+from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
 VERSION = "2026-10-21"
 DEFAULT_MAX_TOKENS = 4096  # the service wants one stated
@@ -28,7 +27,7 @@ STOP: Mapping[str, StopReason] = {
 TOOL_CHOICE = {"none": {"type": "none"}, "required": {"type": "any"}}
 
 
-class AnthropicMessages(HttpService):
+class AnthropicMessages(HttpBatchService):
     """Thinking stands in ``Completion.reasoning``, never in the answer; its signed blocks are kept in ``detail`` and go
     back with a tool's result.
 
@@ -43,7 +42,7 @@ class AnthropicMessages(HttpService):
     public_url = "https://api.anthropic.com"
     url_variable = "ANTHROPIC_BASE_URL"
     key_variable = "ANTHROPIC_API_KEY"
-    operational = (*HttpService.operational, "cache")
+    operational = (*HttpBatchService.operational, "cache")
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class AnthropicMessages(HttpService):
         cache: Literal["5m", "1h"] | None = "5m",
         headers: Mapping[str, str] | None = None,
         limits: RateLimits = RateLimits(),
-        mode: Literal["online", "batch"] = "online",
+        mode: Mode = "online",
         batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,
@@ -75,7 +74,7 @@ class AnthropicMessages(HttpService):
         self.thinking = thinking
         self.temperature = temperature
         self.cache = cache
-        self.first_alone = 4_000 if cache else 0
+        self.cache_from = 4_000 if cache else 0
 
     @property
     def identity(self) -> str:

@@ -14,8 +14,7 @@ from typing import Any
 
 from bestofn.builders.errors import ProviderError, RequestError, ServiceError
 from bestofn.builders.providers.http_transport import HttpTransport, parsed
-from bestofn.builders.sampling.batch_protocol import Outcome
-from bestofn.builders.sampling.reply import Reply
+from bestofn.builders.sampling.provider import Outcome, Reply
 
 CLOCKS_S = 600.0  # by how much the service's clock may be behind ours
 PAGE = 100

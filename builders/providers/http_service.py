@@ -10,16 +10,14 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Literal, Self
+from typing import Any, Required, Self, TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from bestofn.builders.errors import AuthenticationError, ConfigError, ServiceError
+from bestofn.builders.errors import AuthenticationError, ServiceError
 from bestofn.builders.providers.http_transport import HttpTransport, parsed
 from bestofn.builders.records import Completion, Request, Usage
-from bestofn.builders.sampling.batch_protocol import Batches
-from bestofn.builders.sampling.batch_queue import Batching
 from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.reply import Reply
+from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
 
 # Headers that say who asks and for what purpose. Any other may choose what answers: an adapter, a beta feature.
 SAYS_WHO_ASKS = re.compile(
@@ -42,8 +40,8 @@ class HttpService(ABC):
     public_url: str  # of the service itself; it alone needs a key
     url_variable: str  # environment variables
     key_variable: str
-    first_alone = 0  # see ``builders.sampling.reply.Service``
-    operational = ("api_key", "limits", "raw_log", "free", "max_n", "mode", "batching")
+    cache_from: int = 0  # see ``builders.sampling.provider.Provider``
+    operational: tuple[str, ...] = ("api_key", "limits", "raw_log", "free", "max_n")
 
     def __init__(
         self,
@@ -56,25 +54,16 @@ class HttpService(ABC):
         free: bool | None,
         raw_log: str | None,
         max_n: int = 1,
-        mode: Literal["online", "batch"] = "online",
-        batching: Batching = Batching(),
     ) -> None:
         if not model:
             raise ValueError("model is empty; expected the name of a model of the service")
         if max_n < 1:
             raise ValueError(f"max_n is {max_n}; expected at least 1")
-        if mode == "batch" and batching.patience_s <= 0:
-            raise ValueError(
-                f"batching.patience_s is {batching.patience_s} with mode=batch; expected more than 0, or every request "
-                "would be paid for twice: in its batch and online"
-            )
         self.model = model
         self.base_url = (base_url or os.environ.get(self.url_variable) or self.public_url).rstrip("/")
         self.limits = limits
         self.max_n = max_n
         self.free = is_local(self.base_url) if free is None else free
-        self.mode = mode
-        self.batching = batching
         self._api_key = api_key
         self._headers = dict(headers or {})
         self._raw_log = raw_log
@@ -112,7 +101,7 @@ class HttpService(ABC):
             return self.answers(value, reply)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ServiceError(
-                f"{self.base_url} gave a reply that is not of {self.name} ({type(error).__name__}: {error}): "
+                f"the reply of {self.base_url} is not a reply of {self.name} ({type(error).__name__}: {error}): "
                 f"{reply.body[:200]!r}"
             ) from error
 
@@ -129,10 +118,6 @@ class HttpService(ABC):
             usage = Usage(*(max(int(count), 0) for count in dataclasses.astuple(self.usage(value))))
         return None if value.get("error") and usage == Usage() else usage
 
-    def batches(self) -> Batches:
-        """The service's batch API, for ``mode=batch``."""
-        raise ConfigError(f"{self.name} has no batch API. Leave out provider.mode=batch.")
-
     def key_headers(self, key: str) -> dict[str, str]:
         """The headers that carry ``key``; "" when there is none."""
         return {"Authorization": f"Bearer {key}"} if key else {}
@@ -148,6 +133,43 @@ class HttpService(ABC):
     @abstractmethod
     def usage(self, value: Mapping[str, Any]) -> Usage:
         """The tokens that the reply ``value`` tells."""
+
+
+class HttpSettings(TypedDict, total=False):
+    """The settings that every ``HttpService`` takes; see there."""
+
+    model: Required[str]
+    base_url: Required[str | None]
+    api_key: Required[str | None]
+    headers: Required[Mapping[str, str] | None]
+    limits: Required[RateLimits]
+    free: Required[bool | None]
+    raw_log: Required[str | None]
+    max_n: int
+
+
+class HttpBatchService(HttpService):
+    """An ``HttpService`` with a batch API; see ``builders.sampling.provider.BatchProvider``.
+
+    ``mode`` batch: requests go through the batch API, at half the price and within a day. ``batching``: when batch
+    jobs are submitted and how long they are waited for.
+    """
+
+    operational = (*HttpService.operational, "mode", "batching")
+
+    def __init__(self, *, mode: Mode, batching: Batching, **settings: Unpack[HttpSettings]) -> None:
+        super().__init__(**settings)
+        if mode == "batch" and batching.patience_s <= 0:
+            raise ValueError(
+                f"batching.patience_s is {batching.patience_s} with mode=batch; expected more than 0. With 0 every "
+                "request would be paid for twice: in its batch job and online"
+            )
+        self.mode: Mode = mode
+        self.batching = batching
+
+    @abstractmethod
+    def batches(self) -> BatchApi:
+        """The batch API of the service. The provider must be open."""
 
 
 def is_local(url: str) -> bool:

@@ -25,8 +25,8 @@ from bestofn.builders.errors import (
     ServiceError,
 )
 from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.rate_headers import retry_after
-from bestofn.builders.sampling.reply import Reply
 
 CONNECT_S = 10.0
 SECRET = re.compile(r"(?i)\b(sk|pk|rk|xai|gsk|hf|key)[-_][\w-]{8,}|Bearer\s+[\w.~+/=-]{8,}")

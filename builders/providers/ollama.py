@@ -11,7 +11,7 @@ from bestofn.builders.formats.tool_calls import arguments_or_malformed, call, ca
 from bestofn.builders.providers.http_service import HttpService
 from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.reply import Reply
+from bestofn.builders.sampling.provider import Reply
 
 STOP: Mapping[str, StopReason] = {"stop": "stop", "length": "length"}
 

@@ -9,11 +9,11 @@ from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.providers.batch_apis import OpenAIBatches
-from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.providers.http_service import HttpBatchService
 from bestofn.builders.records import Completion, Message, Request, StopReason, Usage
-from bestofn.builders.sampling.batch_queue import Batching
 from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.reply import Reply, shared_usage
+from bestofn.builders.sampling.provider import Batching, Mode, Reply
+from bestofn.builders.sampling.samples import shared_usage
 
 STOP: Mapping[str, StopReason] = {
     "stop": "stop",
@@ -25,7 +25,7 @@ STOP: Mapping[str, StopReason] = {
 OURS = ("detail", "reasoning")  # what we lay beside a message; not part of the service's shape
 
 
-class OpenAIChat(HttpService):
+class OpenAIChat(HttpBatchService):
     """Native ``n``: one request brings up to ``max_n`` answers. A server that brings fewer is asked for the rest.
 
     ``base_url`` None: ``OPENAI_BASE_URL``, else OpenAI's own. ``max_tokens_field``: how the server spells the limit;
@@ -37,7 +37,7 @@ class OpenAIChat(HttpService):
     public_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"
     key_variable = "OPENAI_API_KEY"
-    operational = (*HttpService.operational, "max_tokens_field")
+    operational = (*HttpBatchService.operational, "max_tokens_field")
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class OpenAIChat(HttpService):
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
         headers: Mapping[str, str] | None = None,
         limits: RateLimits = RateLimits(),
-        mode: Literal["online", "batch"] = "online",
+        mode: Mode = "online",
         batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
 from bestofn.builders.providers.batch_apis import OpenAIBatches
-from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.providers.http_service import HttpBatchService
 from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
-from bestofn.builders.sampling.batch_queue import Batching
 from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.reply import Reply
+from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
 CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class OpenAIResponses(HttpService):
+class OpenAIResponses(HttpBatchService):
     """Nothing is stored at the service (``store: false``).
 
     With tools and a reasoning effort the service's encrypted reasoning is asked for, kept in ``Completion.detail`` and
@@ -40,7 +39,7 @@ class OpenAIResponses(HttpService):
         summary: str | None = None,
         headers: Mapping[str, str] | None = None,
         limits: RateLimits = RateLimits(),
-        mode: Literal["online", "batch"] = "online",
+        mode: Mode = "online",
         batching: Batching = Batching(),
         free: bool | None = None,
         raw_log: str | None = None,

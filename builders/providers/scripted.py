@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from bestofn.builders.providers.in_process import InProcessProvider
 from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 
@@ -15,7 +16,7 @@ Line = str | Message | Completion | Exception
 REMEMBERED = 1_000  # requests
 
 
-class Scripted:
+class Scripted(InProcessProvider):
     """Answers from a script.
 
     ``lines`` is one of: a function (request, seed) -> line; a mapping from the last user message (or a part of it) to
@@ -41,7 +42,6 @@ class Scripted:
         self.model = model
         self.limits = limits
         self.max_n = max_n
-        self.free = True
         self.requests: list[Request] = []  # the first that were asked, for tests
         self._lines = lines
         self._latency_s = latency_s

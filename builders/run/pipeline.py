@@ -26,7 +26,7 @@ from bestofn.builders.config.composition import ROOT_GROUPS, Resolved
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.formats.nearest_match import unknown_key
-from bestofn.builders.protocols import Provider, ReportsDropped, ReportsSkipped, Sampler, Source, Stage
+from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, Source, Stage
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run import manifest
 from bestofn.builders.run.apply_stage import apply_stage, join_columns
@@ -43,6 +43,7 @@ from bestofn.builders.run.run_folder import (
 )
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.provider import Provider
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import SCHEMA_VERSION, features, query_to_row
 from bestofn.builders.stages.generate import Generate

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.journal_writer import Statement
 
-Statement = tuple[str, Any]
 State = str  # planned: sent off under a mark, id not known; open; found: by its mark or its likes; closed
 
 
@@ -22,7 +21,7 @@ def name_of(key: bytes, attempt: int, indices: Sequence[int]) -> str:
     return f"{key.hex()}_{attempt}_{indices[0]}_{len(indices)}"
 
 
-def named(name: str) -> tuple[bytes, int, list[int]]:
+def parsed_name(name: str) -> tuple[bytes, int, list[int]]:
     """Key, attempt and indices of the request called ``name``."""
     key, attempt, first, count = name.split("_")
     return bytes.fromhex(key), int(attempt), list(range(int(first), int(first) + int(count)))
@@ -43,7 +42,7 @@ def batch_row(batch: str, identity: str, state: State, names: list[str], at: flo
 
 def request_rows(identity: str, requests: Iterable[tuple[str, bytes]]) -> list[Statement]:
     """The requests of a batch by name, so that a reply can be kept before anybody asks for it again."""
-    by_key = {named(name)[0]: body for name, body in requests}
+    by_key = {parsed_name(name)[0]: body for name, body in requests}
     insert = "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)"
     return [(insert, (key, identity, zlib.compress(body, 1))) for key, body in by_key.items()]
 

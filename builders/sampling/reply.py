@@ -1,97 +1,124 @@
-"""A service's reply before anybody has read it: what the journal keeps, and what a provider makes completions of."""
+"""From a reply to completions in the journal, and from the journal back to completions.
+
+Both routes, ``online`` and ``batch_route``, parse and store replies here; the sampler reads stored replies here.
+"""
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from bestofn.builders.errors import ServiceError
-from bestofn.builders.protocols import Provider
-from bestofn.builders.records import Completion, Request, Usage
-from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.errors import ServiceError, UnreadableReply
+from bestofn.builders.records import Completion, Usage
+from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.in_flight import InFlight
+from bestofn.builders.sampling.journal import Entry, Journal, Kept
+from bestofn.builders.sampling.provider import Mode, Provider, Reply
+from bestofn.builders.sampling.samples import shared_cost, total_usage
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """``body`` as it came (JSON), and the facts of the exchange. ``seconds``: wall-clock time until the last byte."""
+class ParsedReply:
+    """A reply with its completions and the usage of all of them."""
 
-    body: bytes
-    seconds: float = 0.0
-    request_id: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    reply: Reply
+    completions: Sequence[Completion]
+    usage: Usage
+    mode: Mode
 
 
-@runtime_checkable
-class Service(Protocol):
-    """A provider that lets its replies be kept unread: ``sample`` is ``read(await ask(…))``.
+class ReplyStore:
+    """Parses the replies of ``provider``, counts their cost, and stores them in the journal.
 
-    ``max_n`` is the most answers that one request may bring; ``limits`` what the user allows. Prompts of at least
-    ``first_alone`` characters (0: none) are asked once before they are asked again, for the service's prompt cache;
-    in batches all at once.
+    Raises ``ConfigError`` when there is a budget and no price is known for the model.
     """
 
-    name: str
-    model: str
-    limits: RateLimits
-    max_n: int
-    first_alone: int
-    free: bool  # costs nothing: runs on this machine
-
-    @property
-    def identity(self) -> str: ...
-
-    async def ask(self, request: Request, n: int) -> Reply:
-        """Send ``request`` once, for at most ``n`` answers. Raises ``ProviderError``; never retries."""
-        ...
-
-    def read(self, reply: Reply) -> list[Completion]:
-        """The answers in ``reply``, at least one. Raises ``ServiceError`` when it cannot be understood."""
-        ...
-
-
-class InProcess:
-    """Any plain ``Provider`` as a ``Service``: its completions, written as JSON, are the reply."""
-
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, journal: Journal, ledger: Ledger) -> None:
         self._provider = provider
-        self.name = provider.name
-        self.model = provider.model
-        self.limits: RateLimits = getattr(provider, "limits", None) or RateLimits()
-        self.max_n: int = getattr(provider, "max_n", 1 << 10)
-        self.first_alone: int = getattr(provider, "first_alone", 0)
-        self.free: bool = getattr(provider, "free", True)
+        self._journal = journal
+        self._ledger = ledger
+        self._identity = provider.identity  # computed once: this is used for every reply
+        self.price = ledger.price_of(provider.model, free=provider.free)
 
-    @property
-    def identity(self) -> str:
-        return self._provider.identity
+    def cost_of(self, usage: Usage, answers: int, mode: str) -> float | None:
+        """Dollars for ``usage`` of ``answers`` completions; None when no price is known."""
+        return None if self.price is None else self.price.of(usage, answers=answers, batch=mode == "batch")
 
-    async def ask(self, request: Request, n: int) -> Reply:
-        completions = await self._provider.sample(request, n)
-        body = json.dumps([dataclasses.asdict(completion) for completion in completions], default=dict)
-        seconds = max((completion.seconds for completion in completions), default=0.0)
-        return Reply(body.encode(), seconds)
+    def find(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Kept]:
+        """The stored replies that answer ``indices`` of ``in_flight``."""
+        return self._journal.find(in_flight.key, in_flight.attempt, indices)
 
-    def read(self, reply: Reply) -> list[Completion]:
-        values = json.loads(reply.body)
-        if not values:
-            raise ServiceError(f"{self.name} gave no completion; expected at least one")
-        return [Completion(**(value | {"usage": Usage(**value["usage"])})) for value in values]
+    def replay(self, kept: Mapping[int, Kept]) -> dict[int, Completion]:
+        """Parse stored replies again, each once, with the parser of today."""
+        parsed: dict[int, list[Completion]] = {}
+        completions: dict[int, Completion] = {}
+        for index, place in kept.items():
+            if place.call not in parsed:
+                parsed[place.call] = self._provider.read(Reply(place.reply, place.seconds, place.request_id))
+            usd = place.usd
+            if usd is None:  # no price was known when the reply was paid for
+                usd = self.cost_of(total_usage(parsed[place.call]), place.answers, place.mode)
+            completion = parsed[place.call][place.choice]
+            completions[index] = replace(completion, cost_usd=shared_cost(usd, place.answers))
+        return completions
 
+    async def parse(self, in_flight: InFlight, reply: Reply, n: int, mode: Mode) -> ParsedReply:
+        """The completions in ``reply``.
 
-def service_of(provider: Any) -> Service:
-    """``provider`` itself if its replies can be kept unread, else wrapped."""
-    return provider if isinstance(provider, Service) else InProcess(provider)
+        Raises ``ServiceError`` for a reply that cannot be parsed. If such a reply was paid for, it is stored without
+        completions and counted, and the error is ``UnreadableReply``.
+        """
+        try:
+            completions = list(self._provider.read(reply))
+            usage = total_usage(completions)
+        except Exception as error:  # a malformed reply may raise anything in the parser
+            problem = f"the reply of {self._provider.name} cannot be parsed: {type(error).__name__}: {error}"
+            if isinstance(error, ServiceError):
+                problem = str(error)
+        else:
+            if completions:
+                return ParsedReply(reply, completions, usage, mode)
+            problem = f"the reply of {self._provider.name} holds no completion"
+        charged = self._provider.usage_of(reply)
+        if charged is None:
+            raise ServiceError(problem)
+        await self._add(in_flight, (), reply, charged, self.cost_of(charged, n, mode), mode)
+        raise UnreadableReply(f"{problem} (the reply is stored in the journal)")
 
+    async def store(self, in_flight: InFlight, indices: Sequence[int], parsed: ParsedReply) -> dict[int, Completion]:
+        """Count and store the completions of ``parsed``; returns index -> completion.
 
-def shared_usage(total: Usage, answers: int) -> list[Usage]:
-    """``total`` of one request, divided among its ``answers`` so that the parts sum to it exactly."""
+        Completions beyond ``indices`` are stored too, for the indices that follow.
+        """
+        count = len(parsed.completions)
+        further = range(max(indices) + 1, max(indices) + 1 + count - len(indices))
+        numbered = (*indices[:count], *further)
+        usd = self.cost_of(parsed.usage, count, parsed.mode)
+        all_new = await self._add(in_flight, numbered, parsed.reply, parsed.usage, usd, parsed.mode)
+        paid = [replace(completion, cost_usd=shared_cost(usd, count)) for completion in parsed.completions]
+        completions = dict(zip(numbered, paid, strict=True))
+        if all_new:
+            return completions
+        stored_first = self.replay(self.find(in_flight, list(completions)))  # by another process: it wins for both
+        return {index: stored_first.get(index, completion) for index, completion in completions.items()}
 
-    def parts(tokens: int) -> list[int]:
-        each, rest = divmod(tokens, answers)
-        return [each + (position < rest) for position in range(answers)]
-
-    columns = [parts(getattr(total, field.name)) for field in dataclasses.fields(Usage)]
-    return [Usage(*row) for row in zip(*columns, strict=True)]
+    async def _add(
+        self, in_flight: InFlight, indices: tuple[int, ...], reply: Reply, usage: Usage, usd: float | None, mode: str
+    ) -> bool:
+        self._ledger.paid(usage, usd, len(indices))
+        return await self._journal.add(
+            Entry(
+                request=in_flight.key,
+                provider=self._identity,
+                body=in_flight.body,
+                attempt=in_flight.attempt,
+                indices=indices,
+                reply=reply.body,
+                request_id=reply.request_id,
+                seconds=reply.seconds,
+                model=self._provider.model,
+                usage=usage,
+                usd=usd,
+                mode=mode,
+            )
+        )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bestofn.builders.records import Candidate, Completion, JsonObject, Message, Request, StopReason, ToolResult
-from bestofn.builders.sampling.sampler import seed_of, total
+from bestofn.builders.sampling.samples import seed_of, total_usage
 
 ToolStop = Literal["", "answered", "no_tools", "max_turns", "max_tokens", "repeated", "truncated"]
 """Why the loop ended. ``no_tools``: there were calls but nothing can run them. "": the request declares no tool."""
@@ -76,7 +76,7 @@ class Dialogue:
             model=last.model if last else "",
             stop_reason=self._stop_reason(error),
             reasoning="\n\n".join(completion.reasoning for completion in completions if completion.reasoning),
-            usage=total(completions),
+            usage=total_usage(completions),
             seconds=sum(completion.seconds for completion in completions),
             cost_usd=_sum_of_known(completion.cost_usd for completion in completions),
             logprob=_logprob(completions),

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.protocols import Archive, PricedSampler, Sampler, Tools
+from bestofn.builders.protocols import Archive, Sampler, Tools
 from bestofn.builders.records import Candidate, JsonObject, Persona, Query, Request, Row, Sampling
 from bestofn.builders.sampling.cost import Plan
 from bestofn.builders.schema import candidate_to_row, features, query_from_row
@@ -85,16 +85,15 @@ class Generate:
         count = self.n + len(self._greedy_numbers)
         if not isinstance(self.sampler, Sampler):
             return Plan(self.sampler.model, count, 0, free=True)
-        priced = self.sampler if isinstance(self.sampler, PricedSampler) else None
-        most = priced.max_n if priced else 1
+        most = self.sampler.max_n
         requests = sum(-(-samples // most) for samples in self.request_builder.samples_per_request(self.n))
         return Plan(
             self.sampler.model,
             count,
             requests + len(self._greedy_numbers),
             self.request_builder.sampling.max_tokens,
-            free=priced is not None and priced.free,
-            batch=priced is not None and priced.batch,
+            free=self.sampler.free,
+            batch=self.sampler.batch,
         )
 
     async def __call__(self, row: Row) -> Row:

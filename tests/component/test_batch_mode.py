@@ -18,16 +18,16 @@ from anthropic.types.messages.batch_create_params import BatchCreateParams
 from openai.types import Batch, FileObject
 from pydantic import TypeAdapter
 
-from bestofn.builders.errors import AuthenticationError, BudgetError, ConfigError, RequestError, ServiceError
+from bestofn.builders.errors import AuthenticationError, BudgetError, RequestError, ServiceError
 from bestofn.builders.providers.anthropic_messages import AnthropicMessages
 from bestofn.builders.providers.ollama import Ollama
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.openai_responses import OpenAIResponses
 from bestofn.builders.records import Completion, Request, Sampling
-from bestofn.builders.sampling.batch_queue import Batching
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import RateLimits
+from bestofn.builders.sampling.provider import Batching, BatchProvider
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.scripts.journal import main as journal_command
 from tests.wire_server import Answer, Sent, WireServer
@@ -470,7 +470,7 @@ def test_a_batch_under_way_answers_other_settings(tmp_path, settings: dict[str, 
     assert (len(double.lines), double.online) == (8 - 2 * online, online)  # Q6 alone was not in it
     assert totals["usd"] == pytest.approx(6.0 + (2.0 if online else 1.0))
     assert set(states(tmp_path)) == {"closed"}
-    assert "batch batch-0 of 6 requests is still under way" in caplog.text
+    assert "batch job batch-0 of 6 requests is still in progress" in caplog.text
 
 
 def test_who_will_not_wait_says_so_and_pays_twice(tmp_path) -> None:
@@ -881,5 +881,5 @@ def test_responses_name_their_endpoint_and_others_have_no_batches(tmp_path) -> N
             return provider.batches()._endpoint
 
     assert asyncio.run(endpoint()) == "/v1/responses"
-    with pytest.raises(ConfigError, match="has no batch API"):
-        Ollama(model="m").batches()
+    assert isinstance(provider, BatchProvider)
+    assert not isinstance(Ollama(model="m"), BatchProvider)

@@ -16,8 +16,8 @@ from bestofn.builders.local_model.engine import Ask, LocalEngine
 from bestofn.builders.local_model.provider import LocalTransformers
 from bestofn.builders.local_model.seeded_sampling import Warp, in_units, uniforms
 from bestofn.builders.pocket.policy import POCKET_WEIGHTS
-from bestofn.builders.protocols import Provider
 from bestofn.builders.records import Completion, Request, Sampling
+from bestofn.builders.sampling.provider import Provider
 from bestofn.builders.sources.starter import Starter
 
 QUERIES = list(Starter())[:12]

@@ -27,6 +27,7 @@ class Model:
     """A sampler that plays tools by a function of the question it is sent."""
 
     name = model = identity = "model"
+    free, max_n, batch = True, 1, False
 
     def __init__(self, play: Callable[[dict[str, Any]], Any]) -> None:
         self.play = play

@@ -12,8 +12,10 @@ import pytest
 
 from bestofn.builders.errors import JournalError
 from bestofn.builders.records import Request, Sampling, Usage
-from bestofn.builders.sampling import journal as journal_module
-from bestofn.builders.sampling.journal import Entry, Journal, request_body, request_key
+from bestofn.builders.sampling import journal_file, journal_writer
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.journal_writer import Entry
+from bestofn.builders.sampling.request_key import request_body, request_key
 
 
 def request(text: str = "1 + 1?", **sampling) -> Request:
@@ -60,8 +62,8 @@ def test_what_was_kept_first_stays(tmp_path) -> None:
 
 def test_writes_that_wait_together_are_one_commit(tmp_path, monkeypatch) -> None:
     commits = []
-    write = journal_module._write
-    monkeypatch.setattr(journal_module, "_write", lambda *given: commits.append(1) or write(*given))
+    write = journal_writer._insert
+    monkeypatch.setattr(journal_writer, "_insert", lambda *given: commits.append(1) or write(*given))
 
     async def use() -> None:
         async with Journal(tmp_path / "j.sqlite") as journal:
@@ -109,7 +111,7 @@ def test_a_foreign_file_is_left_as_it_is(tmp_path) -> None:
     database = tmp_path / "other.sqlite"
     with sqlite3.connect(database) as connection:
         connection.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(JournalError, match="no journal of bestofn"):
+    with pytest.raises(JournalError, match="not a journal of bestofn"):
         Journal(database).open()
 
 
@@ -122,7 +124,7 @@ def test_a_torn_file_is_named(tmp_path) -> None:
 
     asyncio.run(fill())
     os.truncate(path, path.stat().st_size // 2)
-    with pytest.raises(JournalError, match="is torn"):
+    with pytest.raises(JournalError, match="is damaged"):
         Journal(path).open()
     os.truncate(path, 50)
     with pytest.raises(JournalError, match="is not a journal"):
@@ -139,7 +141,7 @@ def test_damage_within_is_named(tmp_path) -> None:
         with path.open("r+b") as file:
             file.seek(4096)
             file.write(b"\xff" * (path.stat().st_size - 4096))
-        with pytest.raises(JournalError, match="is torn"):
+        with pytest.raises(JournalError, match="is damaged"):
             async with Journal(path) as journal:
                 journal.find(b"7", 0, [0])
 
@@ -158,7 +160,8 @@ def test_a_full_disk_stops_with_a_message_and_loses_nothing(tmp_path) -> None:
         import asyncio, os, resource, signal, sys
         from pathlib import Path
         from bestofn.builders.errors import JournalError
-        from bestofn.builders.sampling.journal import Entry, Journal
+        from bestofn.builders.sampling.journal import Journal
+        from bestofn.builders.sampling.journal_writer import Entry
 
         async def main():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -176,7 +179,7 @@ def test_a_full_disk_stops_with_a_message_and_loses_nothing(tmp_path) -> None:
     """)
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60)
     assert "STOPPED" in done.stdout, done.stdout + done.stderr
-    assert "Make room" in done.stdout
+    assert "Free disk space" in done.stdout
     kept = done.stdout.count("KEPT")
     assert kept > 5
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
@@ -191,7 +194,8 @@ def test_what_was_returned_survives_kill_9(tmp_path) -> None:
     program = textwrap.dedent("""
         import asyncio, os, sys
         from pathlib import Path
-        from bestofn.builders.sampling.journal import Entry, Journal
+        from bestofn.builders.sampling.journal import Journal
+        from bestofn.builders.sampling.journal_writer import Entry
 
         async def main():
             async with Journal(Path(sys.argv[1])) as journal:
@@ -237,7 +241,7 @@ def test_one_that_cannot_be_kept_takes_no_other_with_it_and_stops_the_run(tmp_pa
             assert [number for number in range(8) if journal.find(b"%d" % number, 0, [0])] == [0, 1, 2, 4, 5, 6, 7]
             assert [type(outcome) for outcome in outcomes].count(bool) == 7
             assert isinstance(outcomes[3], JournalError)
-            assert "could not keep an answer (OverflowError" in str(outcomes[3])
+            assert "could not store a reply (OverflowError" in str(outcomes[3])
             with pytest.raises(JournalError):
                 journal.check()  # nothing more is asked for
             assert await journal.add(entry(b"paid"))  # and what was under way is kept
@@ -249,7 +253,7 @@ def test_one_that_cannot_be_kept_takes_no_other_with_it_and_stops_the_run(tmp_pa
 @pytest.fixture
 def locked(tmp_path, monkeypatch):
     """A journal's path and another process' connection that holds its lock, as a VACUUM does."""
-    monkeypatch.setattr(journal_module, "BUSY_S", 0.02)
+    monkeypatch.setattr(journal_file, "BUSY_S", 0.02)
     path = tmp_path / "j.sqlite"
     Journal(path).open().close()
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -277,13 +281,13 @@ def test_a_lock_is_waited_for_and_loses_nothing(locked, caplog) -> None:
 
 
 def test_a_lock_that_stays_stops_the_run_and_what_was_paid_for_is_tried_once_more(locked, monkeypatch) -> None:
-    monkeypatch.setattr(journal_module, "LOCKED_S", 0.1)
+    monkeypatch.setattr(journal_writer, "LOCKED_S", 0.1)
     path, other = locked
 
     async def use() -> None:
         async with Journal(path) as journal, asyncio.timeout(10):
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(JournalError, match="stays locked by another process"):
+            with pytest.raises(JournalError, match="is still locked by another process"):
                 await journal.add(entry(b"k"))
             with pytest.raises(JournalError):
                 journal.check()

@@ -24,8 +24,9 @@ from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_contents import entries, holdings
 from bestofn.builders.sampling.limiter import RateLimits
-from bestofn.builders.sampling.reply import Reply
-from bestofn.builders.sampling.sampler import chunks, sampler
+from bestofn.builders.sampling.provider import Reply
+from bestofn.builders.sampling.sampler import sampler
+from bestofn.builders.sampling.samples import chunks
 
 ASK = Request(messages=({"role": "user", "content": "1 + 1?"},), sampling=Sampling(seed=7))
 
@@ -308,7 +309,7 @@ def test_a_journal_that_cannot_be_written_stops_the_run_and_nothing_more_is_paid
     provider = Scripted(told_by_seed)
 
     async def broken(draws, book):
-        draws._journal._broken = JournalError("the disk is full")
+        draws._journal._writer.failure = JournalError("the disk is full")
         await draws.draw(ASK)
 
     with pytest.raises(JournalError, match="disk is full"):
@@ -320,7 +321,7 @@ def test_a_long_prompt_is_in_the_cache_before_the_others_ask(tmp_path) -> None:
     order: list[str] = []
 
     class Caching(Scripted):
-        first_alone = 100
+        cache_from = 100
 
         async def sample(self, request: Request, n: int) -> list[Completion]:
             order.append("sent")
@@ -390,7 +391,7 @@ def test_a_paid_reply_that_cannot_be_understood_is_kept_counted_and_asked_again_
 
     answer, totals, kept, spent = use(tmp_path, provider, draw, **PRICES)
     assert isinstance(answer, UnreadableReply)
-    assert "kept in the journal" in str(answer)
+    assert "stored in the journal" in str(answer)
     assert provider.asked == 2
     assert [(one["index"], one["reply"], one["request_id"]) for one in kept] == [
         (None, odd, "req-1"),

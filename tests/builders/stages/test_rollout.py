@@ -22,6 +22,7 @@ class FakeSampler:
     """Answers by a function of (request, index); counts what was asked."""
 
     name = model = identity = "fake"
+    free, max_n, batch = True, 1, False
 
     def __init__(self, answer: Callable[[Request, int], Any]) -> None:
         self.answer = answer

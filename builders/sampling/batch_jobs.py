@@ -1,0 +1,232 @@
+"""Batch jobs at a service: submitted, found again when their id was lost, and polled until they are done.
+
+Each step is recorded in the journal, so that the next run resumes a job that a killed run has submitted. Before a job
+is submitted, the journal holds the names of its requests under a mark of our own (state "planned"). When the id never
+came back, because the process was killed or the connection broke, the service is searched for a job with that mark.
+Some services store no mark, so there a job is identified by its time and size only (state "found"). The requests of
+such a job may be in another job. Used by ``builders.sampling.batch_queue``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from bestofn.builders.errors import (
+    AuthenticationError,
+    ConnectionFailed,
+    ProviderError,
+    RateLimitError,
+    RequestError,
+    ServiceError,
+)
+from bestofn.builders.records import JsonObject
+from bestofn.builders.sampling.batch_rows import State, Statement, batch_row, open_batches, request_rows
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.provider import BatchApi, Batching, Outcome, Reply
+
+TRANSIENT = (ConnectionFailed, RateLimitError, ServiceError)
+SEARCHES = 5  # how often the service is asked for its list of batch jobs before the search fails
+log = logging.getLogger(__name__)
+
+
+def _new_future() -> asyncio.Future[Reply | ProviderError | None]:
+    return asyncio.get_running_loop().create_future()
+
+
+@dataclass(eq=False)
+class BatchRequest:
+    """One request in batch mode, from when it is queued until its reply is stored.
+
+    ``name`` is made of the journal key and the indices; ``body`` is the body that the service takes, and ``request``
+    the request as the journal stores it; both are dropped once they are submitted. ``expected_usd`` estimates the cost
+    at the time of the call. ``reply`` becomes None when the request has to be sent online.
+    """
+
+    name: str
+    body: JsonObject = field(default_factory=dict)
+    request: bytes = b""
+    expected_usd: Callable[[], float] = lambda: 0.0
+    reserved_usd: float = 0.0  # counted as spent until the reply is stored
+    parked: bool = False  # its reply is not stored yet, and nothing waits for that
+    reply: asyncio.Future[Reply | ProviderError | None] = field(default_factory=_new_future)
+
+
+@dataclass(eq=False)
+class BatchJob:
+    """One batch job at the service. ``id`` is our mark until the service's id is known."""
+
+    names: Sequence[str]
+    id: str = field(default_factory=lambda: f"bestofn-{uuid.uuid4().hex}")
+    submitted_at: float = field(default_factory=time.time)  # seconds since 1970
+    state: State = "planned"
+    unsettled: set[str] = field(default_factory=set)  # names of requests whose replies are not stored yet
+    first_check: asyncio.Event | None = None  # of a resumed job: set when its status was checked once
+    given_up: bool = False  # not done within patience: it stays open in the journal, for the next run
+
+
+class BatchJobs:
+    """The batch jobs of one provider, at the service and in the journal.
+
+    ``uncertain`` holds the jobs that are being searched for, and the jobs that a search has found and whose replies
+    are not known yet.
+    """
+
+    def __init__(self, api: BatchApi, identity: str, journal: Journal, settings: Batching) -> None:
+        self.uncertain: set[BatchJob] = set()
+        self._api = api
+        self._identity = identity
+        self._journal = journal
+        self._settings = settings
+        self._claimed: set[str] = set()  # ids and marks in ``journal.claimed_batches`` that are ours
+        self._search_lock = asyncio.Lock()
+
+    def claim_open(self) -> list[BatchJob]:
+        """The unfinished jobs of earlier runs that no other sampler of this process waits for."""
+        rows = open_batches(self._journal, self._identity)
+        jobs = [BatchJob(names, batch, at, state) for batch, state, names, at in rows if self._is_unclaimed(batch)]
+        for job in jobs:
+            self._claim(job.id)
+        return jobs
+
+    def release(self) -> None:
+        """Let other samplers wait for the jobs."""
+        self._journal.claimed_batches -= self._claimed
+
+    async def plan(self, job: BatchJob, requests: Iterable[BatchRequest]) -> None:
+        """Record in the journal that ``job`` is about to be submitted."""
+        self._claim(job.id)
+        named = [(request.name, request.request) for request in requests]
+        rows = await asyncio.to_thread(request_rows, self._identity, named)
+        await self._journal.note(
+            [*rows, batch_row(job.id, self._identity, "planned", list(job.names), job.submitted_at)]
+        )
+
+    async def submit(self, job: BatchJob, requests: Iterable[BatchRequest]) -> bool:
+        """Submit the planned ``job``; False when the service certainly did not take it.
+
+        Raises ``ProviderError`` when the service refuses the job, or when nobody knows whether it took the job. Then
+        the plan stays in the journal, and the next run searches for the job.
+        """
+        try:
+            batch = await self._api.submit({request.name: request.body for request in requests}, job.id)
+        except (RequestError, AuthenticationError):
+            await self._forget(job)
+            raise
+        except RateLimitError as error:
+            await self._forget(job)
+            reason: Exception = error
+        except (ConnectionFailed, ServiceError) as error:  # the job may have arrived all the same
+            log.warning(
+                "%s: it is not known whether the service took a batch job, so it is searched for: %s",
+                *(self._identity, error),
+            )
+            await asyncio.sleep(self._settings.poll_s)
+            if await self.find(job):
+                return True
+            reason = error
+        else:
+            await self._identify(job, batch, "open")
+            return True
+        log.warning("%s: a batch job could not be submitted, so its requests go online: %s", self._identity, reason)
+        return False
+
+    async def find(self, job: BatchJob) -> bool:
+        """Search the service for the planned ``job``; False, and the plan is deleted, when the service has no such job.
+
+        Raises ``ProviderError`` when the service cannot be searched; then the plan stays for the next run.
+        """
+        self.uncertain.add(job)
+        batch = None
+        try:
+            candidates = await self._search(job)
+            async with self._search_lock:  # so that no two plans take the same job
+                known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
+                batch = next((candidate for candidate in candidates if candidate not in known), None)
+                if batch is None:
+                    await self._forget(job)
+                else:
+                    await self._identify(job, batch, "found")
+        finally:
+            if batch is None:
+                self.uncertain.discard(job)
+        return batch is not None
+
+    async def outcome(self, job: BatchJob) -> Outcome | None:
+        """The replies of ``job``: {} when the service has lost or refused it, None when it is not done in time."""
+        until = time.monotonic() + self._settings.patience_s
+        while True:
+            try:
+                outcome = await self._api.outcome(job.id)
+                if outcome is not None:
+                    return outcome
+                self._log_first_check(job)
+            except TRANSIENT as error:
+                log.warning("%s: the status of batch job %s cannot be read now: %s", *(self._identity, job.id, error))
+            except AuthenticationError:
+                raise
+            except ProviderError as error:
+                log.warning("%s: batch job %s: %s", self._identity, job.id, error)
+                return {}
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            if job.first_check is not None:
+                job.first_check.set()
+            await asyncio.sleep(min(self._settings.poll_s, left))
+
+    async def close(self, jobs: Iterable[BatchJob]) -> None:
+        """Record in the journal that all replies of ``jobs`` are stored."""
+        await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (job.id,)) for job in jobs])
+
+    async def _search(self, job: BatchJob) -> list[str]:
+        """The ids of jobs at the service that may be ``job``."""
+        for attempt in range(1, SEARCHES + 1):
+            try:
+                return await self._api.find(job.id, len(job.names), job.submitted_at)
+            except RequestError as error:
+                log.warning("%s: the service refuses to list its batch jobs: %s", self._identity, error)
+                return []
+            except TRANSIENT as error:
+                log.warning("%s: the service cannot list its batch jobs now: %s", self._identity, error)
+                if attempt == SEARCHES:
+                    raise
+                await asyncio.sleep(self._settings.poll_s)
+        raise AssertionError("SEARCHES is at least 1")
+
+    async def _identify(self, job: BatchJob, batch: str, state: State) -> None:
+        """Record the service's id of the planned ``job``."""
+        mark, job.id, job.state = job.id, batch, state
+        self._claim(batch)
+        row = batch_row(batch, self._identity, state, list(job.names), job.submitted_at)
+        await self._journal.note([_deletion(mark), row])
+
+    async def _forget(self, job: BatchJob) -> None:
+        """Delete the plan of a job that the service does not have."""
+        await self._journal.note([_deletion(job.id)])
+
+    def _log_first_check(self, job: BatchJob) -> None:
+        if job.first_check is not None and not job.first_check.is_set() and self._settings.patience_s > 0:
+            log.warning(
+                "%s: batch job %s of %d requests is still in progress. Samples that this run needs from it are waited "
+                "for, up to %.1f hours, and not requested again. To skip waiting, set provider.mode=online "
+                "provider.batching.patience_s=0: the batch job is checked once, the samples are requested online, and "
+                "both are paid for.",
+                *(self._identity, job.id, len(job.names), self._settings.patience_s / 3600),
+            )
+
+    def _is_unclaimed(self, batch: str) -> bool:
+        return batch not in self._journal.claimed_batches
+
+    def _claim(self, batch: str) -> None:
+        """Keep the other samplers of this process from waiting for ``batch``: its replies would be counted twice."""
+        self._journal.claimed_batches.add(batch)
+        self._claimed.add(batch)
+
+
+def _deletion(batch: str) -> Statement:
+    return ("DELETE FROM batches WHERE id = ?", (batch,))

@@ -1,0 +1,103 @@
+"""Requests in flight, shared by all callers that need the same sample.
+
+Every caller that needs a sample waits for the one request in flight for it. When one caller is cancelled, the request
+continues for the others. Used by ``builders.sampling.sampler`` and its two routes, ``online`` and ``batch_route``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bestofn.builders.errors import ProviderError
+from bestofn.builders.records import Completion, Request
+from bestofn.builders.sampling.samples import seeded
+
+Answer = Completion | ProviderError
+
+
+@dataclass(eq=False)
+class InFlight:
+    """One request for consecutive samples, from its first caller until its completions are in the journal.
+
+    ``request`` None and ``body`` empty: an earlier run submitted it in a batch job, and no caller needs it yet.
+    ``batch_name`` is the name of the request in that batch job. ``after`` is a request that must finish first.
+    """
+
+    key: bytes
+    attempt: int
+    indices: Sequence[int]
+    request: Request | None = None
+    body: bytes = b""
+    after: InFlight | None = None
+    batch_name: str = ""
+    sent: bool = False  # paid for, as far as we know: it is no longer cancelled with its last caller
+    callers: int = 0
+    task: asyncio.Task[dict[int, Answer]] = field(init=False)
+    needed: asyncio.Event = field(default_factory=asyncio.Event)
+    parked: asyncio.Event = field(default_factory=asyncio.Event)  # it does nothing more until a caller needs it
+
+    def __post_init__(self) -> None:
+        if self.request is not None:
+            self.needed.set()
+
+    def join(self, request: Request, body: bytes) -> None:
+        """Record what a caller needs, so that the request can be sent again when its batch job gives no reply."""
+        self.request, self.body = request, body
+        self.needed.set()
+
+    async def until_needed(self) -> None:
+        """Wait until a caller needs this request."""
+        self.parked.set()
+        await self.needed.wait()
+
+    def seeded(self, index: int) -> Request:
+        """The request with the seed of sample ``index``."""
+        assert self.request is not None
+        return seeded(self.request, index, self.attempt)
+
+    def mark_sent(self) -> None:
+        """Record that the request goes out now."""
+        self.sent = True
+
+    def leave(self) -> None:
+        """One caller was cancelled. With the last caller the request is cancelled too, unless it was sent."""
+        self.callers -= 1
+        if self.callers <= 0 and not self.sent:
+            self.task.cancel()
+
+
+class InFlightRequests:
+    """The requests in flight for the samples of one journal, in this process."""
+
+    def __init__(self) -> None:
+        self._by_sample: dict[tuple[bytes, int, int], InFlight] = {}
+
+    def find(self, key: bytes, attempt: int, index: int) -> InFlight | None:
+        """The request in flight for one sample, or None."""
+        return self._by_sample.get((key, attempt, index))
+
+    def add(self, in_flight: InFlight) -> None:
+        """Register ``in_flight`` for its samples. A sample keeps the request that was registered first."""
+        for index in in_flight.indices:
+            self._by_sample.setdefault((in_flight.key, in_flight.attempt, index), in_flight)
+
+    def remove(self, in_flight: InFlight) -> None:
+        """Remove ``in_flight`` from the samples that it is registered for."""
+        for index in in_flight.indices:
+            sample = (in_flight.key, in_flight.attempt, index)
+            if self._by_sample.get(sample) is in_flight:
+                del self._by_sample[sample]
+
+
+class Route(Protocol):
+    """A way to get one request answered: online, or in a batch job."""
+
+    async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
+        """Completions by index, stored in the journal. There may be fewer or more than ``indices``.
+
+        Raises ``ProviderError`` when there is none.
+        """
+        ...

@@ -1,0 +1,167 @@
+"""The SQLite file of a journal: its tables, the checks of a file before use, and error messages with a remedy.
+
+Used by ``builders.sampling.journal`` and by its writing thread, ``builders.sampling.journal_writer``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from bestofn.builders.errors import JournalError
+
+APPLICATION_ID = 0x62_6F_6E_31  # "bon1": distinguishes journals from other SQLite files
+FORMAT = 1
+BUSY_S = 30.0  # how long SQLite waits for a locked file in one try
+
+SCHEMA = """
+CREATE TABLE requests (
+    id BLOB PRIMARY KEY, provider TEXT NOT NULL, body BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE calls (
+    id INTEGER PRIMARY KEY, request BLOB NOT NULL, attempt INTEGER NOT NULL,
+    request_id TEXT NOT NULL, seconds REAL NOT NULL, model TEXT NOT NULL, answers INTEGER NOT NULL, usd REAL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, mode TEXT NOT NULL, at REAL NOT NULL,
+    reply BLOB NOT NULL -- last: the columns before it are read without it
+);
+CREATE TABLE answers (
+    request BLOB NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,
+    call INTEGER NOT NULL REFERENCES calls (id), choice INTEGER NOT NULL,
+    PRIMARY KEY (request, attempt, number)
+) WITHOUT ROWID;
+CREATE TABLE batches (
+    id TEXT PRIMARY KEY, provider TEXT NOT NULL, state TEXT NOT NULL, parts BLOB NOT NULL, at REAL NOT NULL
+);
+"""
+
+
+def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
+    """A connection to the journal at ``path``. An empty or new file gets the tables, unless ``readonly``.
+
+    Raises ``JournalError`` for an SQLite file that is not a journal of this format.
+    """
+    uri = f"{path.resolve().as_uri()}?mode={'ro' if readonly else 'rwc'}"
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+    if not readonly:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk, even when the power fails
+    _prepare(connection, path, readonly)
+    return connection
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit all statements of the block, or none when it raises."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextlib.contextmanager
+def journal_errors(path: Path) -> Iterator[None]:
+    """Raise the errors of SQLite and of the file system as ``JournalError`` with a remedy."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, zlib.error) as error:
+        raise as_journal_error(path, error) from error
+
+
+def as_journal_error(path: Path, error: Exception) -> JournalError:
+    """``error`` as a ``JournalError`` that names its cause and a remedy."""
+    if isinstance(error, JournalError):
+        return error
+    explained = JournalError(_explain(path, error))
+    explained.__cause__ = error
+    return explained
+
+
+def is_locked(error: object) -> bool:
+    """Whether ``error``, or the cause of a ``JournalError``, is that another process has locked the file."""
+    cause = error.__cause__ if isinstance(error, JournalError) else error
+    return getattr(cause, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def refuse_foreign(path: Path) -> None:
+    """Raise ``JournalError`` for a file that is not an SQLite file, or that is incomplete."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with path.open("rb") as file:
+        head = file.read(100)
+    if not head.startswith(b"SQLite format 3\0") or len(head) < 100:
+        raise JournalError(
+            f"{path} is not a journal: it begins with {head[:16]!r}. Set journal=… to another path; "
+            "the file was not changed."
+        )
+    page_size = struct.unpack(">H", head[16:18])[0]
+    pages = struct.unpack(">I", head[28:32])[0]
+    expected = pages * (65536 if page_size == 1 else page_size)
+    if path.stat().st_size < expected and not path.with_name(path.name + "-wal").exists():
+        raise JournalError(
+            f"{path} is damaged: it has {path.stat().st_size:,} bytes, but its header says {expected:,}. Restore it "
+            "from a copy. Or move it away and set journal=… to a new path; its samples will be requested again."
+        )
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, readonly: bool) -> None:
+    """Create the tables in an empty file; refuse a file of another program or format."""
+    if not readonly:
+        connection.execute("BEGIN IMMEDIATE")
+    try:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        if empty and not readonly and application == 0:
+            for statement in SCHEMA.split(";\n"):
+                if statement.strip():
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        elif application != APPLICATION_ID:
+            raise JournalError(
+                f"{path} is an SQLite file, but not a journal of bestofn. Set journal=… to another path; "
+                "the file was not changed."
+            )
+        elif version != FORMAT:
+            raise JournalError(
+                f"{path} is a journal of format {version}; this version of bestofn reads format {FORMAT}. "
+                "Use the version of bestofn that wrote it, or set journal=… to a new path."
+            )
+    except BaseException:
+        if not readonly:
+            connection.execute("ROLLBACK")
+        raise
+    if not readonly:
+        connection.execute("COMMIT")
+
+
+def _explain(path: Path, error: Exception) -> str:
+    text = str(error)
+    if "disk is full" in text or "No space" in text or "disk I/O" in text:
+        return (
+            f"the journal {path} cannot be written: {text}. Every reply stored so far is safe. "
+            "Free disk space, and run the same command again."
+        )
+    if "readonly" in text or "unable to open" in text or isinstance(error, OSError):
+        return f"the journal {path} cannot be opened for writing: {text}. Set journal=… or out=… to a writable folder."
+    if "locked" in text or "busy" in text:
+        return (
+            f"the journal {path} is still locked by another process. End that process, or set journal=… to a new path."
+        )
+    if not isinstance(error, (sqlite3.Error, zlib.error)):
+        return (
+            f"the journal {path} could not store a reply ({type(error).__name__}: {text}). Every reply stored so far "
+            "is safe. Please report this error; the same command continues from here."
+        )
+    return (
+        f"the journal {path} is damaged: {text}. Restore it from a copy. Or move it away and set journal=… to a new "
+        "path; its samples will be requested again."
+    )

@@ -1,0 +1,196 @@
+"""The writing thread of a journal: commits everything that waits in one transaction (group commit).
+
+Started by ``builders.sampling.journal.Journal``. A reply is paid for, so the thread keeps trying to write it while
+another process holds the file, and a write that fails does not affect the others of its group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bestofn.builders.errors import JournalError
+from bestofn.builders.records import Usage
+from bestofn.builders.sampling import journal_file
+from bestofn.builders.sampling.journal_file import as_journal_error, connect, is_locked, transaction
+
+LOCKED_S = 3600.0  # how long another process may hold the file before the run stops
+MOST_TOKENS = 1 << 60
+log = logging.getLogger(__name__)
+
+Statement = tuple[str, Sequence[object] | dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One reply, and the indices of the samples that its choices answer.
+
+    ``request`` is the key (``builders.sampling.request_key``), ``body`` the request as JSON, and ``indices`` the sample
+    index of choice 0, 1, and so on. ``usd`` is for all choices together; None when no price is known.
+    """
+
+    request: bytes
+    provider: str
+    body: bytes
+    attempt: int
+    indices: tuple[int, ...]
+    reply: bytes
+    request_id: str = ""
+    seconds: float = 0.0
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    usd: float | None = None
+    mode: str = "online"
+
+
+@dataclass(slots=True)
+class Write:
+    """An entry, or SQL statements, waiting to be written. ``done``: for an entry, whether all its answers were new."""
+
+    what: Entry | tuple[Statement, ...]
+    done: asyncio.Future[bool]
+
+
+class JournalWriter:
+    """Writes to the journal at ``path`` in a thread of its own, from construction until ``stop``."""
+
+    def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
+        self.failure: JournalError | None = None  # the first write that failed
+        self._path = path
+        self._loop = loop
+        self._waiting: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
+        self._connection: sqlite3.Connection | None = None
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+        self._thread.start()
+
+    async def write(self, what: Entry | tuple[Statement, ...]) -> bool:
+        """Returns when ``what`` is on disk: for an entry, whether all its answers were new. Raises ``JournalError``."""
+        write = Write(what, self._loop.create_future())
+        self._waiting.put(write)
+        return await write.done
+
+    async def stop(self) -> None:
+        """Write everything that waits, and end the thread."""
+        self._waiting.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    def _run(self) -> None:
+        late: list[Write] = []  # they failed because the file was locked; they get a last try at the end
+        running = True
+        while running:
+            group = self._next_group()
+            running = None not in group
+            writes = [write for write in group if write is not None]
+            outcomes = self._commit(writes)
+            late += [
+                write
+                for write, outcome in zip(writes, outcomes, strict=True)
+                if isinstance(write.what, Entry) and is_locked(outcome)
+            ]
+            if writes:
+                with contextlib.suppress(RuntimeError):  # the event loop is closed: no caller waits any more
+                    self._loop.call_soon_threadsafe(_resolve, writes, outcomes)
+        self._commit(late)
+        if self._connection is not None:
+            self._connection.close()
+
+    def _next_group(self) -> list[Write | None]:
+        """Everything that waits, at least one; None asks the thread to end."""
+        group = [self._waiting.get()]
+        with contextlib.suppress(queue.Empty):
+            while True:
+                group.append(self._waiting.get_nowait())
+        return group
+
+    def _commit(self, writes: Sequence[Write]) -> list[bool | JournalError]:
+        """The outcome of each of ``writes``. When the group fails, each write is committed alone."""
+        try:
+            return [*self._commit_when_free(writes)] if writes else []
+        except Exception as error:  # any error: the thread must continue, because other writes wait
+            if len(writes) == 1 or is_locked(error):
+                failure = as_journal_error(self._path, error)
+                self.failure = self.failure or failure
+                return [failure] * len(writes)
+        return [outcome for write in writes for outcome in self._commit([write])]
+
+    def _commit_when_free(self, writes: Sequence[Write]) -> list[bool]:
+        """Commit ``writes``, waiting while another process holds the file."""
+        since, warned = time.monotonic(), False
+        while True:
+            try:
+                self._connection = self._connection or connect(self._path, readonly=False)
+                return _insert(self._connection, [write.what for write in writes])
+            except sqlite3.Error as error:
+                if not is_locked(error) or self.failure or time.monotonic() - since > LOCKED_S:
+                    raise
+            if not warned:
+                log.warning("the journal %s is locked by another process; waiting until it is free", self._path)
+                warned = True
+            time.sleep(min(0.2, journal_file.BUSY_S))
+
+
+def _resolve(writes: Sequence[Write], outcomes: Sequence[bool | JournalError]) -> None:
+    """Give each caller its outcome; runs in the event loop."""
+    for write, outcome in zip(writes, outcomes, strict=True):
+        if write.done.done():
+            continue  # the caller was cancelled
+        if isinstance(outcome, JournalError):
+            write.done.set_exception(outcome)
+        else:
+            write.done.set_result(outcome)
+
+
+def _insert(connection: sqlite3.Connection, writes: Sequence[Entry | tuple[Statement, ...]]) -> list[bool]:
+    """Commit ``writes`` in one transaction; for each entry, whether all its answers were new."""
+    now = time.time()
+    replies = [zlib.compress(what.reply, 1) if isinstance(what, Entry) else b"" for what in writes]  # before the lock
+    all_new = []
+    with transaction(connection):
+        for what, reply in zip(writes, replies, strict=True):
+            if isinstance(what, Entry):
+                all_new.append(_insert_entry(connection, what, reply, now))
+            else:
+                for statement, values in what:
+                    connection.execute(statement, values)
+                all_new.append(True)
+    return all_new
+
+
+def _insert_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes, now: float) -> bool:
+    connection.execute(
+        "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)",
+        (entry.request, _encodable(entry.provider), zlib.compress(entry.body, 1)),
+    )
+    usage, request_id, model = entry.usage, _encodable(entry.request_id), _encodable(entry.model)
+    call = connection.execute(
+        "INSERT INTO calls (request, attempt, request_id, seconds, model, answers, usd, prompt_tokens, "
+        "completion_tokens, mode, at, reply) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(entry.request, entry.attempt, request_id, entry.seconds, model, len(entry.indices)),
+            *(entry.usd, _storable(usage.prompt), _storable(usage.completion), entry.mode, now, reply),
+        ),
+    ).lastrowid
+    added = connection.executemany(
+        "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)",
+        [(entry.request, entry.attempt, index, call, choice) for choice, index in enumerate(entry.indices)],
+    ).rowcount
+    return added == len(entry.indices)
+
+
+def _encodable(text: str) -> str:
+    """``text`` without lone surrogates, which SQLite refuses: a header of a service may hold bytes outside UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _storable(tokens: float) -> int:
+    """``tokens`` as a 64-bit integer: a service may report any number, also NaN."""
+    return int(min(max(tokens, 0), MOST_TOKENS)) if tokens == tokens else 0

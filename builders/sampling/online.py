@@ -1,0 +1,46 @@
+"""The online route: limiter -> service -> journal. Used by ``builders.sampling.sampler``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bestofn.builders.records import Completion
+from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, Ledger
+from bestofn.builders.sampling.in_flight import InFlight
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.limiter import Limiter, Size
+from bestofn.builders.sampling.provider import Provider
+from bestofn.builders.sampling.reply import ReplyStore
+
+
+class OnlineRoute:
+    """Sends one request through the limiter and stores its reply. See ``builders.sampling.in_flight.Route``."""
+
+    def __init__(
+        self, provider: Provider, journal: Journal, ledger: Ledger, limiter: Limiter, replies: ReplyStore
+    ) -> None:
+        self._provider = provider
+        self._journal = journal
+        self._ledger = ledger
+        self._limiter = limiter
+        self._replies = replies
+
+    async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
+        """The completions of one request, stored in the journal.
+
+        The request holds its place in the limiter until its reply is on disk. So a killed run loses at most as many
+        replies as requests are allowed in flight.
+        """
+        request = in_flight.seeded(indices[0])
+        size = Size(len(in_flight.body) / CHARACTERS_PER_TOKEN, len(indices))
+
+        async def send() -> dict[int, Completion]:
+            self._journal.check()
+            self._ledger.check()
+            reply = await self._provider.ask(request, len(indices))
+            self._limiter.learn(reply.headers)
+            parsed = await self._replies.parse(in_flight, reply, len(indices), "online")
+            self._limiter.used(size, parsed.usage.prompt, parsed.usage.completion)
+            return await self._replies.store(in_flight, indices, parsed)
+
+        return await self._limiter.run(send, size, in_flight.mark_sent)

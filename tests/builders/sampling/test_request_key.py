@@ -1,0 +1,60 @@
+"""The bytes of a request in the journal, and its key, compared with stored values.
+
+When one of these changes, every journal misses, and all samples are requested and paid for again.
+"""
+
+import pytest
+
+from bestofn.builders.records import Request, Sampling
+from bestofn.builders.sampling.request_key import request_body, request_key
+
+QUESTION = {"role": "user", "content": "¿1 + 1?"}
+TOOL = {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}}
+SCHEMA = {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "integer"}}}
+
+PLAIN = Request(messages=(QUESTION,))
+FULL = Request(
+    messages=({"role": "system", "content": "Be brief."}, QUESTION),
+    tools=(TOOL,),
+    sampling=Sampling(
+        temperature=0.7,
+        top_p=0.9,
+        max_tokens=256,
+        stop=("\n\n",),
+        seed=7,
+        effort="low",
+        thinking_tokens=1024,
+        logprobs=True,
+        extra={"top_k": 5},
+    ),
+    schema=SCHEMA,
+    tool_choice="required",
+)
+
+PLAIN_BODY = rb'{"messages":[{"content":"\u00bf1 + 1?","role":"user"}],"sampling":{}}'
+FULL_BODY = (
+    rb'{"messages":[{"content":"Be brief.","role":"system"},{"content":"\u00bf1 + 1?","role":"user"}],'
+    rb'"property_order":[["b","a"]],"sampling":{"effort":"low","extra":{"top_k":5},"logprobs":true,"max_tokens":256,'
+    rb'"seed":7,"stop":["\n\n"],"temperature":0.7,"thinking_tokens":1024,"top_p":0.9},'
+    rb'"schema":{"properties":{"a":{"type":"integer"},"b":{"type":"string"}},"type":"object"},'
+    rb'"tool_choice":"required","tools":[{"function":{"description":"Adds.","name":"add",'
+    rb'"parameters":{"type":"object"}},"type":"function"}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "body", "key"),
+    [
+        (PLAIN, PLAIN_BODY, "038520d54d9cfc349a923d51cfe5964e"),
+        (FULL, FULL_BODY, "fcd983619964855ade807c71c8669f3f"),
+    ],
+    ids=["defaults", "everything set"],
+)
+def test_body_and_key_have_the_stored_values(request_: Request, body: bytes, key: str) -> None:
+    assert request_body(request_) == body
+    assert request_key("openai_chat http://h/v1 m", body).hex() == key
+
+
+def test_the_older_body_leaves_out_the_order_of_properties() -> None:
+    assert b"property_order" in request_body(FULL)
+    assert b"property_order" not in request_body(FULL, ordered=False)
