@@ -46,9 +46,9 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         config["journal"] = str(out.parent / "journal.sqlite")  # the jobs of a sweep share what they paid for
     if config.get("dry_run"):
         return dry_run(config, out)
+    from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.config.objects import ObjectBuilder
-    from bestofn.builders.report import headline as report
-    from bestofn.builders.tables import views
+    from bestofn.builders.report.headline import headline
 
     executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
     try:
@@ -62,7 +62,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         if (out / "manifest.json").exists():
             error.args = (f"{error}\nWhat was paid for is kept in {out}; the same command goes on from there.",)
         raise
-    print(report.headline(views.nested(views.parts_of(out)), described, out))
+    print(headline(figures_of_run(out, described), described, out))
     return described
 
 

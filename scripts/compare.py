@@ -1,4 +1,4 @@
-"""``bestofn compare RUN RUN``: join two runs by query and test the difference."""
+"""``bestofn compare RUN RUN [RUN …]``: the first run against each other run, over the queries they share."""
 
 from __future__ import annotations
 
@@ -7,74 +7,68 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from bestofn.builders.analysis.comparison import COLUMNS, Comparison, by_query, compared
+from bestofn.builders.analysis.comparison import Comparison, Difference, SplitChange, compare, outcomes_by_query
+from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.tables.candidate_table import candidate_files
+from bestofn.builders.report.number_format import MISSING
 from bestofn.scripts.catalogue import COMPARE
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run ``bestofn compare`` with the words of a command line."""
-    run_command(COMPARE, lambda arguments: print(compare(arguments)), words)
+    run_command(COMPARE, lambda arguments: print(compare_runs(arguments)), words)
 
 
-def compare(arguments: Arguments) -> str:
-    """The comparison as text or as JSON. Raises ``ConfigError``."""
+def compare_runs(arguments: Arguments) -> str:
+    """The comparisons as text or as JSON. Raises ``ConfigError`` when two runs have no query in common."""
     paths = [Path(word) for word in arguments.runs]
-    first = by_query(_rows(paths[0]))
-    found = {str(path): compared(first, by_query(_rows(path)), seed=arguments.number("seed")) for path in paths[1:]}
-    for path, comparison in found.items():
+    first = outcomes_by_query(query_records(paths[0]))
+    comparisons: dict[str, Comparison] = {}
+    for path in paths[1:]:
+        comparison = compare(first, outcomes_by_query(query_records(path)), seed=arguments.number("seed"))
         if not comparison.shared:
-            raise ConfigError(f"{paths[0]} and {path} share no query_id: they are not runs of the same queries")
+            raise ConfigError(
+                f"{paths[0]} and {path} share no query_id. Expected two runs of the same queries: "
+                "build both from the same dataset."
+            )
+        comparisons[str(path)] = comparison
     if arguments.flag("json"):
-        return json.dumps({path: dataclasses.asdict(one) for path, one in found.items()}, indent=2, allow_nan=False)
-    return "\n\n".join(_text(str(paths[0]), path, comparison) for path, comparison in found.items())
+        return json.dumps(
+            {path: dataclasses.asdict(one) for path, one in comparisons.items()}, indent=2, allow_nan=False
+        )
+    return "\n\n".join(text(str(paths[0]), path, one) for path, one in comparisons.items())
 
 
-def _rows(path: Path) -> list[dict]:
-    import pyarrow.parquet as pq
-
-    rows = []
-    for file in candidate_files(path):
-        with pq.ParquetFile(file) as table:
-            known = set(table.schema_arrow.names)
-            needed = {"query_id", "candidate_idx", "split", "is_verified", "verification_status"}
-            if missing := sorted(needed - known):
-                raise ConfigError(f"{file} lacks the columns {', '.join(missing)}; expected a candidates table")
-            rows += table.read(columns=[name for name in COLUMNS if name in known]).to_pylist()
-    return rows
-
-
-def _text(before: str, after: str, found: Comparison) -> str:
-    lines = [f"{after}  against  {before}", f"{found.shared} queries in both"]
+def text(before: str, after: str, found: Comparison) -> str:
+    """One comparison as lines; a difference whose interval excludes 0 is marked with a star."""
+    lines = [f"{after}  compared with  {before}", f"{found.shared} queries in both"]
     if found.only_before or found.only_after:
         lines.append(
             f"not compared: {found.only_before} queries are only in {before}, {found.only_after} only in {after}"
         )
     lines.append(f"\n{'':<18}{'queries':>8}{'before':>10}{'after':>10}{'change':>10}   95 % interval")
-    for one in found.differences:
-        if one.interval is None:
-            lines.append(f"{one.name:<18}{one.queries:>8}{'–':>10}{'–':>10}{'–':>10}")
-            continue
-        low, high = one.interval
-        sure = "" if low <= 0 <= high else "  *"
-        lines.append(
-            f"{one.name:<18}{one.queries:>8}{one.before:>10.3f}{one.after:>10.3f}{one.change:>+10.3f}"
-            f"   [{low:+.3f}, {high:+.3f}]{sure}"
-        )
+    lines += map(_difference, found.differences)
     lines.append(
-        f"\nfirst candidate: {found.only_first_won} right only before, {found.only_second_won} only after; "
+        f"\nfirst candidate: {found.only_first_won} correct only before, {found.only_second_won} only after; "
         f"McNemar p = {found.p_value:.3g}"
     )
-    lines.append(f"verdicts of error, counted in neither: {found.errors_before} before, {found.errors_after} after")
-    lines += [
-        f"{one.split:<18}{one.queries:>8} queries: {one.improved} up, {one.worsened} down"
-        f" ({one.before:.3f} → {one.after:.3f})"
-        for one in found.splits
-    ]
-    return "\n".join(lines)
+    lines.append(f"verdicts of error, not counted: {found.errors_before} before, {found.errors_after} after")
+    return "\n".join([*lines, *map(_split, found.splits)])
+
+
+def _difference(one: Difference) -> str:
+    if one.interval is None:
+        return f"{one.name:<18}{one.queries:>8}{MISSING:>10}{MISSING:>10}{MISSING:>10}"
+    low, high = one.interval
+    figures = f"{one.name:<18}{one.queries:>8}{one.before:>10.3f}{one.after:>10.3f}{one.change:>+10.3f}"
+    return f"{figures}   [{low:+.3f}, {high:+.3f}]{'' if low <= 0 <= high else '  *'}"
+
+
+def _split(one: SplitChange) -> str:
+    change = f"{one.improved} up, {one.worsened} down ({one.before:.3f} → {one.after:.3f})"
+    return f"{one.split:<18}{one.queries:>8} queries: {change}"
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import compose
@@ -26,7 +27,6 @@ from bestofn.builders.errors import BestofnError
 from bestofn.builders.records import Candidate, Query, Score
 from bestofn.builders.statistics.estimators import pass_at_k
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval, bootstrap_interval
-from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import rows_in, table_files
 from bestofn.builders.training.trainers import TrainingSettings, recipe, train
@@ -150,9 +150,9 @@ def settings(
 def passes(run: Path) -> Passes:
     """The conclusive verdicts of a run's samples by query; a query without any is left out."""
     return {
-        group.query_id: (group.split, sum(map(group.right, places)), len(places))
-        for group in candidate_table.read(run).groups()
-        if (places := group.conclusive)
+        query.query_id: (query.split, sum(candidate.right for candidate in counting), len(counting))
+        for query in query_records(run)
+        if (counting := query.counting)
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,15 +25,21 @@ def report(arguments: Arguments) -> None:
 
 
 def write(run: Path, page: Path, *, browse: int = 700) -> Path:
-    """Write the report of ``run`` to ``page``. Raises ``ConfigError`` when the folder holds no finished shard."""
-    from bestofn.builders.report import html_page as html_report
+    """Write the report of ``run`` to ``page``; it shows at most ``browse`` queries one by one, evenly spaced.
+
+    Raises ``ConfigError`` when the folder has no finished shard.
+    """
+    from bestofn.builders.analysis.run_figures import figures_of_run
+    from bestofn.builders.report import html_page
     from bestofn.builders.run import manifest
     from bestofn.builders.tables import views
 
-    parts = views.parts_of(run)
+    shards = views.parts_of(run)
     described = manifest.read(run)
-    described.setdefault("queries", sum(1 for _ in views.nested(parts)))
-    manifest.write_text(page, html_report.page(views.nested(parts), described, run.name, browse=browse))
+    figures = figures_of_run(run, described)
+    every = max(1, math.ceil(figures.queries / browse))
+    shown = itertools.islice(views.nested(shards), 0, None, every)
+    manifest.write_text(page, html_page.page(figures, itertools.islice(shown, browse), described, run.name))
     return page
 
 

@@ -1,45 +1,51 @@
-"""Two runs of the same queries side by side: what changed, and whether chance would explain it.
+"""Comparison of two runs over the queries they share: what changed, and whether chance explains it.
 
-Rows are joined on ``query_id`` after each query was brought to one figure, so a query with eight candidates counts once
-and is never multiplied by the other run's eight. The interval resamples queries; McNemar's test takes the first
-candidate.
+``bestofn compare`` prints it. Each query is reduced to one record before the runs are joined, so a query counts once,
+however many candidates it has. Intervals resample queries. McNemar's test compares the first candidates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k
+from bestofn.builders.analysis.query_records import QueryRecord
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval, mcnemar
 
-COLUMNS = (
-    "query_id", "candidate_idx", "split", "arm", "n_fixed", "is_verified", "verification_status",
-    "usage_completion_tokens",
-)  # fmt: skip
+RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class QueryFigures:
-    """One query of one run. ``rate`` is None when no verdict was conclusive.
-
-    Samples that adaptive sampling added because of what it had found are left out of it: they would bias it.
-    """
+class QueryOutcome:
+    """One query of one run, without its greedy candidate."""
 
     split: str
-    candidates: int
-    rate: float | None  # passes among conclusive verdicts
+    rate: float | None  # share of passes among the candidates that count towards pass@k; None when none counts
     any_pass: bool
-    first: bool | None  # whether candidate 0 passed; None when that is not known
-    errors: int
-    tokens: float
+    first: bool | None  # whether candidate 0 passed; None without a conclusive verdict on it
+    errors: int  # verdicts of error
+    tokens: float  # completion tokens per candidate
+
+    @classmethod
+    def of(cls, query: QueryRecord) -> QueryOutcome:
+        """The outcome of ``query``, which has at least one sampled candidate."""
+        sampled, counting = query.sampled, query.counting
+        return cls(
+            split=query.split,
+            rate=sum(candidate.right for candidate in counting) / len(counting) if counting else None,
+            any_pass=any(candidate.right for candidate in sampled),
+            first=next((one.right for one in sampled if one.index == 0 and one.conclusive), None),
+            errors=sum(candidate.outcome == "error" for candidate in sampled),
+            tokens=sum(candidate.completion_tokens or 0 for candidate in sampled) / len(sampled),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure in both runs over the same ``queries``; ``interval`` is of ``after`` − ``before``, in 95 of 100;
-    None without queries."""
+    """One measure of both runs over the same ``queries``.
+
+    ``interval`` is the 95 % interval of ``after`` − ``before``; None without queries.
+    """
 
     name: str
     queries: int
@@ -49,24 +55,25 @@ class Difference:
 
     @property
     def change(self) -> float:
+        """``after`` − ``before``."""
         return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class SplitChange:
-    """One split: queries both runs share, and how many of them rose or fell in their pass rate."""
+    """One split: the queries that both runs decided, and how many of them have a higher or lower pass rate."""
 
     split: str
     queries: int
     improved: int
     worsened: int
-    before: float
+    before: float  # mean pass rate
     after: float
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two runs say about the queries they share."""
+    """The differences between two runs over the queries they share."""
 
     shared: int
     only_before: int
@@ -75,25 +82,21 @@ class Comparison:
     splits: tuple[SplitChange, ...]
     only_first_won: int  # candidate 0 passed before and not after
     only_second_won: int
-    p_value: float  # exact McNemar, two-sided
+    p_value: float  # McNemar's exact test, two-sided
     errors_before: int
     errors_after: int
 
 
-def by_query(rows: Sequence[Mapping[str, Any]]) -> dict[str, QueryFigures]:
-    """``query_id`` → figures, of flat candidate rows; greedy answers are left out."""
-    grouped: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows:
-        if row.get("arm") != "greedy":
-            grouped.setdefault(str(row["query_id"]), []).append(row)
-    return {query: _figures(group) for query, group in grouped.items()}
+def outcomes_by_query(queries: Iterable[QueryRecord]) -> dict[str, QueryOutcome]:
+    """Query id -> outcome; queries that have only a greedy candidate are left out."""
+    return {query.query_id: QueryOutcome.of(query) for query in queries if query.sampled}
 
 
-def compared(before: Mapping[str, QueryFigures], after: Mapping[str, QueryFigures], *, seed: int = 0) -> Comparison:
-    """The comparison over the queries that both hold."""
+def compare(before: Mapping[str, QueryOutcome], after: Mapping[str, QueryOutcome], *, seed: int = 0) -> Comparison:
+    """The comparison over the queries that both runs hold; ``seed`` of the bootstrap."""
     shared = sorted(before.keys() & after.keys())
     pairs = [(before[query], after[query]) for query in shared]
-    both = [(one, two) for one, two in pairs if one.rate is not None and two.rate is not None]
+    decided = [(one, two) for one, two in pairs if one.rate is not None and two.rate is not None]
     firsts = [(one.first, two.first) for one, two in pairs if one.first is not None and two.first is not None]
     lost = sum(one and not two for one, two in firsts)
     won = sum(two and not one for one, two in firsts)
@@ -102,12 +105,12 @@ def compared(before: Mapping[str, QueryFigures], after: Mapping[str, QueryFigure
         only_before=len(before) - len(shared),
         only_after=len(after) - len(shared),
         differences=(
-            _difference("pass rate", [one.rate or 0.0 for one, _ in both], [two.rate or 0.0 for _, two in both], seed),
-            _difference("any of N", [one.any_pass for one, _ in both], [two.any_pass for _, two in both], seed),
-            _difference("first candidate", [one for one, _ in firsts], [two for _, two in firsts], seed),
-            _difference("tokens an answer", [one.tokens for one, _ in pairs], [two.tokens for _, two in pairs], seed),
+            _difference("pass rate", [(one.rate or 0.0, two.rate or 0.0) for one, two in decided], seed),
+            _difference("any of N", [(one.any_pass, two.any_pass) for one, two in decided], seed),
+            _difference("first candidate", firsts, seed),
+            _difference("tokens per answer", [(one.tokens, two.tokens) for one, two in pairs], seed),
         ),
-        splits=tuple(_split_change(name, both) for name in sorted({one.split for one, _ in both})),
+        splits=tuple(_split_change(name, decided) for name in sorted({one.split for one, _ in decided})),
         only_first_won=lost,
         only_second_won=won,
         p_value=mcnemar(lost, won),
@@ -116,41 +119,22 @@ def compared(before: Mapping[str, QueryFigures], after: Mapping[str, QueryFigure
     )
 
 
-def _figures(group: Sequence[Mapping[str, Any]]) -> QueryFigures:
-    judged = [row for row in group if row["verification_status"] in CONCLUSIVE]
-    first = next((row for row in judged if row["candidate_idx"] == 0), None)
-    counted = [
-        row
-        for row in group
-        if counts_towards_pass_at_k(
-            row["verification_status"], row.get("arm"), row["candidate_idx"], row.get("n_fixed")
-        )
-    ]
-    return QueryFigures(
-        split=str(group[0]["split"]),
-        candidates=len(group),
-        rate=sum(bool(row["is_verified"]) for row in counted) / len(counted) if counted else None,
-        any_pass=any(row["is_verified"] for row in judged),
-        first=bool(first["is_verified"]) if first else None,
-        errors=sum(row["verification_status"] == "error" for row in group),
-        tokens=sum(row.get("usage_completion_tokens") or 0 for row in group) / len(group),
-    )
+def _difference(name: str, values: Sequence[tuple[float, float]], seed: int) -> Difference:
+    count = len(values)
+    if not count:
+        return Difference(name, 0, 0.0, 0.0, None)
+    before, after = [one for one, _ in values], [two for _, two in values]
+    interval = bootstrap_difference_interval(before, after, resamples=RESAMPLES, seed=seed)
+    return Difference(name, count, sum(before) / count, sum(after) / count, interval)
 
 
-def _difference(name: str, before: Sequence[float], after: Sequence[float], seed: int) -> Difference:
-    count = len(before)
-    mean_before, mean_after = (sum(values) / count if count else 0.0 for values in (before, after))
-    interval = bootstrap_difference_interval(before, after, resamples=10_000, seed=seed) if count else None
-    return Difference(name, count, mean_before, mean_after, interval)
-
-
-def _split_change(split: str, pairs: Sequence[tuple[QueryFigures, QueryFigures]]) -> SplitChange:
+def _split_change(split: str, pairs: Sequence[tuple[QueryOutcome, QueryOutcome]]) -> SplitChange:
     rates = [(one.rate or 0.0, two.rate or 0.0) for one, two in pairs if one.split == split]
     return SplitChange(
-        split,
-        len(rates),
-        sum(two > one for one, two in rates),
-        sum(two < one for one, two in rates),
-        sum(one for one, _ in rates) / len(rates),
-        sum(two for _, two in rates) / len(rates),
+        split=split,
+        queries=len(rates),
+        improved=sum(two > one for one, two in rates),
+        worsened=sum(two < one for one, two in rates),
+        before=sum(one for one, _ in rates) / len(rates),
+        after=sum(two for _, two in rates) / len(rates),
     )

@@ -1,75 +1,77 @@
-"""The headline of a run on a terminal: what came out, how good it is, and where to look further."""
+"""The last lines of a build on a terminal: the figures of the run, where its files are, and what to run next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
-from bestofn.builders.analysis.figures import Figures
+from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.records import Row
+from bestofn.builders.report.number_format import point
 from bestofn.builders.report.terminal import visible
-from bestofn.builders.statistics.estimators import CurvePoint
+
+SHOWN_ERRORS = 3
 
 
-def headline(rows: Iterable[Mapping[str, Any]], described: Mapping[str, Any], out: Path) -> str:
-    """A few lines that end a build: where the data is, first against best of N by split, what to run next."""
-    figures = Figures()
-    for row in rows:
-        figures.add(row)
-    lines = [
-        "",
-        f"{figures.queries:,} queries, {sum(figures.outcomes.values()):,} candidates: "
-        + ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common()),
-        *_table(figures),
-        f"{figures.pairs:,} preference pairs. {_cost(figures, (described.get('spending') or {}).get('usd', 0.0))}",
-    ]
-    skipped = described.get("skipped") or {}
-    if skipped:
+def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
+    """The lines for the run at ``run``."""
+    pairs = figures.pairs.total if figures.pairs else 0
+    lines = ["", _counts(figures), *_splits(figures), f"{pairs:,} preference pairs. {_cost(figures, pairs, manifest)}"]
+    if skipped := manifest.get("skipped"):
         lines.append("Skipped rows: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
-    for text, count in figures.troubles.most_common(3):
-        lines.append(f"{count:,} candidates could not be judged: {visible(text)}")
-    if not figures.pairs:
+    for explanation, count in figures.errors.most_common(SHOWN_ERRORS):
+        lines.append(f"{count:,} candidates could not be verified: {visible(explanation)}")
+    if not pairs:
         lines.append(
-            "No pair came out: a pair needs a passing and a failing answer to one query. "
-            "Draw more (n=…), or look at the verdicts with `bestofn inspect`."
+            "The run has no preference pairs: a pair needs a passing and a failing candidate of one query. "
+            "Sample more candidates (n=…), or look at the verdicts with `bestofn inspect`."
         )
-    lines += [
-        "",
-        f"Data:   {out}",
-        *(f"        {name}: {count:,} rows" for name, count in (described.get("views") or {}).items()),
-        f"Look:   bestofn inspect {out}",
-        f"Read:   bestofn report {out}",
-        f"Load:   load_dataset('parquet', data_dir='{out}/dpo')",
+    return "\n".join([*lines, "", *_files(manifest, run)])
+
+
+def _counts(figures: RunFigures) -> str:
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common())
+    return f"{figures.queries:,} queries, {figures.candidates:,} candidates: {outcomes}"
+
+
+def _files(manifest: Row, run: Path) -> list[str]:
+    return [
+        f"Data:   {run}",
+        *(f"        {name}: {count:,} rows" for name, count in (manifest.get("views") or {}).items()),
+        f"Look:   bestofn inspect {run}",
+        f"Read:   bestofn report {run}",
+        f"Load:   load_dataset('parquet', data_dir='{run}/dpo')",
     ]
-    return "\n".join(lines)
 
 
-def _cost(figures: Figures, usd: float) -> str:
-    """What was spent, also for each verified answer and each pair."""
-    per = {"candidate": sum(figures.outcomes.values()), "verified answer": figures.verified, "pair": figures.pairs}
-    shares = [f"${usd / count:.5f} a {name}" for name, count in per.items() if count and usd]
+def _cost(figures: RunFigures, pairs: int, manifest: Row) -> str:
+    """The cost of the run, and per candidate, per verified answer and per pair."""
+    usd = (manifest.get("spending") or {}).get("usd", 0.0)
+    counts = {"candidate": figures.candidates, "verified answer": figures.verified, "pair": pairs}
+    shares = [f"${usd / count:.5f} per {name}" for name, count in counts.items() if count and usd]
     return f"Cost ${usd:.4f}" + (f" ({', '.join(shares)})." if shares else ".")
 
 
-def _table(figures: Figures) -> list[str]:
+def _splits(figures: RunFigures) -> list[str]:
+    """The table of splits; empty without a conclusive verdict."""
     curve = figures.pass_at()
     if not curve:
         return []
     largest = curve[-1].k
     heads = ("pass@1 (95 %)", f"pass@{largest} (95 %)")
     rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {'best of n by reward':>20}"]
-    for split in [*sorted(figures.pools), None] if len(figures.pools) > 1 else sorted(figures.pools):
-        part = figures.pass_at(split)
-        if not part:
-            continue
-        picked = figures.picked(split)
-        last = _interval(part[-1]) if part[-1].k == largest else f"pass@{part[-1].k} {_interval(part[-1])}"
-        queries = sum(pools.total() for name, pools in figures.pools.items() if split in (None, name))
-        rows.append(
-            f"  {split or 'all':<14} {queries:>8,}  {_interval(part[0]):>22}  {last:>22}  {100 * picked:>18.1f} %"
-        )
+    splits = sorted(figures.by_split)
+    for split in [*splits, None] if len(splits) > 1 else splits:
+        if row := _split(figures, split, largest):
+            rows.append(row)
     return rows
 
 
-def _interval(point: CurvePoint) -> str:
-    return f"{100 * point.mean:.1f} % ({100 * point.low:.1f}–{100 * point.high:.1f})"
+def _split(figures: RunFigures, split: str | None, largest: int) -> str | None:
+    """One row; None for a split without a conclusive verdict. Another largest k than in the heading is named."""
+    curve = figures.pass_at(split)
+    if not curve:
+        return None
+    last = point(curve[-1]) if curve[-1].k == largest else f"pass@{curve[-1].k} {point(curve[-1])}"
+    queries = figures.queries if split is None else figures.queries_in(split)
+    best = 100 * figures.best_by_reward(split)
+    return f"  {split or 'all':<14} {queries:>8,}  {point(curve[0]):>22}  {last:>22}  {best:>18.1f} %"

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.analysis.summary import summarize
+from bestofn.builders.analysis.figures_json import to_json
+from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.errors import AuthenticationError, ConfigError, OutageError, RequestError, SourceError
 from bestofn.builders.report import card_plots
 from bestofn.builders.run import manifest
@@ -63,7 +64,7 @@ def prepare(run: Path, hub: Hub) -> Path:
         _link(source, target)
     shutil.copyfile(run / manifest.FILE, folder / manifest.FILE)
     manifest.write_text(folder / "config.yaml", yaml_text(described.get("config") or {}))
-    found = summarize(run)
+    found = to_json(figures_of_run(run))
     plots = card_plots.write(folder, found)
     manifest.write_text(folder / "README.md", card(run, hub, described, found, plots))
     return folder

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.report.html_page import page
+from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row
+from bestofn.builders.analysis.query_records import record_of_nested_row
+from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.report import html_page
 from tests.chromium import visit
 
 HOSTILE = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
@@ -36,6 +39,11 @@ def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
                             }
                         ],
                         "model": "m",
+                        "seed": None,
+                        "arm": "sample",
+                        "variant": "",
+                        "logprob": None,
+                        "detail": {},
                         "stop_reason": "stop",
                         "reasoning": "",
                         "usage": {"prompt": 5, "completion": 7},
@@ -46,7 +54,14 @@ def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
                     for index in range(candidates)
                 ],
                 "verdicts": [
-                    {"outcome": outcome, "confidence": 0.9, "explanation": HOSTILE, "verifier": "math", "detail": {}}
+                    {
+                        "outcome": outcome,
+                        "confidence": 0.9,
+                        "explanation": HOSTILE,
+                        "verifier": "math",
+                        "detail": {},
+                        "seconds": 0.1,
+                    }
                     for outcome in outcomes
                 ],
                 "scores": [{"value": index / candidates, "parts": {HOSTILE: 1}} for index in range(candidates)],
@@ -54,6 +69,18 @@ def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
             }
         )
     return made
+
+
+def page(nested: list[dict[str, Any]], described: dict[str, Any], name: str) -> str:
+    """The page of these rows, all of them in its browser."""
+    figures = RunFigures(pairs=PairFigures())
+    for row in nested:
+        query = record_of_nested_row(row, described)
+        assert query is not None
+        figures.add(query)
+        assert figures.pairs is not None
+        figures.pairs.add(pairs_of_row(row))
+    return html_page.page(figures, nested, described, name)
 
 
 def test_filters_search_and_keys_work_and_nothing_is_injected(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import pytest
 from datasets import load_dataset
 
 from bestofn.builders.analysis.best_of_n import analyze
-from bestofn.builders.analysis.summary import summarize
+from bestofn.builders.analysis.figures_json import to_json
+from bestofn.builders.analysis.run_figures import figures_of_run
 from tests.loopback import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +79,7 @@ def test_build_verifies_pairs_and_asks_nothing_twice(sums: Path, tmp_path: Path)
         assert len(pairs) > 5
         for pair in pairs:
             assert pair["chosen"] != pair["rejected"]
-        curve, line = summarize(out)["pass_at"], analyze(out)["curves"]["lines"]["pass_at_k"]
+        curve, line = to_json(figures_of_run(out))["pass_at"], analyze(out)["curves"]["lines"]["pass_at_k"]
         assert [(p["mean"], p["low"], p["high"]) for p in curve] == list(zip(*line.values(), strict=True))
         for point in (curve[0], curve[-1]):
             told = f"{100 * point['mean']:.1f} % ({100 * point['low']:.1f}–{100 * point['high']:.1f})"

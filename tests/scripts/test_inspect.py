@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.analysis.summary import summarize
+from bestofn.builders.analysis.figures_json import to_json
+from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.scripts.inspect import main
 from tests.runs import write_run
 
@@ -25,7 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_figures_equal_pandas(runs: Path) -> None:
-    found = summarize(runs / "baseline", resamples=200)
+    found = to_json(figures_of_run(runs / "baseline"), resamples=200)
     df = pd.read_parquet(runs / "baseline" / "candidates" / "data.parquet")
     assert found["rate"] == pytest.approx(df["is_verified"].mean())
     assert found["first"] == pytest.approx(df[df.candidate_idx == 0]["is_verified"].mean())
@@ -55,7 +56,7 @@ def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
     ]
     path = tmp_path / "bare.parquet"
     pq.write_table(pa.Table.from_pylist(rows), path)
-    found = summarize(path, resamples=50)
+    found = to_json(figures_of_run(path), resamples=50)
     assert (found["queries"], found["records"], found["verified"]) == (8, 23, 10)
     assert (found["first"], found["best_of_n"], found["coverage"]) == (4 / 8, 6 / 8, 7 / 8)
     assert found["by_split"]["math"]["rate"] == 7 / 12

@@ -9,16 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.analysis.comparison import by_query, compared
+from bestofn.builders.analysis.comparison import QueryOutcome, compare, outcomes_by_query
+from bestofn.builders.analysis.query_records import TableRow, record_of_rows
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import COMPARE
-from bestofn.scripts.compare import compare
+from bestofn.scripts.compare import compare_runs
 
 
 def run(words: list[str]) -> str:
     """What ``bestofn compare`` prints for these words."""
-    return compare(parse(COMPARE, words))
+    return compare_runs(parse(COMPARE, words))
 
 
 def rows(**outcomes: str) -> list[dict]:
@@ -39,12 +40,20 @@ def rows(**outcomes: str) -> list[dict]:
     ]
 
 
+def by_query(table: list[dict]) -> dict[str, QueryOutcome]:
+    """The outcome of each query of some rows."""
+    groups: dict[str, list[TableRow]] = {}
+    for row in table:
+        groups.setdefault(row["query_id"], []).append(TableRow(**row))
+    return outcomes_by_query(map(record_of_rows, groups.values()))
+
+
 BEFORE = rows(q1="pp", q2="pf", q3="ff", q4="pf", q9="pp")
 AFTER = rows(q1="pfff", q2="ffff", q3="pfff", q4="ae", q8="p")
 
 
 def test_figures_by_hand() -> None:
-    found = compared(by_query(BEFORE), by_query(AFTER))
+    found = compare(by_query(BEFORE), by_query(AFTER))
     assert (found.shared, found.only_before, found.only_after) == (4, 1, 1)
     rate, any_pass, first, tokens = found.differences
     assert rate.queries == 3  # q4 has no conclusive verdict after
@@ -68,18 +77,18 @@ def test_figures_by_hand() -> None:
 def test_mcnemar_of_ten_against_none() -> None:
     before = rows(**{f"q{i:02}": "f" for i in range(10)})
     after = rows(**{f"q{i:02}": "p" for i in range(10)})
-    assert compared(by_query(before), by_query(after)).p_value == pytest.approx(2 * 0.5**10)
+    assert compare(by_query(before), by_query(after)).p_value == pytest.approx(2 * 0.5**10)
 
 
 def test_a_run_equals_itself() -> None:
-    found = compared(by_query(BEFORE), by_query(BEFORE))
+    found = compare(by_query(BEFORE), by_query(BEFORE))
     assert all(one.change == 0.0 and one.interval == (0.0, 0.0) for one in found.differences)
 
 
 def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
     """Adaptive sampling draws on while all pass: of pp|f the fixed two say 1, all three say less."""
     adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
-    rate, any_pass, *_ = compared(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
+    rate, any_pass, *_ = compare(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
     assert (rate.before, rate.after) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
     assert any_pass.after == 1.0
 

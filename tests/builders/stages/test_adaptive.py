@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from bestofn.builders.analysis.figures import Figures
+from bestofn.builders.analysis.query_records import QueryRecord, TableRow, record_of_rows
+from bestofn.builders.analysis.run_figures import RunFigures
 from bestofn.builders.errors import BudgetError
 from bestofn.builders.providers.scripted import Scripted
 from bestofn.builders.records import Candidate, Query, Sampling, Verdict
@@ -95,12 +96,11 @@ def test_rules_that_make_no_sense_are_refused(wrong) -> None:
 
 def test_estimators_count_only_what_was_drawn_whatever_was_found() -> None:
     """Drawn until one passes: the mean of the queries' pass rates is far above the true rate."""
-    figures, rng, rates = Figures(), random.Random(0), []
+    figures, rng, rates = RunFigures(), random.Random(0), []
     for _ in range(4_000):
         outcomes = list(itertools.islice(draws_until_a_pass(rng, 0.3), 16))
         rates.append(outcomes.count("pass") / len(outcomes))
-        told = {"adaptive": {"n_used": len(outcomes), "n_fixed": 1, "stopped": "found"}}
-        figures.add(nested_row(outcomes, told))
+        figures.add(record_of(outcomes, n_fixed=1))
     (first,) = figures.pass_at()
     assert first[:2] == (1, pytest.approx(0.3, abs=0.02))
     assert sum(rates) / len(rates) > 0.45
@@ -115,12 +115,6 @@ def draws_until_a_pass(rng: random.Random, rate: float):
             return
 
 
-def nested_row(outcomes: list[str], detail: dict) -> dict:
-    plain = {"usage": None, "cost_usd": None, "messages": [], "arm": "sample", "detail": detail}
-    return {
-        "split": "math",
-        "candidates": [{"index": index, **plain} for index in range(len(outcomes))],
-        "verdicts": [{"outcome": outcome, "explanation": ""} for outcome in outcomes],
-        "scores": [{"value": None} for _ in outcomes],
-        "pairs": [],
-    }
+def record_of(outcomes: list[str], n_fixed: int) -> QueryRecord:
+    rows = [TableRow("q", o == "pass", i, verification_status=o, n_fixed=n_fixed) for i, o in enumerate(outcomes)]
+    return record_of_rows(rows)

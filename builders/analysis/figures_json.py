@@ -1,0 +1,189 @@
+"""The figures of a run as JSON: what ``bestofn inspect --json`` prints and what the dataset card is filled from."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from bestofn.builders.analysis.pair_figures import PairFigures
+from bestofn.builders.analysis.run_figures import RunFigures, share
+from bestofn.builders.statistics.estimators import CurvePoint
+from bestofn.builders.statistics.intervals import RESAMPLES
+
+SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "splits", "generated_at", "persona", "notes")
+
+
+class RatesJson(TypedDict):
+    """Rates of all queries or of one split; shares from 0 to 1, None where no query has a value."""
+
+    queries: int
+    candidates: int
+    verified: int
+    rate: float | None
+    rate_interval: tuple[float, float] | None
+    first: float | None
+    best_of_n: float | None
+    picked: float | None
+    coverage: float | None
+
+
+class IndexJson(TypedDict):
+    """The candidates with one index."""
+
+    records: int
+    verified: int
+    rate: float
+
+
+class CurvePointJson(TypedDict):
+    """One point of the pass@k curve with its 95 % interval."""
+
+    k: int
+    mean: float
+    low: float
+    high: float
+    queries: int
+
+
+class RefusalsJson(TypedDict):
+    """Candidates that refuse to answer."""
+
+    count: int
+    by_type: dict[str, int]
+
+
+class QualityJson(TypedDict):
+    """Candidates with a fault, and the mean length of an answer in characters."""
+
+    empty: int
+    short: int
+    truncated: int
+    repeats: int
+    errors: int
+    mean_characters: float | None
+
+
+class CostJson(TypedDict):
+    """``usd`` is None when no candidate has a price."""
+
+    usd: float | None
+    usd_per_verified: float | None
+    prompt_tokens: int
+    completion_tokens: int
+    mean_seconds: float | None
+
+
+class PairsJson(TypedDict):
+    """The preference pairs; ``train`` and ``test`` are absent for a side without a table.
+
+    ``chosen_longer`` is the share of pairs with a longer chosen side, and ``mean_length_difference`` is in characters.
+    """
+
+    total: int
+    mean_margin: float | None
+    chosen_longer: float
+    mean_length_difference: float
+    by_reason: dict[str, int]
+    train: NotRequired[int]
+    test: NotRequired[int]
+
+
+class RunJson(RatesJson):
+    """All figures of one run; ``pairs`` is None when the run has no pairs table."""
+
+    run: str
+    metadata: dict[str, str]
+    n: int
+    records: int
+    outcomes: dict[str, int]
+    by_split: dict[str, RatesJson]
+    by_index: dict[int, IndexJson]
+    pass_at: list[CurvePointJson]
+    refusals: RefusalsJson
+    quality: QualityJson
+    cost: CostJson
+    pairs: PairsJson | None
+
+
+def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
+    """All figures, ready for JSON; ``resamples`` of the bootstrap behind each interval."""
+    return {
+        "run": figures.name,
+        "metadata": {key: figures.metadata[key] for key in SHOWN_METADATA if key in figures.metadata},
+        "n": figures.n,
+        "records": figures.candidates,
+        "outcomes": dict(figures.outcomes),
+        **_rates(figures, None, resamples),
+        "by_split": {split: _rates(figures, split, resamples) for split in sorted(figures.by_split)},
+        "by_index": _by_index(figures),
+        "pass_at": [_point(point) for point in figures.pass_at(resamples=resamples)],
+        "refusals": {"count": figures.totals.refusals.total(), "by_type": dict(figures.totals.refusals)},
+        "quality": _quality(figures),
+        "cost": _cost(figures),
+        "pairs": _pairs(figures.pairs) if figures.pairs else None,
+    }
+
+
+def _rates(figures: RunFigures, split: str | None, resamples: int) -> RatesJson:
+    rates = figures.rates(split, resamples=resamples)
+    return {
+        "queries": rates.queries,
+        "candidates": rates.candidates,
+        "verified": rates.passes,
+        "rate": rates.rate,
+        "rate_interval": rates.rate_interval,
+        "first": rates.first,
+        "best_of_n": rates.any_right,
+        "picked": rates.best_by_reward,
+        "coverage": rates.coverage,
+    }
+
+
+def _by_index(figures: RunFigures) -> dict[int, IndexJson]:
+    rows: dict[int, IndexJson] = {}
+    for index, outcomes in sorted(figures.by_index.items()):
+        records, verified = outcomes.total(), outcomes["pass"]
+        rows[index] = {"records": records, "verified": verified, "rate": verified / records}
+    return rows
+
+
+def _point(point: CurvePoint) -> CurvePointJson:
+    return {"k": point.k, "mean": point.mean, "low": point.low, "high": point.high, "queries": point.queries}
+
+
+def _quality(figures: RunFigures) -> QualityJson:
+    totals = figures.totals
+    return {
+        "empty": totals.empty,
+        "short": totals.short,
+        "truncated": totals.truncated,
+        "repeats": totals.repeats,
+        "errors": totals.failed,
+        "mean_characters": totals.characters.mean,
+    }
+
+
+def _cost(figures: RunFigures) -> CostJson:
+    totals = figures.totals
+    priced = bool(totals.usd.known)
+    return {
+        "usd": totals.usd.sum if priced else None,
+        "usd_per_verified": share(totals.usd.sum, figures.verified) if priced else None,
+        "prompt_tokens": round(totals.prompt_tokens.sum),
+        "completion_tokens": round(totals.completion_tokens.sum),
+        "mean_seconds": totals.seconds.mean,
+    }
+
+
+def _pairs(pairs: PairFigures) -> PairsJson:
+    figures: PairsJson = {
+        "total": pairs.total,
+        "mean_margin": pairs.margins.mean if pairs.margins.count else None,
+        "chosen_longer": pairs.length_bias.longer_share,
+        "mean_length_difference": pairs.length_bias.mean_difference,
+        "by_reason": dict(pairs.by_reason),
+    }
+    if "train" in pairs.by_side:
+        figures["train"] = pairs.by_side["train"]
+    if "test" in pairs.by_side:
+        figures["test"] = pairs.by_side["test"]
+    return figures

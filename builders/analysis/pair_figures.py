@@ -1,0 +1,111 @@
+"""The figures of a run's preference pairs: how many there are, their margins, and whether the longer answer wins.
+
+``analysis.run_figures`` reads them; the dataset card, ``bestofn inspect`` and the HTML report print them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from bestofn.builders.records import JsonObject, Row, content_text
+from bestofn.builders.statistics.descriptive import LengthBias, Moments
+from bestofn.builders.tables.parquet_files import file_side, table_files
+
+ROWS_AT_ONCE = 256
+SAMPLE = 20_000
+
+
+class PairRecord(NamedTuple):
+    """One pair, without its texts."""
+
+    margin: float
+    chosen_characters: int
+    rejected_characters: int
+    reason: str
+
+
+class PairSample:
+    """A uniform sample of at most ``most`` pairs (Vitter 1985, algorithm R)."""
+
+    def __init__(self, most: int = SAMPLE, seed: int = 0) -> None:
+        self.pairs: list[PairRecord] = []
+        self._most, self._added, self._random = most, 0, random.Random(seed)
+
+    def add(self, pair: PairRecord) -> None:
+        """Offer one pair to the sample."""
+        self._added += 1
+        if len(self.pairs) < self._most:
+            self.pairs.append(pair)
+        elif (place := self._random.randrange(self._added)) < self._most:
+            self.pairs[place] = pair
+
+
+@dataclass
+class PairFigures:
+    """The figures of all pairs so far, in bounded memory."""
+
+    by_side: dict[str, int] = field(default_factory=dict)  # train, test -> pairs; empty when read from shards
+    total: int = 0
+    margins: Moments = field(default_factory=Moments)
+    length_bias: LengthBias = field(default_factory=LengthBias)
+    by_reason: Counter[str] = field(default_factory=Counter)
+    sample: PairSample = field(default_factory=PairSample)
+
+    def add(self, pairs: Sequence[PairRecord]) -> None:
+        """Count some pairs."""
+        self.total += len(pairs)
+        self.margins += Moments.of([pair.margin for pair in pairs])
+        self.length_bias += LengthBias.of((pair.chosen_characters, pair.rejected_characters) for pair in pairs)
+        self.by_reason.update(pair.reason for pair in pairs)
+        for pair in pairs:
+            self.sample.add(pair)
+
+
+def pairs_of_run(run: Path) -> PairFigures | None:
+    """The figures of the pairs in the ``dpo`` tables of a run folder; None when it has none."""
+    import pyarrow.parquet as pq
+
+    files = table_files(run / "dpo")
+    if not files:
+        return None
+    figures = PairFigures()
+    for file in files:
+        with pq.ParquetFile(file) as table:
+            side = file_side(file)
+            figures.by_side[side] = figures.by_side.get(side, 0) + table.metadata.num_rows
+            columns = ["chosen", "rejected", "margin", "reason"]
+            for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, columns=columns):
+                figures.add([_pair_of_table(row) for row in batch.to_pylist()])
+    return figures
+
+
+def pairs_of_row(row: Row) -> list[PairRecord]:
+    """The pairs of one query, from its nested row in a shard."""
+    answers = {candidate["index"]: candidate["messages"] for candidate in row["candidates"]}
+    return [_pair_of_shard(pair, answers) for pair in row["pairs"]]
+
+
+def _pair_of_table(row: Row) -> PairRecord:
+    chosen, rejected = (_characters(map(_decoded, row[side])) for side in ("chosen", "rejected"))
+    return PairRecord(row["margin"], chosen, rejected, row["reason"])
+
+
+def _pair_of_shard(pair: Row, answers: Mapping[int, Sequence[JsonObject]]) -> PairRecord:
+    chosen, rejected = (_characters(answers[pair[side]]) for side in ("chosen", "rejected"))
+    return PairRecord(pair["margin"], chosen, rejected, pair["reason"])
+
+
+def _decoded(message: JsonObject | str | bytes) -> JsonObject:
+    """A message of a Parquet row, which may be JSON text."""
+    return json.loads(message) if isinstance(message, str | bytes) else message
+
+
+def _characters(messages: Iterable[JsonObject]) -> int:
+    """The number of characters of the texts of one side."""
+    return sum(len(content_text(message.get("content"))) for message in messages)

@@ -1,0 +1,186 @@
+"""What the figures of a run need to know per query and per candidate; the answers themselves stay on disk.
+
+``query_records`` reads the published candidates table, ``record_of_nested_row`` one row of a shard of an unfinished
+run. Both give the same records. ``analysis.run_figures``, ``analysis.best_of_n``, ``bestofn compare`` and
+``bestofn loop`` use them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from bestofn.builders.records import Row
+from bestofn.builders.sources.seen_ids import SeenIds
+from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k
+from bestofn.builders.tables import candidate_table, views
+from bestofn.builders.tables.candidate_table import CandidateTable
+
+
+class CandidateRecord(NamedTuple):
+    """One candidate."""
+
+    index: int
+    outcome: str  # pass, fail, abstain or error
+    greedy: bool  # sampled at temperature 0, one per query
+    counts: bool  # towards pass@k
+    reward: float | None
+    answer_cluster: str | None  # equal for candidates with the same answer
+    seconds: float | None
+    characters: int | None  # of the answer
+    explanation: str  # of the verdict
+    refusal: str | None  # the kind of refusal; None for an answer that does not refuse
+    empty: bool
+    short: bool
+    truncated: bool
+    repeat: bool  # the same text as another candidate of the query
+    failed: bool  # generation failed
+    cost_usd: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+    @property
+    def right(self) -> bool:
+        """Whether the verdict is pass."""
+        return self.outcome == "pass"
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the verdict is pass or fail."""
+        return self.outcome in CONCLUSIVE
+
+
+class QueryRecord(NamedTuple):
+    """One query with its candidates in the order of their indices."""
+
+    query_id: str
+    split: str
+    candidates: tuple[CandidateRecord, ...]
+
+    @property
+    def sampled(self) -> list[CandidateRecord]:
+        """All candidates but the greedy one."""
+        return [candidate for candidate in self.candidates if not candidate.greedy]
+
+    @property
+    def counting(self) -> list[CandidateRecord]:
+        """The candidates that count towards pass@k."""
+        return [candidate for candidate in self.candidates if candidate.counts]
+
+
+class TableRow(NamedTuple):
+    """The columns of the candidates table that the figures read; only the first two are always known."""
+
+    query_id: str
+    is_verified: bool
+    candidate_idx: int | None = None
+    split: str | None = None
+    verification_status: str | None = None
+    verification_explanation: str | None = None
+    refusal_is_refusal: bool | None = None
+    refusal_type: str | None = None
+    reward_final: float | None = None
+    arm: str | None = None
+    n_fixed: int | None = None
+    latency_s: float | None = None
+    cost_usd: float | None = None
+    usage_prompt_tokens: int | None = None
+    usage_completion_tokens: int | None = None
+    quality_answer_length: int | None = None
+    quality_is_empty: bool | None = None
+    quality_is_short_answer: bool | None = None
+    finish_reason: str | None = None
+    answer_cluster: str | None = None
+    generation_error: str | None = None
+    is_duplicate_of: int | None = None
+
+
+def query_records(path: Path) -> Iterator[QueryRecord]:
+    """The queries of a run folder or of a Parquet file of candidates, in the order of their first row.
+
+    Memory is constant when the rows of each query are adjacent, as a build writes them. Other tables are sorted in
+    memory first. Raises ``SourceError`` when there is no candidates table.
+    """
+    return records_of_table(candidate_table.read(path))
+
+
+def records_of_table(table: CandidateTable) -> Iterator[QueryRecord]:
+    """The queries of an opened candidates table."""
+    batches = (_rows(batch) for batch in table.batches(TableRow._fields))
+    if not _queries_are_adjacent(table):
+        batches = iter([_by_query(row for batch in batches for row in batch)])
+    unfinished: list[TableRow] = []  # the query at the end of a batch may continue in the next one
+    for batch in batches:
+        groups = [list(rows) for _, rows in groupby(unfinished + batch, attrgetter("query_id"))]
+        unfinished = groups.pop() if groups else []
+        yield from map(record_of_rows, groups)
+    if unfinished:
+        yield record_of_rows(unfinished)
+
+
+def record_of_nested_row(row: Row, manifest: Row) -> QueryRecord | None:
+    """The record of one query from its nested row in a shard; None for a query without candidates."""
+    rows = [TableRow._make(map(flat.get, TableRow._fields)) for flat in views.candidates(row, manifest)]
+    return record_of_rows(rows) if rows else None
+
+
+def record_of_rows(rows: Sequence[TableRow]) -> QueryRecord:
+    """The record of one query from its rows."""
+    ordered = sorted(rows, key=lambda row: (row.candidate_idx is None, row.candidate_idx or 0))
+    n_fixed = next((row.n_fixed for row in ordered if row.n_fixed is not None), None)
+    candidates = tuple(_candidate(place, row, n_fixed) for place, row in enumerate(ordered))
+    return QueryRecord(rows[0].query_id, rows[0].split or "", candidates)
+
+
+def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecord:
+    index = place if row.candidate_idx is None else row.candidate_idx
+    outcome = row.verification_status or ("pass" if row.is_verified else "fail")
+    reward = row.reward_final
+    return CandidateRecord(
+        index=index,
+        outcome=outcome,
+        greedy=row.arm == "greedy",
+        counts=counts_towards_pass_at_k(outcome, row.arm, index, n_fixed),
+        reward=None if reward is None or math.isnan(reward) else reward,
+        answer_cluster=row.answer_cluster,
+        seconds=row.latency_s,
+        characters=row.quality_answer_length,
+        explanation=row.verification_explanation or "",
+        refusal=(row.refusal_type or "unnamed") if row.refusal_is_refusal else None,
+        empty=bool(row.quality_is_empty),
+        short=bool(row.quality_is_short_answer),
+        truncated=row.finish_reason == "length",
+        repeat=row.is_duplicate_of is not None,
+        failed=bool(row.generation_error),
+        cost_usd=row.cost_usd,
+        prompt_tokens=row.usage_prompt_tokens,
+        completion_tokens=row.usage_completion_tokens,
+    )
+
+
+def _rows(batch: dict[str, list]) -> list[TableRow]:
+    return list(map(TableRow._make, zip(*batch.values(), strict=True)))
+
+
+def _queries_are_adjacent(table: CandidateTable) -> bool:
+    """Whether the rows of each query are adjacent; reads the identifiers alone."""
+    seen = SeenIds()
+    last: str | None = None
+    for batch in table.batches(["query_id"]):
+        for query in batch["query_id"]:
+            if query != last and not seen.add(str(query)):
+                return False
+            last = query
+    return True
+
+
+def _by_query(rows: Iterable[TableRow]) -> list[TableRow]:
+    """All rows with those of each query adjacent, queries in the order of their first row."""
+    groups: dict[str, list[TableRow]] = {}
+    for row in rows:
+        groups.setdefault(row.query_id, []).append(row)
+    return [row for group in groups.values() for row in group]

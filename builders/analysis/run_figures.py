@@ -1,0 +1,342 @@
+"""The figures of a run: one pass over its queries, in memory that does not grow with their number.
+
+``figures_of_run`` reads a run. The last lines of a build, ``bestofn inspect``, ``bestofn report`` and the dataset card
+all print from its result. ``figures_json`` gives it as JSON.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row, pairs_of_run
+from bestofn.builders.analysis.query_records import (
+    CandidateRecord,
+    QueryRecord,
+    record_of_nested_row,
+    records_of_table,
+)
+from bestofn.builders.records import Row
+from bestofn.builders.statistics import estimators
+from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean, bootstrap_interval
+from bestofn.builders.tables import candidate_table, views
+
+OUTCOMES = ("pass", "fail", "abstain", "error")
+Table = Mapping[str, NDArray[np.float64]]  # column -> one value per kind of query
+
+
+class Pool(NamedTuple):
+    """The candidates of one query that count towards pass@k.
+
+    ``ranks`` has one entry per distinct reward, lowest first: (candidates with this reward, how many of them pass).
+    Only the order of the rewards matters, so a million queries have few distinct pools.
+    """
+
+    size: int
+    passes: int
+    ranks: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, candidates: Iterable[tuple[float | None, bool]]) -> Pool:
+        """The pool of (reward, whether it passed) per candidate; a reward may be missing."""
+        size = passes = 0
+        by_reward: dict[float, list[bool]] = {}
+        for reward, right in candidates:
+            size, passes = size + 1, passes + right
+            if reward is not None:
+                by_reward.setdefault(reward, []).append(right)
+        return cls(size, passes, tuple((len(by_reward[r]), sum(by_reward[r])) for r in sorted(by_reward)))
+
+    @property
+    def scored(self) -> list[tuple[float, float]]:
+        """(rank of the reward, share of passes at that rank) per candidate with a reward."""
+        return [(rank, right / size) for rank, (size, right) in enumerate(self.ranks) for _ in range(size)]
+
+    @property
+    def best_by_reward(self) -> float | None:
+        """Share of passes among the candidates with the highest reward; None without rewards."""
+        if not self.ranks:
+            return None
+        size, right = self.ranks[-1]
+        return right / size
+
+
+class QueryKind(NamedTuple):
+    """All that the figures need of one query. Queries with equal values are counted together."""
+
+    split: str
+    candidates: int
+    passes: int
+    sampled: int
+    first: float | None  # 1 when candidate 0 passes; None without candidates
+    any_right: float | None  # 1 when a sampled candidate passes; None without samples
+    best_by_reward: float | None  # over all sampled candidates, whatever their verdict; None without rewards
+    pool: Pool
+
+    @classmethod
+    def of(cls, query: QueryRecord) -> QueryKind:
+        """The kind of ``query``."""
+        sampled, candidates = query.sampled, query.candidates
+        return cls(
+            split=query.split,
+            candidates=len(candidates),
+            passes=sum(candidate.right for candidate in candidates),
+            sampled=len(sampled),
+            first=float(candidates[0].right) if candidates else None,
+            any_right=float(any(candidate.right for candidate in sampled)) if sampled else None,
+            best_by_reward=truth_of_best(sampled),
+            pool=Pool.of((candidate.reward, candidate.right) for candidate in query.counting),
+        )
+
+
+class Rates(NamedTuple):
+    """Rates of the queries of a run or of one split; None where no query has a value."""
+
+    queries: int
+    candidates: int
+    passes: int
+    rate: float | None  # passes per candidate
+    rate_interval: tuple[float, float] | None  # 95 %, by query
+    first: float | None
+    any_right: float | None
+    best_by_reward: float | None
+    coverage: float | None  # share of queries with all n samples
+
+
+@dataclass(slots=True)
+class Total:
+    """The sum of the values that are known, and how many are."""
+
+    sum: float = 0.0
+    known: int = 0
+
+    def add(self, value: float | None) -> None:
+        """Add one value; None is not counted."""
+        if value is not None:
+            self.sum += value
+            self.known += 1
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the known values; None when there are none."""
+        return share(self.sum, self.known)
+
+
+@dataclass
+class CandidateTotals:
+    """Refusals, quality and cost over all candidates."""
+
+    refusals: Counter[str] = field(default_factory=Counter)  # kind -> candidates
+    empty: int = 0
+    short: int = 0
+    truncated: int = 0
+    repeats: int = 0
+    failed: int = 0
+    characters: Total = field(default_factory=Total)
+    seconds: Total = field(default_factory=Total)
+    usd: Total = field(default_factory=Total)
+    prompt_tokens: Total = field(default_factory=Total)
+    completion_tokens: Total = field(default_factory=Total)
+
+    def add(self, candidate: CandidateRecord) -> None:
+        """Count one candidate."""
+        if candidate.refusal is not None:
+            self.refusals[candidate.refusal] += 1
+        self.empty += candidate.empty
+        self.short += candidate.short
+        self.truncated += candidate.truncated
+        self.repeats += candidate.repeat
+        self.failed += candidate.failed
+        self.characters.add(candidate.characters)
+        self.seconds.add(candidate.seconds)
+        self.usd.add(candidate.cost_usd)
+        self.prompt_tokens.add(candidate.prompt_tokens)
+        self.completion_tokens.add(candidate.completion_tokens)
+
+
+@dataclass
+class RunFigures:
+    """The figures of one run. ``add`` takes one query; the properties and methods give the figures of all so far."""
+
+    name: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)  # of the candidates table
+    outcomes: Counter[str] = field(default_factory=Counter)
+    by_split: dict[str, Counter[str]] = field(default_factory=dict)  # split -> outcomes
+    by_index: dict[int, Counter[str]] = field(default_factory=dict)  # candidate index -> outcomes
+    kinds: Counter[QueryKind] = field(default_factory=Counter)  # kind -> queries
+    errors: Counter[str] = field(default_factory=Counter)  # explanation of a verdict "error" -> candidates
+    totals: CandidateTotals = field(default_factory=CandidateTotals)
+    pairs: PairFigures | None = None  # None when the run has no pairs table
+
+    def add(self, query: QueryRecord) -> None:
+        """Count one query."""
+        self.kinds[QueryKind.of(query)] += 1
+        of_split = self.by_split.setdefault(query.split, Counter())
+        for candidate in query.candidates:
+            self.outcomes[candidate.outcome] += 1
+            of_split[candidate.outcome] += 1
+            self.by_index.setdefault(candidate.index, Counter())[candidate.outcome] += 1
+            self.totals.add(candidate)
+            if candidate.outcome == "error":
+                self.errors[candidate.explanation] += 1
+
+    @property
+    def queries(self) -> int:
+        """The number of queries."""
+        return self.kinds.total()
+
+    @property
+    def candidates(self) -> int:
+        """The number of candidates."""
+        return self.outcomes.total()
+
+    @property
+    def verified(self) -> int:
+        """The number of candidates that pass."""
+        return self.outcomes["pass"]
+
+    @property
+    def n(self) -> int:
+        """The largest number of samples of a query."""
+        return max((kind.sampled for kind in self.kinds), default=0)
+
+    def queries_in(self, split: str) -> int:
+        """The number of queries of one split."""
+        return sum(count for kind, count in self.kinds.items() if kind.split == split)
+
+    def pass_at(self, split: str | None = None, *, resamples: int = RESAMPLES) -> list[estimators.CurvePoint]:
+        """pass@k for k = 1, 2, 4 …, with 95 % intervals by query; of one split, or of all.
+
+        All points are over the same queries: those that reach the largest k, which 95 % of the queries do.
+        """
+        sizes: Counter[tuple[int, int]] = Counter()
+        for pool, count in self._pools(split).items():
+            sizes[pool.size, pool.passes] += count
+        return estimators.pass_curve(sizes, resamples=resamples)
+
+    def best_of(self, k: int, split: str | None = None) -> estimators.CurvePoint | None:
+        """Share right when the reward picks the best of ``k``, with its 95 % interval, over the queries of ``pass_at``.
+
+        None when no such query has ``k`` rewards. Equals pass@1 for ``k`` = 1.
+        """
+        pools = self._pools(split)
+        sizes: Counter[int] = Counter()
+        for pool, count in pools.items():
+            sizes[pool.size] += count
+        largest, values = estimators.largest_k(sizes), RunningMean()
+        for pool, count in pools.items():
+            if pool.size >= largest and len(scored := pool.scored) >= k:
+                values.add(estimators.best_of_k(scored, k), count)
+        if not values.count:
+            return None
+        return estimators.CurvePoint(k, values.mean, *values.interval(), values.count)
+
+    def best_by_reward(self, split: str | None = None) -> float:
+        """Share of queries whose highest-rewarded candidate passes, among those that count towards pass@k.
+
+        Tied candidates contribute their share of passes. 0.0 without rewards.
+        """
+        truths = [(pool.best_by_reward, count) for pool, count in self._pools(split).items()]
+        known = [(truth, count) for truth, count in truths if truth is not None]
+        return sum(truth * count for truth, count in known) / max(sum(count for _, count in known), 1)
+
+    def pass_rates(self) -> Counter[float]:
+        """Share of passes among the counting candidates of a query -> queries."""
+        rates: Counter[float] = Counter()
+        for pool, count in self._pools(None).items():
+            rates[pool.passes / pool.size] += count
+        return rates
+
+    def rates(self, split: str | None = None, *, resamples: int = RESAMPLES) -> Rates:
+        """The rates of one split, or of all queries."""
+        table = self._table(split)
+        counts = table["queries"]
+        queries = int(counts.sum())
+        candidates, passes = int(counts @ table["candidates"]), int(counts @ table["passes"])
+        return Rates(
+            queries=queries,
+            candidates=candidates,
+            passes=passes,
+            rate=share(passes, candidates),
+            rate_interval=_rate_interval(table, resamples),
+            first=_mean(table["first"], counts),
+            any_right=_mean(table["any_right"], counts),
+            best_by_reward=_mean(table["best_by_reward"], counts),
+            coverage=share(int(counts[table["sampled"] == self.n].sum()), queries),
+        )
+
+    def _table(self, split: str | None) -> Table:
+        """One row per kind of query, as columns; NaN where a value is missing."""
+        kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
+        names = ("candidates", "passes", "sampled", "first", "any_right", "best_by_reward")
+        columns = {name: np.array([getattr(kind, name) for kind in kinds], np.float64) for name in names}
+        return {**columns, "queries": np.array(list(kinds.values()), np.float64)}
+
+    def _pools(self, split: str | None) -> Counter[Pool]:
+        """The pools that are not empty -> queries."""
+        pools: Counter[Pool] = Counter()
+        for kind, count in self.kinds.items():
+            if kind.pool.size and split in (None, kind.split):
+                pools[kind.pool] += count
+        return pools
+
+
+def figures_of_run(run: Path, manifest: Row | None = None) -> RunFigures:
+    """The figures of the run at ``run``: a run folder, or one Parquet file of candidates.
+
+    With the ``manifest`` of an unfinished run, its finished shards are read instead: the tables are written last.
+    Raises ``SourceError`` when there is nothing to read.
+    """
+    if manifest is not None and manifest.get("state") != "complete":
+        return _figures_of_shards(run, manifest)
+    table = candidate_table.read(run)
+    figures = RunFigures(table.name, table.metadata, pairs=pairs_of_run(run))
+    for query in records_of_table(table):
+        figures.add(query)
+    return figures
+
+
+def _figures_of_shards(run: Path, manifest: Row) -> RunFigures:
+    pairs = PairFigures()
+    figures = RunFigures(run.name, pairs=pairs)
+    for row in views.nested(views.parts_of(run)):
+        if query := record_of_nested_row(row, manifest):
+            figures.add(query)
+        pairs.add(pairs_of_row(row))
+    return figures
+
+
+def truth_of_best(candidates: Sequence[CandidateRecord]) -> float | None:
+    """Share of passes among the candidates with the highest reward; None when no candidate has a reward."""
+    scored = [(candidate.reward, candidate.right) for candidate in candidates if candidate.reward is not None]
+    if not scored:
+        return None
+    highest = max(reward for reward, _ in scored)
+    tied = [right for reward, right in scored if reward == highest]
+    return sum(tied) / len(tied)
+
+
+def share(part: float, whole: int) -> float | None:
+    """``part`` / ``whole``; None when ``whole`` is 0."""
+    return part / whole if whole else None
+
+
+def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
+    """95 % interval of passes per candidate. Whole queries are resampled: candidates of one query are dependent."""
+    if not len(table["queries"]):
+        return None
+    both = np.stack([table["passes"], table["candidates"]], axis=1)
+    counts = table["queries"]
+    return bootstrap_interval(both, lambda means: means[:, 0] / means[:, 1], resamples=resamples, counts=counts)
+
+
+def _mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
+    """The mean over the queries that have a value."""
+    known = ~np.isnan(values)
+    return share(float(values[known] @ counts[known]), int(counts[known].sum()))

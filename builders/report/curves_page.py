@@ -1,0 +1,127 @@
+"""The best-of-N analysis for people: the sentences that ``bestofn analyze`` prints, and its page ``curves.html``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bestofn.builders.analysis.best_of_n import BestOfN, GreedyComparison, OverOptimization, RewardAccuracy
+from bestofn.builders.analysis.curves import Curve, Curves
+from bestofn.builders.report.charts import Line, lines
+from bestofn.builders.report.html_page import style, template
+from bestofn.builders.report.number_format import MISSING, percent
+from bestofn.builders.report.terminal import visible
+
+LABELS = {
+    "pass_at_k": "pass@k",
+    "pass_hat_k": "pass^k",
+    "best_by_reward": "best of k by reward",
+    "majority": "majority of k",
+    "weighted_majority": "weighted majority of k",
+}
+
+
+class Cell(NamedTuple):
+    """One cell of the table of curves; ``interval`` is empty for a figure without one."""
+
+    value: str
+    interval: str = ""
+
+
+def page(found: BestOfN) -> str:
+    """The curves, their figures and the disagreements on one self-contained page."""
+    from markupsafe import Markup
+
+    charts = {"Accuracy with k samples": _accuracy(found["curves"]), **_reward_against_truth(found["curves"])}
+    return template("curves_page.html").render(
+        title=f"Best of N: {found['run']}, {found['curves']['queries']:,} queries",
+        style=Markup(style()),
+        sentences=sentences(found),
+        charts=[(name, Markup(chart)) for name, chart in charts.items() if chart],
+        ks=found["curves"]["k"],
+        rows=_rows(found),
+        disagreements=found["disagreements"],
+    )
+
+
+def sentences(found: BestOfN) -> list[str]:
+    """The main results, one sentence each."""
+    texts = [f"The curve of {LABELS[name]} bends at k={k:g}." for name, k in found["knee"].items()]
+    if found["reward"]:
+        texts.append(_reward_sentence(found["reward"]))
+    if found["over_optimisation"]:
+        texts.append(_over_optimization_sentence(found["over_optimisation"]))
+    if found["greedy"]:
+        texts.append(_greedy_sentence(found["greedy"]))
+    return texts
+
+
+def disagreement_lines(found: BestOfN, most: int) -> list[str]:
+    """One line per query where the reward and the verifier disagree, the widest ``most`` of them."""
+    return [
+        f"Read {visible(row['query_id'])}: highest reward {row['rewarded']}, verified {row['verified']} "
+        f"({visible(row['explanation'][:80])})"
+        for row in found["disagreements"][:most]
+    ]
+
+
+def _reward_sentence(reward: RewardAccuracy) -> str:
+    return (
+        f"The reward orders {percent(reward['auc'])} of {reward['pairs']:,} pass–fail pairs correctly; "
+        f"its correlation with length is {reward['length_correlation']:+.2f}."
+    )
+
+
+def _over_optimization_sentence(found: OverOptimization) -> str:
+    result = "beyond it the reward is exploited" if found["hacked"] else "no sign of over-optimization"
+    return f"The truth of the best by reward peaks at k={found['peak_k']} ({percent(found['peak_truth'])}): {result}."
+
+
+def _greedy_sentence(found: GreedyComparison) -> str:
+    low, high = found["interval"]
+    overhead = "" if found["overhead"] is None else f", {found['overhead']:.1f} × the time"
+    return (
+        f"Greedy {percent(found['greedy'])}, best of n {percent(found['best_by_reward'])}: "
+        f"{100 * found['improvement']:+.1f} points (95 % {100 * low:+.1f} to {100 * high:+.1f}){overhead}."
+    )
+
+
+def _accuracy(curves: Curves) -> str:
+    drawn = [_line(LABELS[name], curves["k"], line) for name, line in curves["lines"].items() if name in LABELS]
+    return lines(drawn, "k", "share correct", y_range=(0.0, 1.0))
+
+
+def _line(name: str, ks: list[int], curve: Curve) -> Line:
+    points = [(float(k), mean) for k, mean in zip(ks, curve["mean"], strict=True)]
+    return Line(name, points, list(zip(curve["low"], curve["high"], strict=True)))
+
+
+def _reward_against_truth(curves: Curves) -> dict[str, str]:
+    """Reward and truth of the best against the KL divergence; nothing for a run without rewards."""
+    truth, reward = curves["lines"].get("best_by_reward"), curves["lines"].get("reward_of_best")
+    if truth is None or reward is None:
+        return {}
+    estimate = curves["lines"].get("kl_estimate")
+    divergence = estimate["mean"] if estimate else curves["kl_bound"]
+    drawn = [
+        Line("verified", list(zip(divergence, truth["mean"], strict=True))),
+        Line("reward", list(zip(divergence, reward["mean"], strict=True))),
+    ]
+    axis = "KL over answers, estimated (nats)" if estimate else "KL, upper bound (nats)"
+    return {"Reward and truth of the best, by divergence from the model": lines(drawn, axis, "mean of the best")}
+
+
+def _rows(found: BestOfN) -> list[tuple[str, list[Cell]]]:
+    """The table: (label, one cell per k)."""
+    curves, sweep = found["curves"]["lines"], found["sweep"]
+    rows = [(label, _cells(curves[name])) for name, label in LABELS.items() if name in curves]
+    gains = ["" if step["gain"] is None else f"{100 * step['gain']:+.1f}" for step in sweep]
+    rows.append(("points per additional sample", [Cell(gain) for gain in gains]))
+    if any(step["seconds"] for step in sweep):
+        seconds = [MISSING if step["seconds"] is None else f"{step['seconds']:,.1f} s" for step in sweep]
+        rows.append(("seconds, one after another", [Cell(text) for text in seconds]))
+    return rows
+
+
+def _cells(curve: Curve) -> list[Cell]:
+    values = zip(curve["mean"], curve["low"], curve["high"], strict=True)
+    return [Cell(percent(mean), f"{100 * low:.1f} to {100 * high:.1f}") for mean, low, high in values]

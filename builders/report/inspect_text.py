@@ -1,0 +1,142 @@
+"""What ``bestofn inspect`` prints: one run table by table, or several runs with one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bestofn.builders.analysis.figures_json import RatesJson, RunJson
+from bestofn.builders.report.number_format import MISSING, dollars, interval, percent, rate
+from bestofn.builders.report.terminal import console, table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+METADATA_INDENT = 16
+
+
+def print_run(run: RunJson) -> None:
+    """Print one run."""
+    output = console()
+    output.rule(f"[bold]{run['run']}")
+    for key, value in run["metadata"].items():
+        output.print(f"[dim]{key:>14}[/]  {_indented(value)}", highlight=False, markup=True)
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(run["outcomes"].items()))
+    output.print(f"\n{run['queries']:,} queries, {run['records']:,} candidates: {outcomes}", highlight=False)
+    output.print(_splits(run))
+    output.print(_indices(run))
+    if run["pass_at"]:
+        output.print(_curve(run))
+    for line in notes(run):
+        output.print(line, highlight=False, markup=False)
+
+
+def print_runs(runs: Sequence[RunJson]) -> None:
+    """Print several runs, and the verified share by split when there are several splits."""
+    output = console()
+    output.print(_runs(runs))
+    splits = sorted({split for run in runs for split in run["by_split"]})
+    if len(splits) > 1:
+        output.print(_runs_by_split(runs, splits))
+    if len({run["queries"] for run in runs}) > 1:
+        output.print("The runs have different numbers of queries. `bestofn compare` joins runs by query.")
+
+
+def rates_by_split(run: RunJson) -> Mapping[str, RatesJson]:
+    """Split -> rates; with several splits also "all"."""
+    return {**run["by_split"], "all": run} if len(run["by_split"]) > 1 else run["by_split"]
+
+
+def notes(run: RunJson) -> list[str]:
+    """Coverage, refusals, quality, pairs and cost, one line each."""
+    quality, refusals = run["quality"], run["refusals"]
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in refusals["by_type"].items())
+    return [
+        f"Coverage: {percent(run['coverage'])} of the queries have all {run['n']} candidates.",
+        f"Refusals: {refusals['count']:,}{f' ({kinds})' if kinds else ''}.",
+        f"Quality:  {quality['empty']:,} empty, {quality['truncated']:,} truncated, {quality['repeats']:,} repeats, "
+        f"{quality['errors']:,} failed to generate.",
+        *_pairs(run),
+        _cost(run),
+    ]
+
+
+def _pairs(run: RunJson) -> list[str]:
+    pairs = run["pairs"]
+    if not pairs:
+        return []
+    margin = MISSING if pairs["mean_margin"] is None else f"{pairs['mean_margin']:.3f}"
+    longer = percent(pairs["chosen_longer"])
+    return [f"Pairs:    {pairs['total']:,}, mean margin {margin}; the chosen side is longer in {longer} of them."]
+
+
+def _cost(run: RunJson) -> str:
+    cost = run["cost"]
+    if cost["usd"] is None:
+        spent = "no price known"
+    else:
+        spent = f"{dollars(cost['usd'])}, {dollars(cost['usd_per_verified'])} per verified answer"
+    return f"Cost:     {spent}; {cost['prompt_tokens']:,} prompt + {cost['completion_tokens']:,} completion tokens."
+
+
+def _splits(run: RunJson) -> Table:
+    made = table("Verification", "Split", "Queries", "Candidates", "Verified (95 %)", "First", "Best of N", "By reward")
+    for split, part in rates_by_split(run).items():
+        made.add_row(
+            split or MISSING,
+            f"{part['queries']:,}",
+            f"{part['candidates']:,}",
+            rate(part["rate"], part["rate_interval"]),
+            percent(part["first"]),
+            percent(part["best_of_n"]),
+            percent(part["picked"]),
+        )
+    return made
+
+
+def _indices(run: RunJson) -> Table:
+    made = table("By candidate index", "Index", "Candidates", "Verified", "Rate")
+    for index, part in run["by_index"].items():
+        made.add_row(str(index), f"{part['records']:,}", f"{part['verified']:,}", percent(part["rate"]))
+    return made
+
+
+def _curve(run: RunJson) -> Table:
+    made = table(f"pass@k over {run['pass_at'][0]['queries']:,} queries", "k", "pass@k", "95 %")
+    for point in run["pass_at"]:
+        made.add_row(str(point["k"]), percent(point["mean"]), interval(point["low"], point["high"]))
+    return made
+
+
+def _runs(runs: Sequence[RunJson]) -> Table:
+    heads = ("N", "Queries", "Candidates", "Verified", "First", "Best of N", "By reward", "Pairs", "Cost")
+    made = table("", "Run", "Model", *heads)
+    for run in runs:
+        made.add_row(
+            run["run"],
+            run["metadata"].get("model", MISSING),
+            str(run["n"]),
+            f"{run['queries']:,}",
+            f"{run['records']:,}",
+            percent(run["rate"]),
+            percent(run["first"]),
+            percent(run["best_of_n"]),
+            percent(run["picked"]),
+            f"{run['pairs']['total']:,}" if run["pairs"] else MISSING,
+            dollars(run["cost"]["usd"]),
+        )
+    return made
+
+
+def _runs_by_split(runs: Sequence[RunJson], splits: Sequence[str]) -> Table:
+    made = table("Verified by split", "Run", *splits)
+    for run in runs:
+        shares = [run["by_split"][split]["rate"] if split in run["by_split"] else None for split in splits]
+        made.add_row(run["run"], *map(percent, shares))
+    return made
+
+
+def _indented(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text.strip()).replace("\n", "\n" + " " * METADATA_INDENT)

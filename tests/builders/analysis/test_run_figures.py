@@ -1,0 +1,130 @@
+"""The figures of the report: every number of one curve speaks of the same samples of the same queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bestofn.builders.analysis.pair_figures import PairRecord, PairSample
+from bestofn.builders.analysis.query_records import QueryRecord, TableRow, record_of_nested_row, record_of_rows
+from bestofn.builders.analysis.run_figures import Pool, RunFigures, figures_of_run
+from bestofn.builders.report.headline import headline
+from bestofn.builders.report.html_page import page
+from bestofn.builders.run import manifest
+from bestofn.builders.tables import views
+from tests.runs import write_run
+
+OUTCOMES = {"p": "pass", "f": "fail", "a": "abstain", "e": "error"}
+
+
+def query(split: str, outcomes: str, scores: list[float | None], number: int = 0, explanation: str = "") -> QueryRecord:
+    """One query; ``outcomes`` has one letter per candidate: p(ass), f(ail), a(bstain), e(rror)."""
+    return record_of_rows(
+        [
+            TableRow(
+                query_id=f"{split}{number}",
+                is_verified=letter == "p",
+                candidate_idx=index,
+                split=split,
+                verification_status=OUTCOMES[letter],
+                verification_explanation=explanation,
+                reward_final=score,
+            )
+            for index, (letter, score) in enumerate(zip(outcomes, scores, strict=True))
+        ]
+    )
+
+
+def figures_of(*queries: QueryRecord) -> RunFigures:
+    """The figures of these queries."""
+    figures = RunFigures()
+    for one in queries:
+        figures.add(one)
+    return figures
+
+
+def test_best_of_one_is_pass_at_one() -> None:
+    """What nobody could judge counts in neither curve, so the two lines start at one point."""
+    figures = figures_of(
+        query("math", "pfff", [0.9, 0.1, 0.2, 0.3]),
+        query("math", "ppff", [0.1, 0.2, 0.3, 0.4], 1),
+        query("chat", "aaaa", [0.5, 0.5, 0.5, 0.5]),
+    )
+    assert figures.pass_at()[0].mean == pytest.approx(0.375)
+    first = figures.best_of(1)
+    assert first is not None
+    assert first.mean == pytest.approx(0.375)
+    best = figures.best_of(4)
+    assert best is not None
+    assert best.mean == pytest.approx(0.5)
+    assert figures.best_by_reward() == pytest.approx(0.5)
+    assert figures.best_by_reward("chat") == 0.0
+    assert figures.best_of(5) is None
+
+
+def test_shares_of_passes() -> None:
+    figures = figures_of(query("math", "pf", [1, 0]), query("math", "pa", [1, 0], 1), query("chat", "aa", [0, 0]))
+    assert figures.pass_rates() == {0.5: 1, 1.0: 1}
+
+
+def test_a_split_with_smaller_pools_names_its_own_k(tmp_path: Path) -> None:
+    """pass@2 is never printed in the column of pass@4 without its name."""
+    queries = [query("math", "pfff", [1, 0, 0, 0], number) for number in range(30)]
+    figures = figures_of(*queries, query("tools", "pfaa", [1, 0, 0, 0]))
+    text = page(figures, [], {"queries": 31}, "run")
+    table = text[text.index("<table>") : text.index("</table>")]
+    assert "<th>pass@4</th>" in table
+    assert "pass@2 100.0 %" in table
+    printed = headline(figures, {"queries": 31}, tmp_path)
+    assert "pass@4 (95 %)" in printed
+    assert "pass@2 100.0 %" in printed
+
+
+def test_the_explanation_of_an_error_is_one_line_of_plain_text(tmp_path: Path) -> None:
+    figures = figures_of(query("math", "e", [None], explanation="ValueError: \x1b]0;title\x07\n\x1b[2J"))
+    printed = headline(figures, {"queries": 1}, tmp_path)
+    assert "1 candidates could not be verified: ValueError: \\x1b]0;title\\x07\\n\\x1b[2J\n" in printed
+
+
+def test_queries_of_one_kind_are_one_entry() -> None:
+    """Only the order of the rewards counts, so memory does not grow with the number of queries."""
+    figures = figures_of(*(query("math", "pfpf", [n + 0.5, n, n + 0.5, n - 1], n) for n in range(500)))
+    assert [(kind.pool, count) for kind, count in figures.kinds.items()] == [
+        (Pool(4, 2, ((1, 0), (1, 0), (2, 2))), 500)
+    ]
+    assert figures.best_of(4) == (4, 1.0, 1.0, 1.0, 500)
+
+
+def test_a_sample_of_pairs_is_uniform() -> None:
+    sample = PairSample(most=100)
+    for number in range(100):
+        sample.add(PairRecord(number, 0, 0, ""))
+    assert [pair.margin for pair in sample.pairs] == list(range(100))
+    for number in range(100, 10_000):
+        sample.add(PairRecord(number, 0, 0, ""))
+    margins = [pair.margin for pair in sample.pairs]
+    assert len(set(margins)) == 100
+    assert 4_000 < sum(margins) / 100 < 6_000
+
+
+def test_shards_and_tables_give_the_same_figures(tmp_path: Path) -> None:
+    """The report of an unfinished run reads its shards, all other commands the published tables."""
+    run = write_run(tmp_path / "run", 40)
+    described = manifest.read(run)
+    of_tables = figures_of_run(run, described)
+    of_shards = figures_of_run(run, described | {"state": "running"})
+    assert of_shards.kinds == of_tables.kinds
+    assert of_shards.by_index == of_tables.by_index
+    assert of_shards.totals == of_tables.totals
+    assert of_shards.pairs is not None
+    assert of_tables.pairs is not None
+    assert of_shards.pairs.length_bias == of_tables.pairs.length_bias
+    assert sorted(of_shards.pairs.sample.pairs) == sorted(of_tables.pairs.sample.pairs)
+
+
+def test_a_query_without_candidates_has_no_record(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", 1)
+    (row,) = views.nested(views.parts_of(run))
+    row = {**row, "candidates": [], "verdicts": [], "scores": [], "pairs": []}
+    assert record_of_nested_row(row, manifest.read(run)) is None
