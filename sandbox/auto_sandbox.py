@@ -1,4 +1,7 @@
-"""Takes the best isolation that this machine has, and says which; never less than a tested box."""
+"""The default sandbox: the best isolation that this machine has, and never less than a tested box.
+
+The configuration builds it for ``sandbox=auto``.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,16 @@ from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Program
 from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
+from bestofn.sandbox.pool import infra
 
 log = logging.getLogger(__name__)
 
 
 class AutoSandbox:
-    """``docker`` when it opens, else ``local`` when its own tests hold, else nothing.
+    """Runs programs with ``docker`` if it opens, else with ``local`` if its self-test passes, else not at all.
 
-    With nothing, no program is executed: each run is ``infra`` with the reason, so that the rows get ``error`` and
-    the run goes on; ``reason`` says why and what to install, and is logged once.
+    Without isolation no program is executed. Each run is then ``infra``, so its row gets ``error`` and the build
+    continues. ``unavailable`` gives the reason and what to install; it is logged once.
     """
 
     name = "auto"
@@ -34,8 +38,8 @@ class AutoSandbox:
             DockerSandbox(workers=workers, box_memory_mb=box_memory_mb, base=base, host=host),
             LocalSandbox(workers=workers, box_memory_mb=box_memory_mb),
         )
-        self.chosen: DockerSandbox | LocalSandbox | None = None
-        self.reason = ""
+        self.unavailable = ""  # why no program can be run; "" while one can
+        self._chosen: DockerSandbox | LocalSandbox | None = None
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> AutoSandbox:
@@ -43,23 +47,30 @@ class AutoSandbox:
         reasons = []
         for sandbox in self.candidates:
             try:
-                self.chosen = await self._open.enter_async_context(sandbox)
+                self._chosen = await self._open.enter_async_context(sandbox)
             except SandboxError as error:
                 reasons.append(f"{sandbox.name}: {error}")
                 continue
             if reasons:
-                log.info("programs run in sandbox=%s, for %s", sandbox.name, reasons[0])
+                log.info(
+                    "Programs run in sandbox=%s, because another sandbox did not open: %s", sandbox.name, reasons[0]
+                )
             return self
-        self.reason = "no program is executed on this machine, for nothing here isolates it. " + " | ".join(reasons)
-        log.warning(self.reason)
+        self.unavailable = "No program is executed, because nothing on this machine isolates it. " + " | ".join(reasons)
+        log.warning(self.unavailable)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        self.chosen = None
+        self._chosen = None
         await self._open.aclose()
 
+    @property
+    def backend(self) -> str:
+        """The name of the sandbox that runs the programs; "" when there is none."""
+        return self._chosen.name if self._chosen is not None else ""
+
     async def run(self, program: Program) -> Execution:
-        if self.chosen is not None:
-            return await self.chosen.run(program)
-        reason = self.reason or "the sandbox is not open"
-        return Execution(status="infra", exit_code=None, stdout="", stderr="", seconds=0.0, detail={"reason": reason})
+        """Run ``program`` in the chosen sandbox; ``infra`` when there is none."""
+        if self._chosen is not None:
+            return await self._chosen.run(program)
+        return infra(self.unavailable or "the sandbox is not open")

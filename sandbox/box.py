@@ -1,4 +1,7 @@
-"""One box: a supervisor at the other end of a stream, asked for one run at a time."""
+"""One box: a supervisor process at the other end of a stream, which runs one program at a time.
+
+``Pool`` keeps boxes. ``LocalSandbox`` and ``DockerSandbox`` open them.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,48 @@ import json
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from bestofn.builders.errors import SandboxError
-from bestofn.builders.records import Execution, ExecutionStatus, Limits, Program
+from bestofn.builders.records import Execution, ExecutionStatus, JsonObject, Limits, Program
 from bestofn.sandbox.inside import plain
-from bestofn.sandbox.inside.wire import CONFESSION, REPLY, Reply, Request, unpack_reply
+from bestofn.sandbox.inside.settings import BoxSettings
+from bestofn.sandbox.inside.wire import OWN_FAULT, REPLY, Reply, Request, unpack_reply
 from bestofn.sandbox.payload import payload
 
 GRACE_S = 5.0  # beyond a program's wall limit, for the supervisor to end it and clean up
-SLOW_CASES = 3  # cases of one execution that may each take the whole of their time
-START_S = 60.0
-RESULT_BYTES = 8 << 20
+SLOW_CASES = 3  # an execution may take the time of this many cases
+START_S = 60.0  # for a box to start and send its greeting
+RESULT_BYTES = 8 << 20  # of all results or verdicts of one execution
 
-_TOO_BUSY = "the machine is too busy to time a program: it got next to no processor. Lower sandbox.workers, or wait."
+_TOO_BUSY = (
+    "the machine is too busy to time a program: the program got almost no processor time. Lower sandbox.workers, or "
+    "repeat the run when the machine is less busy."
+)
 
 
 class Stream(Protocol):
     """Bytes to and from a box."""
 
-    async def send(self, data: bytes) -> None: ...
-
-    async def receive(self, count: int) -> bytes:
-        """Exactly ``count`` bytes. Raises ``EOFError`` or ``OSError`` when the box has gone."""
+    async def send(self, data: bytes) -> None:
+        """Send all of ``data``."""
         ...
 
-    async def receive_line(self) -> bytes: ...
+    async def receive(self, count: int) -> bytes:
+        """Exactly ``count`` bytes. Raises ``EOFError`` or ``OSError`` when the box has ended."""
+        ...
+
+    async def receive_line(self) -> bytes:
+        """Bytes up to and including the next line end."""
+        ...
 
 
 class BoxGone(Exception):
-    """The box died, or stopped answering; says nothing about the program."""
+    """The box ended or stopped answering. This is no evidence about the program."""
 
 
 class Box:
-    """Started by sending it its settings. ``fit`` is False once a run left something behind: then it must go."""
+    """A connection to one supervisor. ``fit`` turns False when a run left something behind; then close the box."""
 
     def __init__(self, stream: Stream, close: Callable[[], Awaitable[None]], name: str) -> None:
         self._stream = stream
@@ -50,8 +61,8 @@ class Box:
         self.runs = 0
         self.language = ""
 
-    async def start(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """The box's greeting. Raises ``SandboxError`` when it refuses or does not come up."""
+    async def start(self, settings: BoxSettings) -> JsonObject:
+        """Send the payload and return the box's greeting. Raises ``SandboxError`` when the box does not start."""
         try:
             async with asyncio.timeout(START_S):
                 await self._stream.send(payload(settings))
@@ -63,7 +74,7 @@ class Box:
         return greeting
 
     async def run(self, program: Program) -> Execution:
-        """Raises ``BoxGone`` when no answer came."""
+        """Run ``program`` and return its execution. Raises ``BoxGone`` when the box gave no answer."""
         self.runs += 1
         self.language = program.language
         head, body = _request(program)
@@ -78,31 +89,31 @@ class Box:
         except (EOFError, OSError, TimeoutError, ValueError) as error:
             self.fit = False
             raise BoxGone(f"{self.name}: {error or type(error).__name__}") from error
-        except BaseException:  # cancelled in the middle of a run: the wire is out of step
+        except BaseException:  # cancelled in the middle of a run: what is left on the stream belongs to that run
             self.fit = False
             raise
-        if reply.exit_code == 70 and parts[1].startswith(CONFESSION):
+        if reply.exit_code == 70 and parts[1].startswith(OWN_FAULT):
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
         execution = _execution(reply, *parts)
-        if reply.status == "infra":  # trying again at once would find the machine as busy
+        if reply.status == "infra":  # no retry: the machine would still be as busy
             return replace(execution, detail={**execution.detail, "reason": _TOO_BUSY})
         return execution
 
     async def close(self) -> None:
+        """End the box and free what it holds."""
         self.fit = False
         await self._close()
 
 
 def _total_s(program: Program) -> float:
-    """Wall-clock seconds for all calls or tests of one execution; ``wall_s`` is for each."""
+    """Wall-clock seconds for all calls or tests of one execution together; ``wall_s`` is the limit of each."""
     return program.limits.wall_s * min(SLOW_CASES, max(1, len(program.calls), len(program.tests)))
 
 
-def _request(program: Program) -> tuple[bytes, bytes]:
-    limits: Limits = program.limits
-    mode = "serve" if program.tests else "calls" if program.calls else "run"
+def _program_part(program: Program) -> bytes:
+    """What the program's process gets (``inside.jobs.Job``)."""
     calls = [
         {
             "name": call.get("name", ""),
@@ -112,17 +123,27 @@ def _request(program: Program) -> tuple[bytes, bytes]:
         for call in program.calls
     ]
     job = {
-        "mode": mode,
+        "mode": "serve" if program.tests else "calls" if program.calls else "run",
         "source": program.source,
         "stdin": program.stdin,
         "files": dict(program.files),
         "calls": calls,
     }
-    part = json.dumps(job).encode()
-    driver = b""
-    if program.tests:
-        tests = {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}
-        driver = json.dumps(tests).encode()
+    return json.dumps(job).encode()
+
+
+def _driver_part(program: Program) -> bytes:
+    """What the driver's process gets; empty without tests."""
+    if not program.tests:
+        return b""
+    tests = {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}
+    return json.dumps(tests).encode()
+
+
+def _request(program: Program) -> tuple[bytes, bytes]:
+    """The header of a request, and the parts that it announces."""
+    limits: Limits = program.limits
+    driver, part = _driver_part(program), _program_part(program)
     request = Request(
         language=program.language,
         driver_bytes=len(driver),
@@ -160,9 +181,9 @@ def _ran_out_of_memory(stderr: str, exit_code: int) -> bool:
     return stderr.endswith("MemoryError\n") or (exit_code == -6 and "heap out of memory" in stderr)
 
 
-def _returns(raw: bytes, driver: bool) -> tuple[Any, ...]:
-    """One entry a line. A line that is not what an honest box writes ends them: the rest is not believed."""
-    entries: list[Any] = []
+def _returns(raw: bytes, driver: bool) -> tuple[JsonObject, ...]:
+    """One entry per line. A line that an honest process would not write becomes an error."""
+    entries: list[JsonObject] = []
     for line in raw.split(b"\n"):
         if not line:
             continue
@@ -174,13 +195,13 @@ def _returns(raw: bytes, driver: bool) -> tuple[Any, ...]:
     return tuple(entries)
 
 
-def _test_entry(form: Any) -> dict[str, Any]:
+def _test_entry(form: plain.Form) -> JsonObject:
     if "broken" in form:
         return {"broken": str(form["broken"])}
     return {"passed": form["passed"] is True, "error": str(form["error"])}
 
 
-def _call_entry(form: Any) -> dict[str, Any]:
+def _call_entry(form: plain.Form) -> JsonObject:
     if "value" in form:
         return {"value": plain.decode(form["value"])}
     kind, text = form["error"]

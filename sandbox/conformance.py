@@ -1,19 +1,43 @@
-"""What every sandbox must hold, as programs that try it: the self-test of the local backend and ``bestofn check``."""
+"""The promises of every sandbox, each with a program that tries to break it.
+
+``LocalSandbox`` runs the vital ones as its self-test; ``bestofn check`` runs all of them.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 from bestofn.builders.records import Execution, Limits, Program
 
 Run = Callable[[Program], Awaitable[Execution]]
 
 
+class Backend(Protocol):
+    """A sandbox that reports what it isolates programs with."""
+
+    name: str
+    unavailable: str  # why it can run no program; "" while it can
+
+    @property
+    def backend(self) -> str:
+        """The name of the sandbox that runs the programs: docker or local."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+    async def run(self, program: Program) -> Execution:
+        """One execution of ``program``."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One promise: ``program`` tries to break it, and ``broken`` says how it did ("" when the promise held)."""
+    """One promise. ``program`` tries to break it, and ``broken`` says how it did ("" when the promise held)."""
 
     name: str
     promise: str
@@ -23,41 +47,45 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """The result of one check; ``observed`` is "holds", or how the promise was broken."""
+
     name: str
     promise: str
     holds: bool
-    found: str
+    observed: str
 
 
 async def examine(run: Run, checks: Sequence[Check]) -> list[Finding]:
-    """Try each check in turn. A check that cannot be run does not hold."""
+    """Run the checks one after another. A check that cannot be run does not hold."""
     findings = []
     for check in checks:
         try:
             execution = await run(check.program)
-        except Exception as error:  # the box's own trouble: what was not shown to hold does not hold
+        except Exception as error:  # any fault of the box: a promise that was not shown to hold does not hold
             findings.append(Finding(check.name, check.promise, False, f"the check could not run: {error}"))
             continue
-        found = check.broken(execution)
+        broken = check.broken(execution)
         if execution.status == "infra":
-            found = str(execution.detail.get("reason"))
-        findings.append(Finding(check.name, check.promise, not found, found or "holds"))
+            broken = str(execution.detail.get("reason"))
+        findings.append(Finding(check.name, check.promise, not broken, broken or "holds"))
     return findings
 
 
 def _python(source: str, **limits: float) -> Program:
-    """With time enough: a loaded machine is no leaky one."""
+    """A Python program with enough time, so that a busy machine does not fail the check."""
     return Program("python", source, limits=Limits(**{"wall_s": 30.0, **limits}))  # type: ignore[arg-type]
 
 
-def _says_held(execution: Execution) -> str:
-    """The program itself looked, and prints HELD when the promise was kept."""
+def _prints_held(execution: Execution) -> str:
+    """For a program that checks the promise itself and ends with HELD when it was kept."""
     if execution.stdout.strip().endswith("HELD"):
         return ""
     return (execution.stdout.strip() or execution.stderr.strip() or execution.status)[-200:]
 
 
 def _is_stopped(*how: str) -> Callable[[Execution], str]:
+    """For a program that must end with one of the statuses ``how``."""
+
     def broken(execution: Execution) -> str:
         if execution.status in how and "NOT-HELD" not in execution.stdout:
             return ""
@@ -79,7 +107,7 @@ for pid in children: os.kill(pid, signal.SIGKILL)
 print(len(children), "children", "HELD" if len(children) < 100 else "NOT-HELD")
 """
 
-# Memory of several processes together, each below its own limit; bounded, for the cap is what is being tested.
+# Several processes, each below its own limit, use more together than the box may. Bounded, in case nothing stops them.
 _MEMORY = """
 import os, mmap, sys
 block = b"x" * (1 << 20)
@@ -158,31 +186,38 @@ print(written >> 20, "MiB,", files, "files", "HELD" if written <= 80 << 20 and f
 """
 
 VITAL: tuple[Check, ...] = (
-    Check("processes", "a program cannot fill the machine with processes", _python(_PROCESSES), _says_held),
-    Check("memory", "all processes of a program together cannot fill the memory", _python(_MEMORY), _says_held),
-    Check("network", "no socket of any family can be made, and there is no way out", _python(_NETWORK), _says_held),
+    Check("processes", "a program cannot fill the machine with processes", _python(_PROCESSES), _prints_held),
+    Check("memory", "all processes of a program together cannot fill the memory", _python(_MEMORY), _prints_held),
+    Check("network", "no socket of any family can be made, and there is no way out", _python(_NETWORK), _prints_held),
 )
 
 CHECKS: tuple[Check, ...] = (
     *VITAL,
-    Check("files", "nothing of the host is read, nothing outside the folder is written", _python(_FILES), _says_held),
+    Check(
+        "files",
+        "no file of the host can be read, and only the program's folder can be written",
+        _python(_FILES),
+        _prints_held,
+    ),
     Check(
         "rights",
         "no rights can be gained",
         _python(_RIGHTS),
-        lambda run: "" if run.exit_code == -31 else _says_held(run),
+        lambda run: "" if run.exit_code == -31 else _prints_held(run),
     ),
-    Check("disk", "the folder is limited in bytes and in files", _python(_DISK), _says_held),
+    Check("disk", "the folder is limited in bytes and in files", _python(_DISK), _prints_held),
     Check("time", "an endless program is ended", _python("while True: pass", wall_s=1.0), _is_stopped("timeout")),
-    Check("own memory", "one process is limited", _python("a = bytearray(1 << 30)"), _is_stopped("memory")),
+    Check(
+        "own memory", "the memory of one process is limited", _python("a = bytearray(1 << 30)"), _is_stopped("memory")
+    ),
     Check("output", "a flood of output is cut", _python("while True: print('x' * 65536)"), _is_stopped("output")),
-    Check("javascript", "Node runs", Program("javascript", "console.log('HELD')"), _says_held),
-    Check("bash", "Bash runs", Program("bash", "echo HELD"), _says_held),
-    Check("sql", "SQLite runs", Program("sql", "select 'HELD'"), _says_held),
+    Check("javascript", "Node runs", Program("javascript", "console.log('HELD')"), _prints_held),
+    Check("bash", "Bash runs", Program("bash", "echo HELD"), _prints_held),
+    Check("sql", "SQLite runs", Program("sql", "select 'HELD'"), _prints_held),
 )
 
 
 def machine() -> str:
-    """What this machine is, in one line."""
+    """Operating system, kernel, architecture and processors of this machine, in one line."""
     system = os.uname()
     return f"{system.sysname} {system.release} {system.machine}, {os.cpu_count()} processors"

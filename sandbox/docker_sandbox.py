@@ -1,4 +1,7 @@
-"""Untrusted programs in warm, hardened Docker containers, one run at a time in each."""
+"""Runs untrusted programs in hardened Docker containers that are kept running between programs.
+
+The configuration builds it for ``sandbox=docker``; ``AutoSandbox`` tries it first.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +11,48 @@ import hashlib
 import os
 import random
 import socket
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Execution, Limits, Program
 from bestofn.sandbox.box import Box
+from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
 from bestofn.sandbox.streams import AttachedStream
 
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
 IMAGES = Path(__file__).resolve().parent / "images"
-LABEL = "bestofn.sandbox"
+LABEL = "bestofn.sandbox"  # on every container of bestofn
+
+ContainerSettings = dict[str, Any]
+"""Keyword arguments of the Docker SDK's ``containers.create``."""
 
 _NO_ENGINE = (
-    "no Docker engine answers ({error}). Start Docker, or install it (https://docs.docker.com/engine/install), or set "
-    "sandbox=local to isolate with this machine's own kernel."
+    "no Docker engine answers ({error}). Start Docker, install it (https://docs.docker.com/engine/install), or set "
+    "sandbox=local to isolate programs without Docker."
 )
 
 
 def image_tag() -> str:
-    """The name of our image: it changes with the Dockerfile, and with nothing else, for no code of ours is inside."""
+    """The name of bestofn's image. It changes only with the Dockerfile, because the image holds no code of bestofn."""
     content = (IMAGES / "Dockerfile").read_bytes()
     return f"bestofn-sandbox:{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: str | None = None) -> dict[str, Any]:
-    """What a container may have, as the SDK's ``create`` takes it: nothing but what the supervisor needs.
+def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: str | None = None) -> ContainerSettings:
+    """The arguments of the Docker SDK's ``create``: the container has only the rights that the supervisor needs.
 
-    Its three capabilities give each run a fresh uid and let it be killed. Swap is as large as memory, that is: none.
+    Its three capabilities give each run a uid of its own, and let the supervisor kill it. The limit of memory plus
+    swap equals that of memory, so there is no swap.
     """
-    settings: dict[str, Any] = {
+    settings: ContainerSettings = {
         "command": ["/usr/bin/python3", *COMMAND],
         "environment": ENVIRONMENT,
         "user": "0:0",
@@ -67,12 +80,15 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
 
 
 class DockerSandbox:
-    """Containers of our image, kept warm; ``workers`` None: one a processor.
+    """Runs programs in containers, one program at a time in each.
 
-    ``image`` None builds ours from the public base when it is missing; ``base`` names another base for machines
-    without a registry. ``runtime`` "runsc" runs the containers in gVisor where it is installed. ``box_memory_mb``
-    caps all processes of one run together. Raises ``SandboxError`` when no engine answers or the image cannot be had.
+    ``workers`` None: one container per processor. ``image`` None: bestofn's image, which is built when it is missing;
+    ``base`` is the image to build it from, for machines without a registry. ``runtime`` "runsc" runs the containers in
+    gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of one run together. Opening it raises
+    ``SandboxError`` when no Docker engine answers or the image cannot be built.
     """
+
+    unavailable = ""
 
     name = "docker"
     operational = ("workers", "runs_per_box", "host")
@@ -89,7 +105,9 @@ class DockerSandbox:
         runs_per_box: int = 5_000,
     ) -> None:
         if workers is not None and workers < 1:
-            raise ConfigError(f"sandbox.workers is {workers}; expected at least 1, or null for one a processor")
+            raise ConfigError(
+                f"sandbox.workers is {workers}; expected at least 1, or null for one container per processor"
+            )
         self.workers = workers or os.cpu_count() or 1
         self.image = image
         self.base = base
@@ -98,19 +116,20 @@ class DockerSandbox:
         self.box_memory_mb = box_memory_mb
         self.box_processes = box_processes
         self.runs_per_box = runs_per_box
-        self._client: Any = None
+        self._client: DockerClient | None = None
         self._pool: Pool | None = None
 
     async def __aenter__(self) -> DockerSandbox:
-        self._client = await asyncio.to_thread(self._connect)
+        client = await asyncio.to_thread(self._connect)
+        open_one = partial(self._open_box, client)
         try:
-            await in_thread(self._have_image)
-            pool = Pool(self._open_box, self.workers, self.runs_per_box)
-            await pool.adopt(await self._open_box())
-        except BaseException:
-            self._client.close()
+            await in_thread(self._ensure_image, client)
+            pool = Pool(open_one, self.workers, self.runs_per_box)
+            await pool.adopt(await open_one())
+        except BaseException:  # also when cancelled: ``__aexit__`` is not called for an object that did not open
+            client.close()
             raise
-        self._pool = pool
+        self._client, self._pool = client, pool
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -121,12 +140,18 @@ class DockerSandbox:
             await asyncio.to_thread(self._client.close)
             self._client = None
 
+    @property
+    def backend(self) -> str:
+        """The name of the sandbox that runs the programs."""
+        return self.name
+
     async def run(self, program: Program) -> Execution:
+        """Run ``program`` in a free container."""
         if self._pool is None:
             raise RuntimeError("DockerSandbox is not open; use `async with DockerSandbox() as sandbox`")
         return await self._pool.run(program)
 
-    def _connect(self) -> Any:
+    def _connect(self) -> DockerClient:
         import docker
         from docker.errors import DockerException
 
@@ -137,55 +162,56 @@ class DockerSandbox:
         except (DockerException, OSError) as error:
             raise SandboxError(_NO_ENGINE.format(error=str(error)[:200])) from error
 
-    def _have_image(self) -> None:
-        """Find the image, or build it. Raises ``SandboxError`` with the build's last words."""
+    def _ensure_image(self, client: DockerClient) -> None:
+        """Build the image if the engine does not have it. Raises ``SandboxError`` with the end of the build log."""
         from docker.errors import APIError, BuildError, ImageNotFound
 
         tag = self.image or image_tag()
         try:
-            self._client.images.get(tag)
+            client.images.get(tag)
             return
         except ImageNotFound:
             if self.image:
                 raise SandboxError(
-                    f"sandbox.image {tag} is not on this Docker engine; pull or build it first"
+                    f"the Docker engine has no image {tag} (sandbox.image). Pull or build it first."
                 ) from None
         try:
-            self._client.images.build(path=str(IMAGES), tag=tag, buildargs={"BASE": self.base}, rm=True)
+            client.images.build(path=str(IMAGES), tag=tag, buildargs={"BASE": self.base}, rm=True)
         except (BuildError, APIError) as error:
             raise SandboxError(
-                f"the sandbox image could not be built from {self.base}: {str(error)[-300:]}. Without a registry: "
-                f"docker build --network=host --build-arg BASE=<a Debian image you have> -t {tag} {IMAGES}"
+                f"the sandbox image could not be built from {self.base}: {str(error)[-300:]}. Without a registry, "
+                "build it yourself: docker build --network=host --build-arg BASE=<a Debian image you have> "
+                f"-t {tag} {IMAGES}"
             ) from error
 
-    async def _open_box(self) -> Box:
+    async def _open_box(self, client: DockerClient) -> Box:
         return await open_box(
-            self._client,
+            client,
             self.image or image_tag(),
             container_settings(self.box_memory_mb, self.box_processes, Limits().disk_mb, self.runtime),
         )
 
 
-async def open_box(client: Any, image: str, settings: dict[str, Any]) -> Box:
-    """Create a container, attach to its streams, start it and send it the supervisor."""
+async def open_box(client: DockerClient, image: str, settings: ContainerSettings) -> Box:
+    """Create a container, attach to its streams, start it and send it the supervisor. Raises ``SandboxError``."""
     from docker.errors import APIError
 
-    def create() -> tuple[Any, socket.socket]:
+    def create() -> tuple[Container, socket.socket]:
         container = client.containers.create(image, **settings)
         try:
             attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             container.start()
-        except BaseException:
+        except BaseException:  # whatever happens here, no container may be left behind
             container.remove(force=True)
             raise
-        return container, getattr(attached, "_sock", attached)
+        return container, cast(socket.socket, getattr(attached, "_sock", attached))  # over HTTP, the socket is wrapped
 
     creating = asyncio.ensure_future(asyncio.to_thread(create))
     try:
         container, connection = await asyncio.shield(creating)
     except (APIError, OSError) as error:
         raise SandboxError(f"Docker could not start a sandbox container: {str(error)[:300]}") from error
-    except asyncio.CancelledError:  # the thread goes on: what it makes is removed
+    except asyncio.CancelledError:  # the thread continues, so wait for it and remove the container that it makes
         with contextlib.suppress(APIError, OSError):
             container, connection = await creating
             connection.close()
@@ -203,20 +229,20 @@ async def open_box(client: Any, image: str, settings: dict[str, Any]) -> Box:
         await asyncio.to_thread(remove)
 
     box = Box(stream, close, f"container {container.short_id}")
-    inner = {
-        "launch": False,
+    inner: BoxSettings = {
+        "launch": None,
         "uids": True,
-        # The kernel counts processes by uid over all containers: boxes start far from one another.
+        # The kernel counts processes per uid over all containers, so the uids of two boxes must be far apart.
         "uid_of_first_run": 100_000 + random.randrange(1 << 15) * (1 << 14),
         "folders": [],
     }
     try:
         await box.start(inner)
     except SandboxError as error:
-        said = stream.errors.decode("utf-8", "replace").strip()[-600:]
+        output = stream.errors.decode("utf-8", "replace").strip()[-600:]
         await close()
-        raise SandboxError(f"{error}; it said: {said}") if said else error from None
-    except BaseException:
+        raise SandboxError(f"{error}; its output was: {output}") if output else error from None
+    except BaseException:  # cancelled: nobody else removes this container
         await close()
         raise
     return box

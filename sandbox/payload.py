@@ -1,11 +1,16 @@
-"""What is sent into a box when it starts: the modules that run inside, and a loader small enough for ``python -c``."""
+"""What the host sends into a box when it starts: the modules that run inside, and the settings of this box.
+
+``Box.start`` sends it. ``BOOT``, a loader small enough for ``python -c``, receives it. So an image holds no code of
+bestofn.
+"""
 
 from __future__ import annotations
 
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+
+from bestofn.sandbox.inside.settings import BoxSettings
 
 _HERE = Path(__file__).resolve().parent
 
@@ -44,6 +49,7 @@ ENVIRONMENT = {
 
 @cache
 def _modules() -> tuple[dict[str, str], list[str]]:
+    """Source of each module by name, and which of them are packages."""
     packages = ["bestofn", "bestofn.sandbox", "bestofn.sandbox.inside", "bestofn.sandbox.languages"]
     modules = dict.fromkeys(packages[:2], "")
     for package in packages[2:]:
@@ -53,8 +59,8 @@ def _modules() -> tuple[dict[str, str], list[str]]:
     return modules, packages
 
 
-def payload(settings: dict[str, Any]) -> bytes:
-    """The bytes that the loader reads: a length, then the modules and this box's settings."""
+def payload(settings: BoxSettings) -> bytes:
+    """The bytes that the loader reads: a length of four bytes, then modules and settings as JSON."""
     modules, packages = _modules()
     body = json.dumps({"modules": modules, "packages": packages, "settings": settings}).encode()
     return len(body).to_bytes(4, "little") + body

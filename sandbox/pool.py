@@ -1,4 +1,7 @@
-"""Boxes that are kept and shared: started when they are first needed, replaced when a run made them unfit."""
+"""A pool of boxes: started when they are first needed, replaced when a run made them unfit.
+
+``LocalSandbox`` and ``DockerSandbox`` run their programs through a pool.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from bestofn.sandbox.box import Box, BoxGone
 
 log = logging.getLogger(__name__)
 
-OPENED_AGAIN_AFTER_S = (0.5, 2.0, 8.0)  # when no box comes up: an engine that is restarted is back by then
-ENOUGH_TIMEOUTS = 1  # of the inputs of one program: the rest would most likely run out of time as well
+RETRY_OPEN_AFTER_S = (0.5, 2.0, 8.0)  # when no box starts: a Docker engine that restarts is back by then
+ENOUGH_TIMEOUTS = 1  # inputs of one program that may time out: the others would most likely time out as well
 
 
 class Pool:
-    """At most ``workers`` boxes of one kind. A box serves one run at a time, and ``runs_per_box`` in its life."""
+    """At most ``workers`` boxes of one kind. A box serves one run at a time, and ``runs_per_box`` in total."""
 
     def __init__(self, open_box: Callable[[], Awaitable[Box]], workers: int, runs_per_box: int) -> None:
         self._open_box = open_box
@@ -30,11 +33,12 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def adopt(self, box: Box) -> None:
-        """Take in a box that was started to be tested."""
+        """Add a box that was started already, to be tested."""
         self._all.add(box)
         self._idle.append(box)
 
     async def close(self) -> None:
+        """Close all boxes."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -42,9 +46,9 @@ class Pool:
         await asyncio.gather(*(box.close() for box in boxes), return_exceptions=True)
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program``; a box that dies is replaced and the run repeated once, then the trouble is reported.
+        """Run ``program``. When its box dies, the run is repeated once in a new box; a second time, it is ``infra``.
 
-        Raises ``SandboxError`` when no box comes up any more: no program could be run, and the run had better stop.
+        Raises ``SandboxError`` when no box can be started any more, because then no program can be run.
         """
         async with self._free:
             if not program.stdins:
@@ -52,49 +56,51 @@ class Pool:
             return await self._run_inputs(program)
 
     async def _run_inputs(self, program: Program) -> Execution:
+        """One run per input, until an input times out or the program proves to have a syntax error."""
         runs: list[Execution] = []
         timeouts = 0
         for text in program.stdins:
             run = await self._run_once(replace(program, stdin=text, stdins=()))
             runs.append(run)
             timeouts += run.status == "timeout"
-            if timeouts >= ENOUGH_TIMEOUTS or _cannot_be_read(run):
+            if timeouts >= ENOUGH_TIMEOUTS or _is_syntax_error(run):
                 break
         worst = next((run for run in runs if run.status != "ok"), runs[-1])
         return replace(worst, seconds=sum(run.seconds for run in runs), runs=tuple(runs))
 
     async def _run_once(self, program: Program) -> Execution:
-        trouble = ""
+        reason = ""
         for _ in range(2):
             box = await self._take(program.language)
             try:
                 return await box.run(program)
             except BoxGone as error:
-                trouble = str(error)
+                reason = str(error)
             finally:
-                self._give(box)
-        return _infra(f"the sandbox went down twice with this program ({trouble})")
+                self._return(box)
+        return infra(f"the sandbox stopped twice while it ran this program ({reason})")
 
     async def _take(self, language: str) -> Box:
         if self._idle:
-            # A box whose waiting child is of the same language has it ready.
+            # A box whose waiting child is of the same language needs to start no new one.
             box = next((box for box in self._idle if box.language == language), self._idle[-1])
             self._idle.remove(box)
             return box
-        box = await self._opened()
+        box = await self._open_with_retries()
         self._all.add(box)
         return box
 
-    async def _opened(self) -> Box:
-        for wait_s in OPENED_AGAIN_AFTER_S:
+    async def _open_with_retries(self) -> Box:
+        for wait_s in RETRY_OPEN_AFTER_S:
             try:
                 return await self._open_box()
             except SandboxError as error:
-                log.warning("%s. It is tried again in %g s.", error, wait_s)
+                log.warning("%s. Next attempt in %g s.", error, wait_s)
                 await asyncio.sleep(wait_s)
         return await self._open_box()
 
-    def _give(self, box: Box) -> None:
+    def _return(self, box: Box) -> None:
+        """Keep the box for the next run, or close it in the background when it may not serve another."""
         if box.fit and box.runs < self._runs_per_box:
             self._idle.append(box)
             return
@@ -108,12 +114,13 @@ class Pool:
             await box.close()
 
 
-def _cannot_be_read(run: Execution) -> bool:
-    """A program with a syntax error fails every input alike."""
+def _is_syntax_error(run: Execution) -> bool:
+    """Whether the program cannot be parsed, so that it fails on every other input too."""
     return run.status == "error" and run.stderr.rstrip().rpartition("\n")[2].startswith(
         ("SyntaxError", "IndentationError")
     )
 
 
-def _infra(reason: str) -> Execution:
+def infra(reason: str) -> Execution:
+    """The execution of a program that could not be run, because of the sandbox and not of the program."""
     return Execution(status="infra", exit_code=None, stdout="", stderr="", seconds=0.0, detail={"reason": reason})

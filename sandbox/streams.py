@@ -1,4 +1,7 @@
-"""Byte streams to boxes over sockets, in the event loop: plain, and as Docker multiplexes them."""
+"""Byte streams to boxes over sockets, in the event loop: plain, and as Docker multiplexes them.
+
+``box.Box`` sends and receives through them (protocol ``box.Stream``).
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,18 @@ _CHUNK = 1 << 18
 
 
 class SocketStream:
-    """A connected socket that does not block."""
+    """A stream over a connected, non-blocking socket."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
         self._pending = bytearray()
 
     async def send(self, data: bytes) -> None:
+        """Send all of ``data``."""
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
 
     async def receive(self, count: int) -> bytes:
+        """Exactly ``count`` bytes. Raises ``EOFError`` when the box closed its end before."""
         while len(self._pending) < count:
             await self._more()
         taken = bytes(self._pending[:count])
@@ -26,6 +31,7 @@ class SocketStream:
         return taken
 
     async def receive_line(self) -> bytes:
+        """Bytes up to and including the next line end."""
         while b"\n" not in self._pending:
             await self._more()
         return await self.receive(self._pending.index(b"\n") + 1)
@@ -36,14 +42,14 @@ class SocketStream:
     async def _read(self) -> bytes:
         data = await asyncio.get_running_loop().sock_recv(self._socket, _CHUNK)
         if not data:
-            raise EOFError("the box closed its stream")
+            raise EOFError("the sandbox process closed its connection")
         return data
 
 
 class AttachedStream(SocketStream):
-    """A container's attached streams: frames of an 8-byte head (stream, 3 zeros, length) and their bytes.
+    """A container's attached streams, in Docker's frames: an 8-byte head (stream, 3 zeros, length), then the bytes.
 
-    Standard output is the wire; what comes on standard error is kept for messages.
+    Standard output carries the replies. ``errors`` collects standard error, for error messages.
     """
 
     def __init__(self, connection: socket.socket) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.config.command import run_composed
 from bestofn.scripts.catalogue import CHECK
+
+if TYPE_CHECKING:
+    from bestofn.sandbox.conformance import Backend
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -26,23 +29,24 @@ def check(config: dict[str, Any]) -> bool:
     return held
 
 
-async def examine(sandbox: Any) -> bool:
-    """Run the conformance list in ``sandbox`` and print a line for each promise."""
+async def examine(sandbox: Backend) -> bool:
+    """Run the conformance checks in ``sandbox`` and print one line per promise."""
     from bestofn.sandbox.conformance import CHECKS, machine
     from bestofn.sandbox.conformance import examine as examine_all
 
     print(machine())
     async with sandbox:
-        chosen = getattr(sandbox, "chosen", sandbox)
-        if chosen is None:
-            print(f"sandbox={sandbox.name}: {sandbox.reason}")
+        if sandbox.unavailable:
+            print(f"sandbox={sandbox.name}: {sandbox.unavailable}")
             return False
-        print(f"sandbox={chosen.name}")
+        print(f"sandbox={sandbox.backend}")
         findings = await examine_all(sandbox.run, CHECKS)
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         mark = "holds" if finding.holds else "FAILS"
-        print(f"  {mark}  {finding.name:<{width}}  {finding.promise}{'' if finding.holds else f' — {finding.found}'}")
+        print(
+            f"  {mark}  {finding.name:<{width}}  {finding.promise}{'' if finding.holds else f' — {finding.observed}'}"
+        )
     broken = sum(not finding.holds for finding in findings)
     print("everything holds" if not broken else f"{broken} of {len(findings)} promises do not hold here")
     return not broken

@@ -1,5 +1,5 @@
-"""What runs inside the box: the supervisor, the confinement of its children, and the wire to the host.
+"""What runs inside a box: the supervisor, the confinement of its children, and the messages to the host.
 
-Standard library only. The source of these modules is sent into the box when it starts (``sandbox.payload``), so an
-image holds runtimes and nothing of ours.
+These modules use the standard library only. The host sends their source into the box when it starts
+(``sandbox.payload``), so an image holds runtimes and no code of bestofn.
 """

@@ -1,6 +1,6 @@
-"""How a child of the supervisor loses its rights: fresh uid, limits, Landlock, no capabilities, seccomp.
+"""Takes the rights of a child of the supervisor away: own uid, resource limits, Landlock, no capabilities, seccomp.
 
-Everything that can be prepared is prepared once in the supervisor; a child only applies it.
+The supervisor prepares everything once; each child only applies it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bestofn.sandbox.inside.descriptors import KEPT
 from bestofn.sandbox.inside.landlock import Ruleset, version
 from bestofn.sandbox.inside.seccomp import Filter
 
-FOLDER = "/tmp"  # the one place that a program may write to
+FOLDER = "/tmp"  # the only folder that a program may write to
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 
@@ -25,21 +25,21 @@ _STACK = 64 * _MIB
 
 
 class Caps(NamedTuple):
-    """What one process may use."""
+    """The limits of one run."""
 
-    cpu_s: int
-    memory_mb: int
-    processes: int
-    disk_mb: int
+    cpu_s: int  # per process
+    memory_mb: int  # per process
+    processes: int  # all processes of the run's uid
+    disk_mb: int  # per file
 
 
 class Confinement:
-    """The cage of this box.
+    """The confinement of this box.
 
-    With a fresh uid for each run, the supervisor itself enters the cage once, ``share``: its children inherit
-    Landlock, seccomp and no_new_privs at no cost, and lose their last rights by changing their uid. Without
-    (``uids`` False: a user namespace that holds one uid only), each child enters a cage of its own, for then Landlock's
-    scopes are what keeps runs, drivers and the supervisor apart.
+    With ``uids``, each run gets a uid of its own. The supervisor then confines itself once (``share``). Its children
+    inherit Landlock, seccomp and no_new_privs at no cost, and lose their last rights by changing their uid.
+    Without ``uids`` the user namespace holds one uid only. Each child is then confined separately, because only
+    Landlock's scopes keep runs, drivers and the supervisor apart.
     """
 
     def __init__(self, readable: Iterable[str] = SYSTEM, uids: bool = True) -> None:
@@ -50,7 +50,7 @@ class Confinement:
         self._files_only_read = Ruleset(KEPT[1], readable, (), DEVICES)
 
     def share(self) -> None:
-        """Bind the supervisor to all that its children inherit from it."""
+        """Apply to the supervisor all that its children inherit from it."""
         for which, value in _CONSTANT:
             resource.setrlimit(which, (value, value))
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
@@ -60,7 +60,11 @@ class Confinement:
             self._seccomp.install()
 
     def enter(self, uid: int, caps: Caps, writes: bool = True, address_space: bool = True) -> None:
-        """Bind the calling child for good. ``address_space`` False: for runtimes that reserve more than they use."""
+        """Confine the calling child, for good.
+
+        ``writes`` False: it may write to no folder. ``address_space`` False: limit its data instead of its address
+        space, for runtimes that reserve more address space than they use.
+        """
         memory = caps.memory_mb * _MIB
         for which, value in (
             (resource.RLIMIT_CPU, caps.cpu_s),
@@ -71,7 +75,7 @@ class Confinement:
             resource.setrlimit(which, (value, value))
         if self.uids:
             os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)  # with the uid go all capabilities
+            os.setresuid(uid, uid, uid)  # this also drops all capabilities
         else:
             (self._files if writes else self._files_only_read).restrict()
             kernel.drop_capabilities()

@@ -1,4 +1,7 @@
-"""The descriptors of a child, each at its fixed place, and reading them exactly."""
+"""The file descriptors of a child, each with a fixed number, and exact reads and writes.
+
+The supervisor places them; programs, drivers and languages use them.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,22 @@ import os
 from collections.abc import Mapping
 
 STDIN, STDOUT, STDERR = 0, 1, 2
-RESULT = 3  # to the host (or, with a driver, to the driver): results of calls, as plain data
-CONTROL = 4  # from the supervisor or the driver: go; then, from the driver, its requests
-STREAM = 5  # the wire, until the child has read its own part
-FROM_PROGRAM = 6  # the driver's end of RESULT
-READY = 7  # the driver's word that it has read its part
+RESULT = 3  # of a program: results to the host, or answers to the driver; of a driver: verdicts to the host
+CONTROL = 4  # of a program: the signal to start, then the driver's requests; of a driver: the other end of it
+STREAM = 5  # the stream from the host, until the child has read its own part of the request
+FROM_PROGRAM = 6  # of a driver: the program's answers
+READY = 7  # of a driver: reports that it has read its part
 
-KEPT = (30, 31)  # the Landlock rulesets, which the child closes once it has bound itself
+KEPT = (30, 31)  # the Landlock rulesets; the child closes them after it has applied one
 _ABOVE = 40
 _HIGHEST = 128
 _PIPE = 64 << 10
 
 
 def place(wanted: Mapping[int, int]) -> None:
-    """Make descriptor ``target`` a copy of ``source`` for each pair of ``wanted``, and close all others.
+    """Make descriptor ``target`` a copy of ``source`` for each item of ``wanted``, and close all others.
 
-    All sources are first copied out of the way, for a target's number may be another source's.
+    All sources are first copied to high numbers, because the number of a target may be that of another source.
     """
     copies = {target: fcntl.fcntl(source, fcntl.F_DUPFD, _ABOVE) for target, source in wanted.items()}
     for target, copy in copies.items():
@@ -36,7 +39,7 @@ def place(wanted: Mapping[int, int]) -> None:
 
 
 def read_exactly(fd: int, count: int) -> bytes:
-    """``count`` bytes of ``fd``; fewer only at its end."""
+    """``count`` bytes from ``fd``; fewer only when the other side has closed it."""
     parts = []
     while count:
         part = os.read(fd, min(count, 1 << 20))
@@ -48,13 +51,14 @@ def read_exactly(fd: int, count: int) -> bytes:
 
 
 def write_all(fd: int, data: bytes | memoryview) -> None:
+    """Write all of ``data``, in as many writes as it takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
 def become_stdin(data: bytes) -> None:
-    """Make ``data`` the standard input: a pipe where it fits into one, else a file in memory."""
+    """Make ``data`` the standard input: a pipe if it fits into one, else a file in memory."""
     if len(data) <= _PIPE:
         out, into = os.pipe()
         os.write(into, data)

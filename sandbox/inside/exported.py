@@ -1,7 +1,8 @@
-"""The program's side of a driver's calls: it answers requests about its own names, by value where values are plain.
+"""The program's side of a driver's requests: it finds the program's objects, calls them, and answers.
 
-What is not plain data stays here and gets a handle. Everything that this process says is the program's word and is
-taken as such: the driver holds the tests, and compares plain values only.
+``languages.python`` calls ``serve_driver`` in the program's process. Plain data is answered by value; anything else
+stays here and the driver gets a handle for it. This process runs the program, so the driver trusts none of its
+answers: the tests run in the driver, and they compare plain values only.
 """
 
 from __future__ import annotations
@@ -10,42 +11,28 @@ import builtins
 import operator
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from bestofn.sandbox.inside import plain
-from bestofn.sandbox.inside.descriptors import CONTROL, RESULT, read_exactly, write_all
+from bestofn.sandbox.inside.descriptors import CONTROL, RESULT
 from bestofn.sandbox.inside.jobs import Job
-from bestofn.sandbox.inside.program import _load_or_end, _target, _text
+from bestofn.sandbox.inside.link import Link
+from bestofn.sandbox.inside.program import error_text, find_function, load_or_exit
 
-
-class Link:
-    """Whole messages over a pair of pipes: four bytes of length, then JSON."""
-
-    def __init__(self, incoming: int, outgoing: int) -> None:
-        self.incoming, self.outgoing = incoming, outgoing
-
-    def send(self, message: Any) -> None:
-        body = plain.dumps(message)
-        write_all(self.outgoing, len(body).to_bytes(4, "little") + body)
-
-    def receive(self) -> Any:
-        """The next message; ``EOFError`` when the other side has gone."""
-        head = read_exactly(self.incoming, 4)
-        body = read_exactly(self.incoming, int.from_bytes(head, "little")) if len(head) == 4 else b""
-        if not body:
-            raise EOFError
-        return plain.loads(body)
+_MUTABLE = (list, dict, set, bytearray)
 
 
 class Exported:
-    """The objects of the program that the driver may name."""
+    """The objects of the program that the driver can name: by its name in the module, or by its handle."""
 
     def __init__(self, module: types.ModuleType, link: Link) -> None:
         self.module = module
         self.link = link
-        self.objects: list[Any] = []
+        self.objects: list[Any] = []  # by handle
 
     def serve(self) -> None:
+        """Answer requests until the driver closes its end."""
         while True:
             try:
                 request = self.link.receive()
@@ -53,22 +40,31 @@ class Exported:
                 return
             self.link.send(self.answer(request))
 
-    def answer(self, request: Any) -> Any:
+    def answer(self, request: plain.FormObject) -> plain.FormObject:
+        """``{"ok": form, "args": changed arguments}``, ``{"raise": error}``, or the descriptions of names."""
         try:
             if request["op"] == "names":
-                return {"names": {name: self.describe(name) for name in request["names"] if self._has(name)}}
+                return {"names": {name: self._describe(name) for name in request["names"] if self._defines(name)}}
             args = [self.decode(item) for item in request.get("args", ())]
             kwargs = {name: self.decode(item) for name, item in request.get("kwargs", {}).items()}
-            answer = {"ok": self.encode(self.perform(request, args, kwargs))}
-            changed = [_again(item, self.encode) for item in args]
+            answer: plain.FormObject = {"ok": self.encode(self._perform(request, args, kwargs))}
+            changed = [self.encode(item) if type(item) in _MUTABLE else None for item in args]
             if any(item is not None for item in changed):
                 answer["args"] = changed
             return answer
-        except BaseException as error:
-            return {"raise": self.describe_error(error)}
+        except BaseException as error:  # the program may raise anything, SystemExit too; the driver decides
+            return {"raise": self._describe_error(error)}
 
-    def perform(self, request: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        target = self.target(request["target"])
+    def encode(self, value: object) -> plain.Form:
+        """The form of a value of the program; what is not plain data gets a handle."""
+        return plain.encode(value, self._handle)
+
+    def decode(self, form: plain.Form) -> Any:
+        """The value of a form that the driver sent."""
+        return plain.decode(form, self._decode_object)
+
+    def _perform(self, request: plain.FormObject, args: list[Any], kwargs: dict[str, Any]) -> object:
+        target = self._target(request["target"])
         op, name = request["op"], request.get("name", "")
         if op == "call":
             return target(*args, **kwargs)
@@ -89,18 +85,19 @@ class Exported:
             return getattr(builtins, name)(target, *args) if hasattr(builtins, name) else getattr(target, name)(*args)
         raise ValueError(f"unknown request {op!r}")
 
-    def target(self, reference: Any) -> Any:
-        return self.objects[reference] if isinstance(reference, int) else _target(self.module, reference)
+    def _target(self, reference: int | str) -> Any:
+        return self.objects[reference] if isinstance(reference, int) else find_function(self.module, reference)
 
-    def _has(self, name: str) -> bool:
+    def _defines(self, name: str) -> bool:
         try:
-            _target(self.module, name)
-        except BaseException:
+            find_function(self.module, name)
+        except BaseException:  # looking a name up runs the program's code (``Solution()``), which may raise anything
             return False
         return True
 
-    def describe(self, name: str) -> Any:
-        value = _target(self.module, name)
+    def _describe(self, name: str) -> plain.FormObject:
+        """What the driver's proxy for the program's ``name`` must be."""
+        value: object = find_function(self.module, name)
         if isinstance(value, types.ModuleType):
             return {"module": value.__name__}
         if isinstance(value, type):
@@ -114,17 +111,14 @@ class Exported:
         except plain.NotPlain:
             return {"handle": self.encode(value)}
 
-    def describe_error(self, error: BaseException) -> Any:
+    def _describe_error(self, error: BaseException) -> plain.FormObject:
         try:
             args = plain.encode(list(error.args))
-        except BaseException:
-            args = [_text(error)]
+        except BaseException:  # ``args`` may hold objects of the program, whose methods may raise anything
+            args = [error_text(error)]
         return {"type": type(error).__name__, "builtin": _builtin_name(type(error)), "args": args}
 
-    def encode(self, value: Any) -> Any:
-        return plain.encode(value, self.handle)
-
-    def handle(self, value: Any) -> Any:
+    def _handle(self, value: object) -> plain.FormObject:
         if isinstance(value, types.ModuleType):
             raise plain.NotPlain("a module is not plain data")
         self.objects.append(value)
@@ -136,26 +130,23 @@ class Exported:
             }
         }
 
-    def decode(self, form: Any) -> Any:
-        return plain.decode(form, self._own)
-
-    def _own(self, tag: str, body: Any) -> Any:
+    def _decode_object(self, tag: str, body: plain.Form) -> Any:
         if tag == "mine":
-            return self.target(body)
+            return self._target(body)
         if tag == "builtin":
             return getattr(builtins, body)
         if tag == "yours":
             return self._callback(body)
         raise plain.NotPlain(f"unknown form {tag!r}")
 
-    def _callback(self, number: int) -> Any:
-        """A function of the driver, callable from here: arguments and result by value."""
+    def _callback(self, number: int) -> Callable[..., object]:
+        """A function of the tests that the program can call: arguments and result cross by value."""
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            kinds = {name: self.encode(item) for name, item in kwargs.items()}
-            self.link.send({"callback": number, "args": [self.encode(item) for item in args], "kwargs": kinds})
+        def call(*args: object, **kwargs: object) -> object:
+            named = {name: self.encode(item) for name, item in kwargs.items()}
+            self.link.send({"callback": number, "args": [self.encode(item) for item in args], "kwargs": named})
             answer = self.link.receive()
-            while "raise" not in answer and "ok" not in answer:  # the driver calls back into us meanwhile
+            while "raise" not in answer and "ok" not in answer:  # meanwhile the tests' function calls the program
                 self.link.send(self.answer(answer))
                 answer = self.link.receive()
             if "raise" in answer:
@@ -165,28 +156,24 @@ class Exported:
         return call
 
 
-def _again(value: Any, encode: Any) -> Any:
-    """The value of a mutable argument after the call; None for what cannot have changed."""
-    return encode(value) if type(value) in (list, dict, set, bytearray) else None
+def serve_driver(job: Job) -> None:
+    """Load the program and answer the driver until it has ended."""
+    link = Link(CONTROL, RESULT)
+    serve = Exported  # bound before the program runs, because the program can change this module's globals
+    module = load_or_exit(job["source"])
+    sys.stdout.flush()
+    serve(module, link).serve()
 
 
 def _builtin_name(kind: type) -> str:
+    """The name of the nearest builtin class that ``kind`` derives from."""
     for base in kind.__mro__:
         if getattr(builtins, base.__name__, None) is base:
             return base.__name__
     return "Exception"
 
 
-def serve_driver(job: Job) -> None:
-    """Load the program and answer the driver until it has gone."""
-    link = Link(CONTROL, RESULT)
-    serve = Exported
-    module = _load_or_end(job["source"])
-    sys.stdout.flush()
-    serve(module, link).serve()
-
-
-def _awaited(coroutine: types.CoroutineType[Any, Any, Any]) -> Any:
-    import asyncio  # here, for it is large: every child would carry its pages
+def _awaited(coroutine: types.CoroutineType[Any, Any, Any]) -> object:
+    import asyncio  # here, because it is large: every child would carry its pages
 
     return asyncio.run(coroutine)

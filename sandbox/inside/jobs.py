@@ -1,4 +1,4 @@
-"""What a child is told to do: its part of a request, read from the wire by itself."""
+"""The jobs of children. Each child reads its own part of a request from the host's stream."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any
 from bestofn.sandbox.inside.descriptors import CONTROL, READY, STREAM, read_exactly
 
 Job = dict[str, Any]
-"""The program part: ``mode`` (run, calls, serve), ``source``, ``stdin``, ``files``, ``calls``. The driver part:
-``setup``, ``cases``, ``entry_point``."""
+"""The decoded part of a request.
+
+Of a program: ``mode`` (run, calls, serve), ``source``, ``stdin``, ``files``, ``calls``.
+Of a driver: ``setup``, ``cases``, ``entry_point``.
+"""
 
 
 def await_job() -> Job:
-    """Wait for the word to go, then read this child's part and let go of the wire."""
+    """Wait for the signal to start, then read this program's part and close the stream."""
     announced = read_exactly(CONTROL, 4)
     if len(announced) < 4:
-        os._exit(0)  # the supervisor has gone, or wants another child
+        os._exit(0)  # the supervisor has ended, or dismisses this child
     job = read_job(int.from_bytes(announced, "little"))
     if job["mode"] != "serve":
         os.close(CONTROL)
@@ -25,23 +28,24 @@ def await_job() -> Job:
 
 
 def read_job(count: int) -> Job:
+    """Read a part of ``count`` bytes and close the stream."""
     part = read_exactly(STREAM, count)
     os.close(STREAM)
     return json.loads(part)
 
 
-def let_go(count: int) -> None:
-    """The driver's words when it has read its part: the program may read the wire next, and the time runs.
+def start_program(count: int) -> None:
+    """Report that the driver has read its part: the program may read its ``count`` bytes, and the time starts.
 
-    The driver says the first one itself, for the program must hear it before any request.
+    The driver signals the program itself, because the program must get the signal before any request.
     """
     os.write(CONTROL, count.to_bytes(4, "little"))
     os.write(READY, b"1")
     os.close(READY)
 
 
-def lay_out(files: dict[str, str]) -> None:
-    """Write the program's files into the current folder. Absolute paths and ``..`` are refused by the host."""
+def write_files(files: dict[str, str]) -> None:
+    """Write the program's files into the current folder. The host has refused absolute paths and ``..``."""
     for name, text in files.items():
         if "/" in name:
             os.makedirs(os.path.dirname(name), exist_ok=True)

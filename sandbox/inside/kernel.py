@@ -29,7 +29,7 @@ class _CapData(ctypes.Structure):
 
 
 def check(result: int, what: str) -> int:
-    """``result``, or ``OSError`` naming ``what`` when it is negative."""
+    """``result``. Raises ``OSError`` with ``what`` in its message when ``result`` is negative."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -48,13 +48,15 @@ def syscall(number: int, *arguments: object) -> int:
 
 
 def fork() -> int:
-    """``fork`` without the interpreter's bookkeeping for other threads, of which there are none: a fifth of the page
-    faults of ``os.fork``. Only for a process of one thread whose child sets up what it needs itself."""
+    """``fork`` without the interpreter's bookkeeping for threads, with a fifth of the page faults of ``os.fork``.
+
+    Only for a process of one thread whose child sets up what it needs itself.
+    """
     return check(libc.fork(), "fork")
 
 
 def keep_capabilities(*kept: int) -> None:
-    """Drop every capability but ``kept``: permitted, effective, inheritable, ambient, and the bounding set."""
+    """Drop every capability except ``kept`` from all sets: permitted, effective, inheritable, ambient, bounding."""
     for capability in range(64):
         if capability not in kept:
             libc.prctl(PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
@@ -70,5 +72,5 @@ _CAP_HEADER = _CapHeader(0x20080522, 0)
 
 
 def drop_capabilities() -> None:
-    """The last step of a child: nothing is left to use, and with no_new_privs nothing comes back."""
+    """Drop all capabilities of the calling child. With no_new_privs it can get none back."""
     check(libc.capset(ctypes.byref(_CAP_HEADER), _NO_CAPABILITIES), "capset")

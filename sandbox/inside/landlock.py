@@ -1,4 +1,7 @@
-"""Landlock: which files an untrusted process may touch, and that it signals nobody outside. Linux 5.13 and newer."""
+"""Landlock: limits which files a process may touch, and that it signals no process outside. Linux 5.13 and newer.
+
+``confine`` applies it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _SCOPES = 0b11  # abstract Unix sockets and signals stay within, from version 6
 
 
 def version() -> int:
-    """The kernel's Landlock version; 0 where there is none."""
+    """The kernel's Landlock version; 0 when it has none."""
     try:
         return syscall(_CREATE, 0, 0, 1)
     except OSError:
@@ -27,14 +30,14 @@ def version() -> int:
 
 
 class Ruleset:
-    """Made once; ``restrict`` binds the calling process and all that it starts."""
+    """The files that a process may read and write. ``restrict`` applies it to the calling process and its children."""
 
     def __init__(self, fd: int, readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]) -> None:
         self.version = version()
         handled = _ALL.get(self.version, _ALL[5])
         attributes = struct.pack("=QQQ", handled, _NETWORK, _SCOPES)
         size = 8 if self.version < 4 else 16 if self.version < 6 else 24
-        self.fd = fd  # a number of our choice, out of the way of those that a child's descriptors are moved to
+        self.fd = fd  # a high number, because a child's descriptors are moved to the low ones
         made = syscall(_CREATE, ctypes.create_string_buffer(attributes[:size], size), size, 0)
         os.dup2(made, fd, inheritable=False)
         os.close(made)
@@ -59,5 +62,5 @@ class Ruleset:
             os.close(fd)
 
     def restrict(self) -> None:
-        """Needs no_new_privs."""
+        """Apply the ruleset for good. The process must have set no_new_privs."""
         syscall(_RESTRICT, self.fd, 0)

@@ -1,8 +1,9 @@
-"""The way into a box without Docker: namespaces, a root of its own, then the supervisor as PID 1.
+"""Makes a process into a box without Docker: namespaces, a read-only root, then the supervisor as PID 1.
 
-Runs as a process that the host has just started. It joins the cgroups that the host made, unshares user, PID, mount,
-network, IPC, UTS and cgroup namespaces, builds a read-only root from the system's folders, and forks PID 1. Run as
-root, it maps a range of unprivileged uids, so that each execution has a fresh one; else its own uid alone.
+``start`` calls ``enter`` for ``sandbox=local``, in a process that the host has just started. The process joins the
+cgroups that the host made. It unshares user, PID, mount, network, IPC, UTS and cgroup namespaces, builds a read-only
+root from the system's folders, and forks PID 1. As root it maps a range of unprivileged uids, so that each execution
+gets its own uid. Otherwise it maps its own uid alone.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import ctypes
 import os
 import signal
 import struct
-from typing import Any
 
 from bestofn.sandbox.inside import kernel
 from bestofn.sandbox.inside.confine import FOLDER
+from bestofn.sandbox.inside.settings import BoxSettings, LaunchSettings
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -26,17 +27,19 @@ _RECURSIVE = 0x8000
 UIDS = 65536
 
 
-def enter(settings: dict[str, Any]) -> None:
-    """Become the box that ``settings`` describes: ``cgroups`` (their ``cgroup.procs``), ``first_uid`` (None: no
-    range), ``root`` (an empty folder), ``folders`` (read-only), ``disk_mb``, ``inodes``. Returns in PID 1 only."""
-    for path in settings["cgroups"]:
+def enter(settings: BoxSettings, launch: LaunchSettings) -> None:
+    """Become the box that the settings describe. Returns in PID 1 only; the calling process waits for it and exits.
+
+    Raises ``OSError`` when the kernel refuses a step.
+    """
+    for path in launch["cgroups"]:
         with open(path, "w") as file:
             file.write("0")
     if settings["uids"]:
-        # As root the folders are bound before the user namespace: inside it, no right is left to reach them all.
+        # As root, bind the folders before the user namespace is made: inside it, not all of them can be reached.
         _unshare(_NEWNS)
-        _build_root(settings)
-    _new_user(settings["first_uid"])
+        _build_root(settings["folders"], launch)
+    _new_user(launch["first_uid"])
     _unshare(_NEWPID | _NEWNS | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP)
     pid = os.fork()
     if pid:
@@ -47,8 +50,8 @@ def enter(settings: dict[str, Any]) -> None:
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     kernel.libc.sethostname(b"sandbox", 7)
     if not settings["uids"]:
-        _build_root(settings)
-    _enter_root(settings["root"])
+        _build_root(settings["folders"], launch)
+    _enter_root(launch["root"])
     os.umask(0o022)
     kernel.keep_capabilities(*((kernel.CAP_KILL, kernel.CAP_SETGID, kernel.CAP_SETUID) if settings["uids"] else ()))
 
@@ -58,7 +61,10 @@ def _unshare(flags: int) -> None:
 
 
 def _new_user(first_uid: int | None) -> None:
-    """A user namespace. The map of a range must be written from outside, so a helper stays there for a moment."""
+    """Enter a new user namespace.
+
+    The map of a range of uids must be written from outside it, so a helper process stays outside until that is done.
+    """
     uid, gid = os.getuid(), os.getgid()
     if first_uid is None:
         _unshare(_NEWUSER)
@@ -67,24 +73,24 @@ def _new_user(first_uid: int | None) -> None:
         _write("/proc/self/gid_map", f"1000 {gid} 1")
         return
     me = os.getpid()
-    asked, ask = os.pipe()
+    entered, report_entered = os.pipe()
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            os.close(ask)
-            os.read(asked, 1)
+            os.close(report_entered)
+            os.read(entered, 1)
             _write(f"/proc/{me}/uid_map", f"0 {first_uid} {UIDS}")
             _write(f"/proc/{me}/gid_map", f"0 {first_uid} {UIDS}")
             code = 0
         finally:
             os._exit(code)
-    os.close(asked)
+    os.close(entered)
     _unshare(_NEWUSER)
-    os.write(ask, b"1")
-    os.close(ask)
+    os.write(report_entered, b"1")
+    os.close(report_entered)
     if os.waitpid(pid, 0)[1]:
-        raise OSError("the uid map of the new user namespace was refused")
+        raise OSError("the kernel refused the uid map of the new user namespace")
     os.setgroups([])
     os.setresgid(0, 0, 0)
     os.setresuid(0, 0, 0)
@@ -126,11 +132,12 @@ _ETC = {
 _ETC_OF_HOST = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types")
 
 
-def _build_root(settings: dict[str, Any]) -> None:
-    root = settings["root"]
+def _build_root(folders: list[str], launch: LaunchSettings) -> None:
+    """Mount ``folders``, a few files of /etc, devices and an empty /tmp below the new root."""
+    root = launch["root"]
     _mount("none", "/", flags=_REC | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,nr_inodes=1024,mode=755")
-    for folder in settings["folders"]:
+    for folder in folders:
         if os.path.islink(folder):
             os.makedirs(os.path.dirname(root + folder), exist_ok=True)
             os.symlink(os.readlink(folder), root + folder)
@@ -150,11 +157,12 @@ def _build_root(settings: dict[str, Any]) -> None:
         os.symlink(f"/proc/self/fd/{number}", f"{root}/dev/{name}")
     os.makedirs(root + "/proc")
     os.makedirs(root + FOLDER, exist_ok=True)
-    size = f"size={settings['disk_mb']}m,nr_inodes={settings['inodes']},mode=1777"
+    size = f"size={launch['disk_mb']}m,nr_inodes={launch['inodes']},mode=1777"
     _mount("tmpfs", root + FOLDER, "tmpfs", _NOSUID | _NODEV | _NOEXEC, size)
 
 
 def _enter_root(root: str) -> None:
+    """Make ``root`` the root of this process, read-only, and unmount the old one."""
     _mount(root, root, flags=_BIND | _REC)
     _mount_proc(root + "/proc")
     os.chdir(root)
@@ -165,7 +173,7 @@ def _enter_root(root: str) -> None:
 
 
 def _mount_proc(target: str) -> None:
-    """Own processes only, where the kernel knows how; where none may be mounted, an empty folder."""
+    """Mount /proc with the box's own processes only, if the kernel can; /proc stays empty if it may not be mounted."""
     for options in ("subset=pid,hidepid=2", "hidepid=2", ""):
         with contextlib.suppress(OSError):
             _mount("proc", target, "proc", _NOSUID | _NODEV | _NOEXEC, options)

@@ -1,4 +1,7 @@
-"""Which names Python source reads, binds, calls and imports, by its syntax alone."""
+"""Which names Python source reads, binds, calls and imports, by its syntax alone.
+
+The driver uses it to decide which names the program must supply; the code verifier looks at tests with it.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +12,35 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def read(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
-    """Every name that is read, and what is imported from ``solution``; with ``executed`` not inside functions."""
-    found = set()
+    """Every name that is read or imported from ``solution``; with ``executed``, function bodies are left out."""
+    names = set()
     for node in _nodes(trees, executed):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.ImportFrom) and node.module == "solution" and not executed:
-            found.update(alias.name for alias in node.names)
-    return found
+            names.update(alias.name for alias in node.names)
+    return names
 
 
 def bound(trees: Iterable[ast.AST]) -> set[str]:
-    """Every name that is given a value somewhere, arguments included."""
-    found = set()
+    """Every name that gets a value somewhere, arguments included."""
+    names = set()
     for node in _nodes(trees):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.arg):
-            found.add(node.arg)
+            names.add(node.arg)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+            names.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.add(node.name)
-    return found
+            names.add(node.name)
+    return names
 
 
 def called(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
-    """Every plain name that is called; with ``executed`` not inside functions."""
+    """Every plain name that is called; with ``executed``, function bodies are left out."""
     return {
         node.func.id
         for node in _nodes(trees, executed)
@@ -46,18 +49,18 @@ def called(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """The first part of every module that is imported."""
-    found = set()
+    """The first part of every imported module's name."""
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update(alias.name.partition(".")[0] for alias in node.names)
+            names.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return found
+            names.add(node.module.partition(".")[0])
+    return names
 
 
 def _nodes(trees: Iterable[ast.AST], executed: bool = False) -> Iterator[ast.AST]:
-    """All nodes; with ``executed`` without the bodies of functions, which may never run."""
+    """All nodes; with ``executed`` without the bodies of functions, because those may never run."""
     waiting = list(trees)
     while waiting:
         node = waiting.pop()

@@ -1,8 +1,9 @@
-"""Values as plain typed data, in JSON: what may cross between an untrusted process and anyone else.
+"""Plain typed data as JSON: the only values that cross between an untrusted process and any other.
 
-``None``, booleans, strings, lists, floats and ints up to 64 bits are themselves; everything else is an object with
-one key, its tag. Only the content of builtin types crosses: a subclass is read through the builtin's own methods, so
-no ``__eq__`` of the untrusted side is ever asked. What is not plain raises ``NotPlain``, or becomes a handle.
+The host (``box``), the driver and the program all use it. ``None``, booleans, strings, lists, floats and ints of up to
+64 bits are written as they are. Every other value is an object with one key, its tag. Only the content of builtin
+types crosses: a subclass is read through the methods of the builtin, so no ``__eq__`` of the untrusted side ever runs.
+A value that is not plain raises ``NotPlain``, or becomes a handle.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-DEPTH = 200
+DEPTH = 200  # levels of nesting that are encoded
+
+Form = Any
+"""The JSON form of a value. It may come from an untrusted process, so its shape is known only after ``decode``."""
+
+FormObject = dict[str, Any]
+"""A form, or a message, that is a JSON object."""
 
 
 class _Undefined:
-    """JavaScript's ``undefined``: equal to nothing else, ``None`` included."""
+    """JavaScript's ``undefined``: equal to itself only, not to ``None``."""
 
     def __repr__(self) -> str:
         return "undefined"
@@ -33,8 +40,11 @@ class NotPlain(Exception):
     """The value is not plain data."""
 
 
-def encode(value: Any, other: Callable[[Any], Any] | None = None, depth: int = DEPTH) -> Any:
-    """The JSON form of ``value``; ``other`` gives the form of what is not plain, and may raise ``NotPlain``."""
+def encode(value: Any, other: Callable[[Any], Form] | None = None, depth: int = DEPTH) -> Form:
+    """The form of ``value``. ``other`` gives the form of a value that is not plain.
+
+    Raises ``NotPlain`` when there is no ``other``, and for nesting deeper than ``depth``.
+    """
     kind = type(value)
     if value is None or kind is bool or kind is str:
         return value
@@ -87,8 +97,12 @@ def encode(value: Any, other: Callable[[Any], Any] | None = None, depth: int = D
 _DATES = {datetime.date: "date", datetime.datetime: "dt", datetime.time: "time"}
 
 
-def decode(form: Any, other: Callable[[str, Any], Any] | None = None) -> Any:
-    """The value of a JSON form. Raises ``NotPlain`` for anything that ``encode`` does not write."""
+Other = Callable[[str, Form], Any]
+"""Gives the value of a form with an unknown tag, from the tag and its body; may raise ``NotPlain``."""
+
+
+def decode(form: Form, other: Other | None = None) -> Any:
+    """The value of a form. Raises ``NotPlain`` for anything that ``encode`` does not write and ``other`` refuses."""
     if form is None or isinstance(form, (bool, int, float, str)):
         return form
     if isinstance(form, list):
@@ -106,11 +120,11 @@ def decode(form: Any, other: Callable[[str, Any], Any] | None = None) -> Any:
     raise NotPlain(f"unknown form {str(form)[:80]!r}")
 
 
-def _items(body: Any, other: Any) -> list[Any]:
+def _items(body: Form, other: Other | None) -> list[Any]:
     return [decode(item, other) for item in body]
 
 
-_MAKERS: dict[str, Callable[[Any, Any], Any]] = {
+_MAKERS: dict[str, Callable[[Form, Other | None], Any]] = {
     "f": lambda body, other: float({"nan": "nan", "inf": "inf", "-inf": "-inf", "-0": "-0.0"}[body]),
     "i": lambda body, other: int(body, 16),
     "t": lambda body, other: tuple(_items(body, other)),
@@ -134,12 +148,13 @@ _MAKERS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def dumps(form: Any) -> bytes:
+def dumps(form: Form) -> bytes:
+    """One line of compact JSON, without its line end."""
     return json.dumps(form, separators=(",", ":")).encode()
 
 
-def loads(raw: bytes) -> Any:
-    """Raises ``NotPlain`` for anything but JSON of bearable depth."""
+def loads(raw: bytes) -> Form:
+    """The form in ``raw``. Raises ``NotPlain`` when it is not JSON, or nested too deep for the parser."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:

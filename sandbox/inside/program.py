@@ -1,4 +1,7 @@
-"""Running a Python program in the child that was forked for it: as a script, by calls, or at a driver's service."""
+"""Runs a Python program in the child that was forked for it: as a script, or call by call.
+
+``languages.python`` calls it. ``exported`` loads programs with it too, to answer a driver.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import threading
 import traceback
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
@@ -22,28 +25,30 @@ from bestofn.sandbox.inside.jobs import Job
 
 FILE = "main.py"
 
-_OURS: list[str] = []
-_HIDDEN: list[types.ModuleType] = []
+_own_module_names: list[str] = []
+_hidden_modules: list[types.ModuleType] = []
 
 
-def remember_our_modules() -> None:
-    """Called once, before any fork."""
-    _OURS[:] = [name for name in sys.modules if name.partition(".")[0] == "bestofn"]
+def remember_own_modules() -> None:
+    """Note which modules belong to bestofn. Called once, before any fork."""
+    _own_module_names[:] = [name for name in sys.modules if name.partition(".")[0] == "bestofn"]
 
 
-def fresh_interpreter() -> None:
-    """Take our own modules out of the program's sight, and start what the fork left aside."""
-    for name in _OURS:
-        _HIDDEN.append(sys.modules.pop(name))  # kept alive: taking modules apart costs more than the whole fork
+def prepare_interpreter() -> None:
+    """Make this child look like a fresh interpreter: bestofn's modules are hidden, garbage collection is on again."""
+    for name in _own_module_names:
+        _hidden_modules.append(sys.modules.pop(name))  # kept alive, because freeing modules costs more than the fork
     sys.argv[:] = [FILE]
-    sys.path.insert(0, "")  # its own files can be imported
+    sys.path.insert(0, "")  # the program can import its own files
     random.seed(0)  # the same program gets the same verdict
     gc.enable()
 
 
 def rehearse() -> None:
-    """Do once on nothing what every run does, while nobody waits: the memory that it writes to is this child's own
-    then, and no run stops to copy it."""
+    """Do once what every run does, while the child waits for its job.
+
+    This copies the memory pages that a run writes to (they are shared after the fork), so that no run waits for it.
+    """
     json.loads(json.dumps({"source": "", "files": {}, "calls": []}))
     load("name = 0", "rehearsal")
     del sys.modules["rehearsal"]
@@ -53,7 +58,7 @@ def rehearse() -> None:
 
 
 def load(source: str, name: str) -> types.ModuleType:
-    """Execute ``source`` as module ``name``; what it raises is raised."""
+    """Execute ``source`` as module ``name``. Raises whatever the source raises."""
     module = types.ModuleType(name)
     module.__dict__.update(__file__=FILE, __builtins__=builtins)
     sys.modules[name] = module
@@ -61,32 +66,67 @@ def load(source: str, name: str) -> types.ModuleType:
     return module
 
 
-def finish(code: int) -> None:
-    """End as the interpreter would: threads joined, exit functions called, streams flushed; then at once."""
+def load_or_exit(source: str) -> types.ModuleType:
+    """Execute ``source`` as module ``solution``. If it raises, print the traceback and end this process."""
     try:
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-    except BaseException:
-        traceback.print_exc()
-        code = code or 1
+        return load(source, "solution")
+    except BaseException as error:  # SystemExit too: a program that ends while it loads defines nothing to call
+        print_traceback(error)
+        exit_process(1)
+
+
+def run_script(job: Job) -> None:
+    """Run the program as ``python main.py`` would, and end this process."""
     try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        code = code or 1
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.flush()
-    os._exit(code)
+        load(job["source"], "__main__")
+    except SystemExit as error:
+        exit_process(exit_code(error))
+    except BaseException as error:  # KeyboardInterrupt and the like end a script with a traceback as well
+        print_traceback(error)
+        exit_process(1)
+    exit_process(0)
 
 
-def exit_code(error: SystemExit) -> int:
-    if error.code is None or isinstance(error.code, int):
-        return (error.code or 0) & 0xFF
-    print(error.code, file=sys.stderr)
-    return 1
+def run_calls(job: Job) -> None:
+    """Make each call of the job and write its result to RESULT, one JSON line per call; then end this process."""
+    encode, dumps, write = plain.encode, plain.dumps, write_all  # before the program runs and can change modules
+    module = load_or_exit(job["source"])
+    for call in job["calls"]:
+        args, kwargs = plain.decode(call["args"]), dict(plain.decode(call["kwargs"]))
+        try:
+            value = find_function(module, call["name"])(*args, **kwargs)
+            line = {"value": encode(value)}
+        except plain.NotPlain as error:
+            line = {"error": ["NotPlain", str(error)]}
+        except BaseException as error:  # the program may raise anything; it is the result of this call
+            line = {"error": [type(error).__name__, error_text(error)]}
+        write(RESULT, dumps(line) + b"\n")
+    exit_process(0)
 
 
-def report(error: BaseException) -> None:
-    """The traceback as a script's, without our frames."""
+def find_function(module: types.ModuleType, name: str) -> Callable[..., Any]:
+    """The function ``name`` of the module, or a method of its class ``Solution`` (LeetCode's convention).
+
+    Raises ``NameError``.
+    """
+    if hasattr(module, name):
+        return getattr(module, name)
+    solution = getattr(module, "Solution", None)
+    if solution is not None and hasattr(solution, name):
+        return getattr(solution(), name)
+    raise NameError(f"name {name!r} is not defined")
+
+
+def error_text(error: BaseException) -> str:
+    """The message of an error, at most 500 characters."""
+    try:
+        return str(error)[:500]
+    except BaseException:  # the program's own ``__str__`` may raise anything
+        return ""
+
+
+def print_traceback(error: BaseException) -> None:
+    """Print the traceback as a script's, without the frames of bestofn."""
     if isinstance(error, MemoryError):
         os.write(2, b"MemoryError\n")
         return
@@ -96,55 +136,26 @@ def report(error: BaseException) -> None:
     traceback.print_exception(type(error), error, trace)
 
 
-def run_script(job: Job) -> None:
+def exit_code(error: SystemExit) -> int:
+    """The exit status that ``sys.exit`` asked for; text is printed to standard error, as Python does."""
+    if error.code is None or isinstance(error.code, int):
+        return (error.code or 0) & 0xFF
+    print(error.code, file=sys.stderr)
+    return 1
+
+
+def exit_process(code: int) -> NoReturn:
+    """End this process as the interpreter would: join threads, call exit functions, flush the streams."""
     try:
-        load(job["source"], "__main__")
-    except SystemExit as error:
-        finish(exit_code(error))
-    except BaseException as error:
-        report(error)
-        finish(1)
-    finish(0)
-
-
-def run_calls(job: Job) -> None:
-    """Make each call of the job, and write what came of it to RESULT: one JSON line a call."""
-    encode, dumps, write = plain.encode, plain.dumps, write_all
-    module = _load_or_end(job["source"])
-    for call in job["calls"]:
-        args, kwargs = plain.decode(call["args"]), dict(plain.decode(call["kwargs"]))
-        try:
-            value = _target(module, call["name"])(*args, **kwargs)
-            line = {"value": encode(value)}
-        except plain.NotPlain as error:
-            line = {"error": ["NotPlain", str(error)]}
-        except BaseException as error:
-            line = {"error": [type(error).__name__, _text(error)]}
-        write(RESULT, dumps(line) + b"\n")
-    finish(0)
-
-
-def _load_or_end(source: str) -> types.ModuleType:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+    except BaseException:  # exit functions are the program's and may raise anything
+        traceback.print_exc()
+        code = code or 1
     try:
-        return load(source, "solution")
-    except BaseException as error:
-        report(error)
-        finish(1)
-        raise
-
-
-def _target(module: types.ModuleType, name: str) -> Callable[..., Any]:
-    """The function called ``name``: of the module, or (LeetCode's convention) a method of its class ``Solution``."""
-    if hasattr(module, name):
-        return getattr(module, name)
-    solution = getattr(module, "Solution", None)
-    if solution is not None and hasattr(solution, name):
-        return getattr(solution(), name)
-    raise NameError(f"name {name!r} is not defined")
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)[:500]
-    except BaseException:
-        return ""
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        code = code or 1
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(code)

@@ -1,7 +1,7 @@
-"""The seccomp filter of an untrusted process: what no program of one file and its input has a use for.
+"""The seccomp filter of an untrusted process. It refuses system calls that a single-file program does not need.
 
-The list is closed to the future: a system call newer than the youngest that was considered answers ENOSYS, which
-every libc takes as "old kernel". Foreign calling conventions (32 bit, x32) kill the process.
+System calls newer than ``YOUNGEST`` were not reviewed. They answer ENOSYS, so a libc behaves as on an older kernel.
+Foreign calling conventions (32 bit, x32) kill the process. ``confine`` installs the filter.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import struct
 
 from bestofn.sandbox.inside.kernel import PR_SET_SECCOMP, machine, prctl
 
-YOUNGEST = 452  # fchmodat2; the numbers from 424 on are the same on all machines
+YOUNGEST = 452  # fchmodat2; from 424 on, a system call has the same number on all machines
 
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _LD, _JEQ, _JGE, _JGT, _JSET, _RET = 0x20, 0x15, 0x35, 0x25, 0x45, 0x06
@@ -21,9 +21,9 @@ _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET,TIME}
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 
-# name: (x86_64, aarch64); -1 where a machine has no such call
+# name: (number on x86_64, number on aarch64); -1: the machine has no such call
 REFUSED = {
-    # other processes and the kernel's debugging doors
+    # access to other processes, and the kernel's debugging interfaces
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "process_madvise": (440, 440), "process_mrelease": (448, 448), "pidfd_getfd": (438, 438),
     "perf_event_open": (298, 241), "bpf": (321, 280), "userfaultfd": (323, 282), "seccomp": (317, 277),
@@ -42,10 +42,10 @@ REFUSED = {
     "adjtimex": (159, 171), "modify_ldt": (154, -1), "iopl": (172, -1), "ioperm": (173, -1), "vhangup": (153, 58),
     "nfsservctl": (180, 42), "uselib": (134, -1), "ustat": (136, -1), "sysfs": (139, -1), "_sysctl": (156, -1),
     "vserver": (236, -1), "security": (185, -1), "tuxcall": (184, -1), "afs_syscall": (183, -1),
-    # asynchronous I/O by the kernel: past attack surface, and it goes around this filter
+    # asynchronous I/O by the kernel: often attacked, and it bypasses this filter
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_setup": (206, 0),
     "io_submit": (209, 2), "vmsplice": (278, 75),
-    # what outlives a process or reaches another one
+    # objects that outlive a process or reach another one
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "shmget": (29, 194), "shmat": (30, 196),
     "shmctl": (31, 195), "shmdt": (67, 197), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
     "msgctl": (71, 187), "semget": (64, 190), "semop": (65, 193), "semtimedop": (220, 192), "semctl": (66, 191),
@@ -75,7 +75,7 @@ def _give(action: int) -> tuple[int, int, int, int]:
 
 
 def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """For call ``number``: EPERM unless the low half of ``argument`` is one of ``allowed``; the number stays loaded."""
+    """Instructions for call ``number``: EPERM unless the low half of ``argument`` is one of ``allowed``."""
     tests = [_load(16 + 8 * argument)]
     tests += [(_JEQ, len(allowed) - place, 0, value) for place, value in enumerate(allowed)]
     tests += [_give(_ERRNO | errno.EPERM), _give(_ALLOW)]
@@ -83,6 +83,7 @@ def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[in
 
 
 def _never(number: int, argument: int, refused: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    """Instructions for call ``number``: EPERM when the low half of ``argument`` is one of ``refused``."""
     tests = [_load(16 + 8 * argument)]
     tests += [(_JEQ, len(refused) - place, 0, value) for place, value in enumerate(refused)]
     tests += [_give(_ALLOW), _give(_ERRNO | errno.EPERM)]
@@ -90,15 +91,18 @@ def _never(number: int, argument: int, refused: tuple[int, ...]) -> list[tuple[i
 
 
 def program() -> bytes:
-    """The BPF program for this machine. Raises ``OSError`` on a processor that was not considered."""
+    """The BPF program for this machine. Raises ``OSError`` on a processor without a table of call numbers."""
     if machine not in _AUDIT:
-        raise OSError(errno.ENOSYS, f"no seccomp filter is known for {machine}; expected one of {sorted(_AUDIT)}")
+        raise OSError(errno.ENOSYS, f"there is no seccomp filter for {machine}; expected one of {sorted(_AUDIT)}")
     column = _COLUMN[machine]
     lines = [_load(4), (_JEQ, 1, 0, _AUDIT[machine]), _give(_KILL), _load(0)]
     if machine == "x86_64":
         lines += [(_JGE, 0, 1, 0x40000000), _give(_KILL)]
     lines += [(_JGT, 0, 1, YOUNGEST), _give(_ERRNO | errno.ENOSYS)]
-    lines += [(_JEQ, 0, 1, _CLONE3), _give(_ERRNO | errno.ENOSYS)]  # its flags lie in memory; libc falls back to clone
+    lines += [
+        (_JEQ, 0, 1, _CLONE3),
+        _give(_ERRNO | errno.ENOSYS),
+    ]  # its flags lie in memory, where no filter can read them; libc falls back to clone
     for numbers in REFUSED.values():
         if numbers[column] >= 0:
             lines += [(_JEQ, 0, 1, numbers[column]), _give(_ERRNO | errno.EPERM)]
@@ -113,7 +117,7 @@ def program() -> bytes:
 
 
 class Filter:
-    """A compiled filter, made once; ``install`` binds the calling process and all that it starts."""
+    """A compiled filter. ``install`` applies it to the calling process and its children."""
 
     def __init__(self) -> None:
         code = program()
@@ -123,5 +127,5 @@ class Filter:
         )
 
     def install(self) -> None:
-        """Needs no_new_privs."""
+        """Apply the filter for good. The process must have set no_new_privs."""
         prctl(PR_SET_SECCOMP, 2, ctypes.byref(self._header))

@@ -1,4 +1,7 @@
-"""The first thing that runs in a box: prepare, become PID 1, serve. Called with the settings that the host sent."""
+"""The entry point of a box: prepares the process, becomes PID 1 and serves requests.
+
+The loader ``payload.BOOT`` calls ``start`` with the settings that the host sent.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,16 @@ import json
 import os
 import signal
 import sys
-from typing import Any
+from typing import NoReturn
 
 from bestofn.sandbox.inside import kernel, launcher
 from bestofn.sandbox.inside.confine import SYSTEM, Confinement
 from bestofn.sandbox.inside.descriptors import write_all
-from bestofn.sandbox.inside.program import remember_our_modules
+from bestofn.sandbox.inside.program import remember_own_modules
+from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.inside.supervisor import Supervisor
 
-# What programs of this kind import most: a child has them by being forked.
+# Modules that programs import most often. A child has them already, because it is forked.
 PRELOAD = (
     "abc", "array", "atexit", "bisect", "collections", "collections.abc", "contextlib", "copy", "datetime", "decimal",
     "enum", "fractions", "functools", "heapq", "io", "itertools", "json", "math", "numbers", "operator", "os", "random",
@@ -24,11 +28,15 @@ PRELOAD = (
 )  # fmt: skip
 
 
-def start(settings: dict[str, Any]) -> None:
-    """Never returns. The first line on the wire is this box's greeting: ``{"ok": ...}`` or ``{"refused": why}``."""
+def start(settings: BoxSettings) -> NoReturn:
+    """Serve requests until the host closes the stream, then exit.
+
+    The first line on the stream is this box's greeting: ``{"ok": version, ...}`` or ``{"refused": reason}``.
+    """
     try:
-        if settings["launch"]:
-            launcher.enter(settings)
+        launch = settings["launch"]
+        if launch is not None:
+            launcher.enter(settings, launch)
         supervisor = _supervisor(settings)
     except OSError as error:
         _greet({"refused": str(error)})
@@ -38,7 +46,7 @@ def start(settings: dict[str, Any]) -> None:
     os._exit(0)
 
 
-def _supervisor(settings: dict[str, Any]) -> Supervisor:
+def _supervisor(settings: BoxSettings) -> Supervisor:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
@@ -46,7 +54,7 @@ def _supervisor(settings: dict[str, Any]) -> Supervisor:
         importlib.import_module(name)
     confinement = Confinement((*SYSTEM, *settings["folders"]), uids=settings["uids"])
     supervisor = Supervisor(confinement, settings["uid_of_first_run"])
-    remember_our_modules()
+    remember_own_modules()
     confinement.share()
     gc.collect()
     gc.disable()
@@ -54,5 +62,5 @@ def _supervisor(settings: dict[str, Any]) -> Supervisor:
     return supervisor
 
 
-def _greet(line: dict[str, Any]) -> None:
+def _greet(line: dict[str, str | int]) -> None:
     write_all(1, json.dumps(line).encode() + b"\n")

@@ -1,9 +1,10 @@
-"""PID 1 of a box: forks one confined child for each execution and proves that nothing outlives it.
+"""PID 1 of a box: forks one confined child per execution, and proves that no process outlives it.
 
-One run at a time. The child for the next run is forked ahead of need, while no program runs, and waits for the word to
-go. The supervisor holds neither program nor input, and keeps outputs in maps that no later child inherits. A run ends
-when its main process ends, at its time limit, or over an output cap; then all is killed and reaped. As PID 1 adopts
-every orphan, ``ECHILD`` proves that nothing lives.
+``start`` calls ``Supervisor.serve``, which runs one request at a time. The child for the next run is forked early,
+while no program runs, and waits for the signal to start. The supervisor holds neither program nor input, and keeps
+outputs in memory maps that no later child inherits. A run ends when its main process ends, at its time limit, or when
+it writes too much output. Then the supervisor kills and reaps all processes. PID 1 adopts every orphan, so the error
+``ECHILD`` proves that none is left.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from bestofn.sandbox.inside.descriptors import (
     write_all,
 )
 from bestofn.sandbox.inside.wire import (
-    CONFESSION,
     KILLED,
     LEFT_FILES,
     LEFT_PROCESSES,
+    OWN_FAULT,
     REQUEST,
     Reply,
     Request,
@@ -45,12 +46,12 @@ from bestofn.sandbox.inside.wire import (
 from bestofn.sandbox.languages import BY_NAME
 
 _WIRE_IN, _WIRE_OUT = 0, 1
-_MOMENT_S = 0.002
-_KEPT = 64 << 10
+_POLL_S = 0.002  # between looks at the main process, on kernels without pidfd_open
+_MAP_BYTES = 64 << 10  # an output map of up to this size is kept in memory between runs
 
 
 class Child(NamedTuple):
-    """A confined process that waits for its word to go, and our ends of its pipes."""
+    """A confined process that waits for the signal to start, and the supervisor's ends of its pipes."""
 
     pid: int
     uid: int
@@ -63,15 +64,16 @@ class Child(NamedTuple):
 
 
 class Output:
-    """What one pipe brought, in a map that forked children do not inherit; at most ``cap`` bytes of it are kept."""
+    """The bytes read from one pipe, in a memory map that forked children do not inherit; at most ``cap`` bytes."""
 
     def __init__(self) -> None:
-        self.map = mmap.mmap(-1, _KEPT)
+        self.map = mmap.mmap(-1, _MAP_BYTES)
         self.map.madvise(mmap.MADV_DONTFORK)
         self.view = memoryview(self.map)
         self.begin(0, -1)
 
     def begin(self, cap: int, fd: int) -> None:
+        """Start to collect from ``fd`` (-1: from nothing)."""
         if cap + 1 > len(self.view):
             self.view.release()
             self.map.close()
@@ -82,6 +84,7 @@ class Output:
 
     @property
     def over(self) -> bool:
+        """Whether there was more output than ``cap``."""
         return self.count > self.cap
 
     def read(self) -> bool:
@@ -92,20 +95,24 @@ class Output:
         return got > 0
 
     def drain(self) -> None:
-        """Read what is left; all writers are dead, so that the end comes."""
+        """Read the rest and close the pipe. All writers have ended, so the pipe has an end."""
         while not self.over and self.read():
             pass
         os.close(self.fd)
 
     def kept(self) -> memoryview:
+        """The output, cut at ``cap``."""
         return self.view[: min(self.count, self.cap)]
 
     def forget(self) -> None:
-        if self.count > _KEPT:
+        """Give the memory of a large output back to the kernel."""
+        if self.count > _MAP_BYTES:
             self.map.madvise(mmap.MADV_DONTNEED)
 
 
 class Supervisor:
+    """The runs of one box."""
+
     def __init__(self, confinement: Confinement, first_uid: int) -> None:
         self.confinement = confinement
         self.uid = first_uid
@@ -114,7 +121,7 @@ class Supervisor:
         self.stdout, self.stderr, self.result, self.verdict = Output(), Output(), Output(), Output()
 
     def serve(self) -> None:
-        """Answer requests until the wire ends."""
+        """Answer requests until the host closes the stream."""
         while True:
             raw = read_exactly(_WIRE_IN, REQUEST.size)
             if len(raw) < REQUEST.size:
@@ -128,13 +135,14 @@ class Supervisor:
                 if output.count:
                     write_all(_WIRE_OUT, output.kept())
                     output.forget()
-            os.sched_yield()  # whoever waits for the reply may wait for this processor, and a fork is long
+            os.sched_yield()  # the host may need this processor to read the reply, and a fork takes long
             if not reply.flags:
                 self.waiting = self.start(request.language, child.caps)
 
     # -- starting children
 
     def child_for(self, request: Request) -> Child:
+        """The waiting child if it has the right language and limits, else a new one."""
         caps = Caps(request.cpu_s, request.memory_mb, request.processes, request.disk_mb)
         child, self.waiting = self.waiting, None
         if child is not None and (child.language, child.caps) != (request.language, caps):
@@ -143,7 +151,7 @@ class Supervisor:
         return child or self.start(request.language, caps)
 
     def start(self, language: str, caps: Caps) -> Child:
-        """Fork a child that is confined already and waits."""
+        """Fork a child. It confines itself and waits for the signal to start."""
         self.uid += 1
         go, control = os.pipe()
         out, out_w = os.pipe()
@@ -155,8 +163,8 @@ class Supervisor:
                 null = os.open("/dev/null", os.O_RDONLY)
                 place({STDIN: null, STDOUT: out_w, STDERR: err_w, RESULT: result_w, CONTROL: go, STREAM: _WIRE_IN})
                 self.become_program(language, caps)
-            except BaseException:
-                _confess()
+            except BaseException:  # whatever fails here is a fault of the sandbox, not of the program
+                _report_own_fault()
             finally:
                 os._exit(70)
         for fd in (go, out_w, err_w, result_w):
@@ -164,14 +172,18 @@ class Supervisor:
         return Child(pid, self.uid, language, caps, control, out, err, result)
 
     def become_program(self, language: str, caps: Caps) -> None:
+        """In the child: enter the confinement, then wait for a program and run it."""
         runtime = BY_NAME[language]
         os.chdir(FOLDER)
         self.confinement.enter(self.uid, caps, address_space=runtime.LIMITS_ADDRESS_SPACE)
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # its own /proc/self is its own again: /dev/stdin and the like
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # makes its own /proc/self readable, which /dev/stdin needs
         runtime.become_program(caps)
 
     def start_driver(self, request: Request, child: Child) -> tuple[int, int]:
-        """Fork the driver, hand it our ends of the program's pipes, and wait until it has read its part."""
+        """Fork the driver with the supervisor's ends of the program's pipes, and wait until it has read its part.
+
+        Returns its process id, and the pipe of its verdicts.
+        """
         self.uid += 1
         ready, ready_w = os.pipe()
         verdict, verdict_w = os.pipe()
@@ -195,8 +207,8 @@ class Supervisor:
                 os.chdir("/")
                 self.confinement.enter(self.uid, child.caps, writes=False, address_space=runtime.LIMITS_ADDRESS_SPACE)
                 runtime.become_driver(request.driver_bytes, request.program_bytes, child.caps)
-            except BaseException:
-                _confess()
+            except BaseException:  # whatever fails here is a fault of the sandbox, not of the program
+                _report_own_fault()
             finally:
                 os._exit(70)
         os.close(ready_w)
@@ -206,6 +218,7 @@ class Supervisor:
         return pid, verdict
 
     def dismiss(self, child: Child) -> None:
+        """End a waiting child that does not fit the next request."""
         for fd in (child.control, child.stdout, child.stderr, child.result):
             os.close(fd)
         os.kill(child.pid, signal.SIGKILL)
@@ -214,12 +227,13 @@ class Supervisor:
     # -- one run
 
     def run(self, request: Request, child: Child) -> Reply:
+        """Run the request in ``child`` to its end, and clean up after it."""
         self.sequence += 1
         main, verdict = child.pid, -1
         if request.driver_bytes:
             main, verdict = self.start_driver(request, child)
         started = time.monotonic()
-        if verdict < 0:  # else the driver has said it
+        if verdict < 0:  # else the driver has given the signal to start
             with contextlib.suppress(BrokenPipeError):
                 os.write(child.control, request.program_bytes.to_bytes(4, "little"))
         os.close(child.control)
@@ -241,7 +255,7 @@ class Supervisor:
             output.drain()
         status = stopped or _status(code, cpu_s, child.caps)
         if waited_s > seconds / 2 and cpu_s < seconds / 4 and not left:
-            status = "infra"  # others held the processors, not the program: its time says nothing about it
+            status = "infra"  # other processes held the processors, so the time is no evidence about the program
         if any(output.over for output in outputs) and status in ("ok", "error"):
             status = "output"
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
@@ -253,9 +267,10 @@ class Supervisor:
         return Reply(status, flags, code, stdout, stderr, result, verdict, self.sequence, seconds, cpu_s)
 
     def watch(self, main: int, outputs: list[Output], wall_s: float, end: float) -> str:
-        """Read the outputs until ``main`` has ended ("") or must be ended: "timeout", "output".
+        """Read the outputs until ``main`` has ended, or must be ended.
 
-        Each result gives the program ``wall_s`` for the next one, until ``end``.
+        Returns "" when it has ended by itself, else "timeout" or "output". Each result restarts the time ``wall_s`` for
+        the next one; ``end`` is the limit for all.
         """
         deadline = min(end, time.monotonic() + wall_s)
         poll = select.poll()
@@ -270,7 +285,7 @@ class Supervisor:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return "timeout"
-                for fd, _ in poll.poll(1000 * (left if ended >= 0 else min(left, _MOMENT_S))):
+                for fd, _ in poll.poll(1000 * (left if ended >= 0 else min(left, _POLL_S))):
                     if fd == ended:
                         return ""
                     if not by_fd[fd].read():
@@ -286,7 +301,10 @@ class Supervisor:
                 os.close(ended)
 
     def reap(self, main: int, program: int) -> tuple[int, float, bool]:
-        """Kill and reap until nothing lives. Returns ``main``'s exit code, CPU seconds, whether others were left."""
+        """Kill and reap until no process is left.
+
+        Returns ``main``'s exit code, the CPU seconds used, and whether there were processes besides the known ones.
+        """
         code, cpu_s, left = 0, 0.0, False
         options = os.WNOHANG
         while True:
@@ -294,7 +312,7 @@ class Supervisor:
                 pid, status, usage = os.wait4(-1, options)
             except ChildProcessError:
                 return code, cpu_s, left
-            if pid == 0:  # someone lives on
+            if pid == 0:  # some process still runs
                 options = 0
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(-1, signal.SIGKILL)
@@ -309,7 +327,7 @@ class Supervisor:
                     os.kill(-1, signal.SIGKILL)
 
     def clean(self, uid: int) -> bool:
-        """Empty the folder; False when something could not be removed."""
+        """Empty the program's folder, as ``uid``. False when something could not be removed."""
         if not os.listdir(FOLDER):
             return True
         pid = kernel.fork()
@@ -327,8 +345,11 @@ class Supervisor:
 
 
 def _empty(folder: str) -> None:
-    """Remove all below ``folder`` that can be removed: by descriptors, so that no link is followed, and with the
-    content of each folder moved up to the root, so that no depth of folders exhausts anything."""
+    """Remove all below ``folder`` that can be removed.
+
+    It works with descriptors, so it follows no link. It moves the content of each folder up to the root, so deep
+    nesting exhausts neither stack nor descriptors.
+    """
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     names = os.listdir(root)
     moved = 0
@@ -354,9 +375,9 @@ def _empty(folder: str) -> None:
             os.rmdir(name, dir_fd=root)
 
 
-def _confess() -> None:
-    """Trouble of our own in a child: told where the host looks for it."""
-    os.write(STDERR, CONFESSION + traceback.format_exc().encode()[-2000:])
+def _report_own_fault() -> None:
+    """Write the current error to standard error in the form that the host takes for a fault of the sandbox."""
+    os.write(STDERR, OWN_FAULT + traceback.format_exc().encode()[-2000:])
 
 
 def _kill(pid: int) -> None:
@@ -365,7 +386,7 @@ def _kill(pid: int) -> None:
 
 
 def _end_of(pid: int) -> int:
-    """A descriptor that is readable once ``pid`` has ended; -1 where the kernel has none."""
+    """A descriptor that is readable once ``pid`` has ended; -1 when the kernel offers none."""
     try:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):
@@ -373,9 +394,9 @@ def _end_of(pid: int) -> int:
 
 
 def _waited_for_processor(pid: int) -> float:
-    """Seconds that the killed child ``pid`` was ready to run and did not get a processor; it is not reaped.
+    """Seconds that the killed child ``pid`` was ready to run and got no processor. The child is not reaped yet.
 
-    The kernel counts a wait when it has ended, the last one with the child. 0.0 where it does not tell.
+    The kernel counts a wait when it is over; the child's end ends its last one. 0.0 when the kernel does not report it.
     """
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
@@ -391,5 +412,5 @@ def _status(code: int, cpu_s: float, caps: Caps) -> str:
     if code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu_s >= caps.cpu_s - 0.5):
         return "timeout"
     if code == -signal.SIGKILL:
-        return "memory"  # the supervisor did not do it, so the kernel did
+        return "memory"  # the supervisor did not kill it, so the kernel did, out of memory
     return "error"

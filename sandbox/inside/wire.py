@@ -1,7 +1,7 @@
-"""The wire between the host and the supervisor: fixed headers, then the parts that they announce.
+"""The messages between host and supervisor: headers of fixed size, then the parts that they announce.
 
-Request: header, driver part, program part. The supervisor reads the header alone; each part is read by the child
-that it is for, so that no later child can find it in the supervisor's memory.
+A request is a header, the driver's part and the program's part. The supervisor reads the header only. Each part is read
+by its own child, so no later child can find it in the supervisor's memory. ``box`` is the host's side.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ MAGIC = b"bofn"
 LANGUAGES = ("python", "javascript", "bash", "sql")
 STATUSES = ("ok", "error", "timeout", "memory", "output", "infra")
 
-CONFESSION = b"bofn: a child of the supervisor failed: "  # on standard error, with exit code 70: our own trouble
+OWN_FAULT = b"bofn: a child of the supervisor failed: "  # on standard error, with exit code 70: a fault of the sandbox
 
-# Flags of a reply. What is left behind by a run makes the box unfit for the next one.
+# Flags of a reply. Processes or files that a run left behind make the box unfit for the next run.
 LEFT_PROCESSES, LEFT_FILES, KILLED = 1, 2, 4
 
 
 class Request(NamedTuple):
+    """The header of a request: sizes of its parts, and limits of the run."""
+
     language: str
-    driver_bytes: int
+    driver_bytes: int  # 0: no driver
     program_bytes: int
-    wall_ms: int  # for one case: each result that arrives starts it anew
-    total_ms: int
+    wall_ms: int  # for one case: each result that arrives restarts this time
+    total_ms: int  # for all cases
     cpu_s: int
     memory_mb: int
     processes: int
@@ -37,6 +39,7 @@ class Request(NamedTuple):
     disk_mb: int
 
     def pack(self) -> bytes:
+        """The header as bytes."""
         code = self.language[:4].encode()
         return REQUEST.pack(MAGIC, code, *self[1:])
 
@@ -45,6 +48,7 @@ _BY_CODE = {name[:4].encode().ljust(4, b"\0"): name for name in LANGUAGES}
 
 
 def unpack_request(raw: bytes) -> Request:
+    """The request of a header. Raises ``ValueError`` when it is malformed."""
     magic, code, *rest = REQUEST.unpack(raw)
     if magic != MAGIC or code not in _BY_CODE:
         raise ValueError(f"request begins with {raw[:8]!r}; expected {MAGIC!r} and a language")
@@ -52,22 +56,26 @@ def unpack_request(raw: bytes) -> Request:
 
 
 class Reply(NamedTuple):
+    """The header of a reply: how the run ended, and the sizes of its outputs."""
+
     status: str
     flags: int
     exit_code: int  # negative: killed by that signal
     stdout_bytes: int
     stderr_bytes: int
     result_bytes: int
-    driver_bytes: int
-    sequence: int
-    seconds: float
+    driver_bytes: int  # of the driver's verdicts
+    sequence: int  # number of the run in this box
+    seconds: float  # wall-clock time
     cpu_s: float
 
     def pack(self) -> bytes:
+        """The header as bytes."""
         return REPLY.pack(MAGIC, STATUSES.index(self.status), *self[1:])
 
 
 def unpack_reply(raw: bytes) -> Reply:
+    """The reply of a header. Raises ``ValueError`` when it is malformed."""
     magic, status, *rest = REPLY.unpack(raw)
     if magic != MAGIC or status >= len(STATUSES):
         raise ValueError(f"reply begins with {raw[:8]!r}; expected {MAGIC!r} and a status")

@@ -1,9 +1,10 @@
-"""The languages of the sandbox, each a small description of how its programs run inside the box.
+"""The languages of the sandbox: how the programs of each run inside a box.
 
-A language is a module with ``LIMITS_ADDRESS_SPACE``, ``become_program(caps)`` and ``become_driver(count,
-program_count, caps)``. Both are called in a confined child and never return: the first waits for its job
-(``jobs.await_job``) and runs it; the second reads ``count`` bytes of tests, lets the program go, and drives it. To add
-one, write the module and name it here and in ``inside.wire.LANGUAGES``.
+A language is a module with ``LIMITS_ADDRESS_SPACE``, ``become_program(caps)`` and ``become_driver(count, program_count,
+caps)``. The supervisor calls the functions in a confined child, and they never return. ``become_program`` waits for its
+job (``jobs.await_job``) and runs it. ``become_driver`` reads ``count`` bytes of tests, signals the program to start
+(``jobs.start_program``) and runs the tests. To add a language, write the module and name it here and in
+``inside.wire.LANGUAGES``.
 """
 
 from __future__ import annotations

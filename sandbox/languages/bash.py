@@ -1,4 +1,7 @@
-"""Bash: the forked child becomes the shell, with the program in a file in memory."""
+"""Bash: the forked child becomes the shell, with the program in a file in memory.
+
+``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,16 @@ import signal
 
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM, RESULT, become_stdin, write_all
-from bestofn.sandbox.inside.jobs import await_job, lay_out, let_go, read_job
+from bestofn.sandbox.inside.jobs import await_job, read_job, start_program, write_files
 
 LIMITS_ADDRESS_SPACE = True
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ENVIRONMENT = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
-_SCRIPT = 10  # the program's descriptor
+_SCRIPT = 10  # the descriptor of the script
 
-# Requests and answers are NUL-ended words: a count, then the words of a call; answered by its output and status.
+# The program's side. A request is NUL-terminated words: their number, then the words of a call. The answer is the
+# output of the call and its exit status.
 _SERVE = r"""
 while IFS= read -r -d '' -u 4 __count; do
   __words=()
@@ -31,6 +35,7 @@ while IFS= read -r -d '' -u 4 __count; do
 done
 """
 
+# The driver's side: a function of the tests per function of the program.
 _DRIVE = r"""
 __ask() {
   printf '%s\0' "$#" "$@" >&4
@@ -39,7 +44,7 @@ __ask() {
 __ask :names
 for __name in $__out; do
   [[ $__name =~ ^[A-Za-z_][A-Za-z0-9_]*$ && $__name != __* ]] || continue
-  [[ -z $(type -t "$__name") || $__name == "$__entry" ]] || continue  # no command that a test uses is the program's
+  [[ -z $(type -t "$__name") || $__name == "$__entry" ]] || continue  # the program replaces no command of a test
   eval "$__name() { __ask $__name \"\$@\"; printf '%s' \"\$__out\"; return \$__status; }"
 done
 unset __name
@@ -47,9 +52,10 @@ unset __name
 
 
 def become_program(caps: Caps) -> None:
+    """Wait for a job, then become the shell that runs it."""
     job = await_job()
     become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
-    lay_out(job["files"])
+    write_files(job["files"])
     source = job["source"]
     if job["mode"] == "serve":
         source = f"{source}\n{_SERVE}"
@@ -57,9 +63,9 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """The cases are run as one script: it passes if the script ends with 0, as such tests are written."""
+    """Run all cases as one script. They pass if the script ends with status 0, as Bash tests are written."""
     job = read_job(count)
-    let_go(program_count)
+    start_program(program_count)
     source = "\n".join([f"__entry={shlex.quote(job['entry_point'])}", _DRIVE, *job["cases"]])
     pid = os.fork()
     if pid == 0:

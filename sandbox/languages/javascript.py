@@ -1,4 +1,7 @@
-"""JavaScript: Node is started ahead of need and waits, confined, with nothing of the program in it yet."""
+"""JavaScript: Node starts early and waits, confined, before it gets the program.
+
+``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ import shutil
 
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import STDIN
-from bestofn.sandbox.languages.javascript_source import DRIVE, PROGRAM
+from bestofn.sandbox.languages.javascript_driver import DRIVE
+from bestofn.sandbox.languages.javascript_program import PROGRAM
 
-LIMITS_ADDRESS_SPACE = False  # V8 reserves far more than it uses; heap, data and the box's memory are limited instead
+LIMITS_ADDRESS_SPACE = False  # V8 reserves more than it uses; heap, data and the memory of the box are limited instead
 
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -20,12 +24,14 @@ _ENVIRONMENT = {
 
 
 def become_program(caps: Caps) -> None:
-    # Node reads its standard input from wherever descriptor 0 stood at its start: a file in memory, filled later.
+    """Become a Node that waits for a job and runs it."""
+    # Node remembers at its start what descriptor 0 is. So it gets a file in memory, which is filled later.
     os.dup2(os.memfd_create("stdin"), STDIN)
     _become_node(PROGRAM, caps, [])
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
+    """Become a Node that reads ``count`` bytes of tests and runs them."""
     _become_node(DRIVE, caps, [str(count), str(program_count)])
 
 

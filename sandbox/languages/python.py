@@ -1,4 +1,7 @@
-"""Python: runs in the forked child itself, so that no interpreter has to start."""
+"""Python: programs run in the forked child itself, so that no interpreter has to start.
+
+``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Callable
 from bestofn.sandbox.inside import driver, exported, program
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import become_stdin
-from bestofn.sandbox.inside.jobs import Job, await_job, lay_out, let_go, read_job
+from bestofn.sandbox.inside.jobs import Job, await_job, read_job, start_program, write_files
 
 LIMITS_ADDRESS_SPACE = True
 
@@ -20,17 +23,19 @@ _MODES: dict[str, Callable[[Job], None]] = {
 
 
 def become_program(caps: Caps) -> None:
-    program.fresh_interpreter()
+    """Prepare the interpreter, wait for a job and run it."""
+    program.prepare_interpreter()
     program.rehearse()
     job = await_job()
     become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
-    lay_out(job["files"])
+    write_files(job["files"])
     _MODES[job["mode"]](job)
     os._exit(0)
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
+    """Read ``count`` bytes of tests, let the program start, and run the tests."""
     job = read_job(count)
-    let_go(program_count)
+    start_program(program_count)
     driver.drive(job)
     os._exit(0)

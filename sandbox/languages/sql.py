@@ -1,4 +1,7 @@
-"""SQL: SQLite in the forked child, one fresh database in memory for each call."""
+"""SQL: SQLite in the forked child, with a new database in memory for each call.
+
+``supervisor`` calls ``become_program`` in a confined child.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,16 @@ _REFUSED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
 
 
 def become_program(caps: Caps) -> None:
-    """Each call's ``args`` is ``[setup]``: its answer is the rows of the program's one query."""
+    """Wait for a job and answer each of its calls with the rows of the program's query.
+
+    The ``args`` of a call are ``[setup]``, the SQL that makes the tables.
+    """
     job = await_job()
     calls = job["calls"] or [{"args": [""]}]
     for call in calls:
         try:
             rows = query(job["source"], plain.decode(call["args"])[0])
-            line: dict[str, Any] = {"value": [plain.encode(list(row)) for row in rows]}
+            line: plain.FormObject = {"value": [plain.encode(list(row)) for row in rows]}
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
             line = {"error": [type(error).__name__, str(error)[:500]]}
         except MemoryError:
@@ -39,11 +45,15 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    raise NotImplementedError("SQL is judged by its rows; there is nothing to drive")
+    """Not implemented: the host compares the rows of a query, so there is no driver."""
+    raise NotImplementedError("SQL programs are verified by the rows of their query; there are no tests to run")
 
 
 def query(source: str, setup: str) -> list[tuple[Any, ...]]:
-    """The rows of ``source`` on the database that ``setup`` makes. One query only: which of two would be the answer?"""
+    """The rows of ``source`` in the database that ``setup`` makes.
+
+    Raises ``sqlite3.ProgrammingError`` unless ``source`` holds exactly one query, because only one can be the answer.
+    """
     database = sqlite3.connect(":memory:", isolation_level=None)
     database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
     database.executescript(setup)
@@ -53,22 +63,22 @@ def query(source: str, setup: str) -> list[tuple[Any, ...]]:
         cursor = database.execute(statement)
         if cursor.description is not None:
             if rows is not None:
-                raise sqlite3.ProgrammingError("the program holds more than one query")
+                raise sqlite3.ProgrammingError("the program contains more than one query; expected exactly one")
             rows = cursor.fetchall()
     if rows is None:
-        raise sqlite3.ProgrammingError("the program holds no query")
+        raise sqlite3.ProgrammingError("the program contains no query; expected exactly one")
     return rows
 
 
 def statements(source: str) -> list[str]:
     """``source`` cut at the semicolons that end a statement."""
-    found, begin = [], 0
+    parts, begin = [], 0
     for place, letter in enumerate(source):
         if letter == ";" and sqlite3.complete_statement(source[begin : place + 1]):
-            found.append(source[begin : place + 1])
+            parts.append(source[begin : place + 1])
             begin = place + 1
-    found.append(source[begin:])
-    return [statement for statement in found if statement.strip(" \t\r\n;")]
+    parts.append(source[begin:])
+    return [statement for statement in parts if statement.strip(" \t\r\n;")]
 
 
 def _authorize(action: int, *names: str | None) -> int:

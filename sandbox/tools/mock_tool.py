@@ -10,6 +10,12 @@ from typing import Any
 from bestofn.sandbox.tools.glossary import ARGUMENTS
 from bestofn.sandbox.tools.shapes import arguments_schema, shape_schema
 
+Arguments = Mapping[str, Any]
+"""The decoded arguments of one call, by name."""
+
+Result = dict[str, Any]
+"""What a tool returns: a JSON object whose shape the tool declares as ``returns``."""
+
 
 class ToolFailure(Exception):
     """What a tool answers instead of a result.

@@ -92,13 +92,13 @@ def test_a_program_that_takes_two_boxes_down_is_our_trouble_not_its_failure() ->
 
 
 def test_a_box_that_cannot_be_opened_stops_whoever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bestofn.sandbox.pool, "OPENED_AGAIN_AFTER_S", (0.0, 0.0))
+    monkeypatch.setattr(bestofn.sandbox.pool, "RETRY_OPEN_AFTER_S", (0.0, 0.0))
     with pytest.raises(SandboxError, match="no more boxes"):
         pooled([], times(1))
 
 
 def test_an_engine_that_comes_back_costs_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bestofn.sandbox.pool, "OPENED_AGAIN_AFTER_S", (0.0, 0.0))
+    monkeypatch.setattr(bestofn.sandbox.pool, "RETRY_OPEN_AFTER_S", (0.0, 0.0))
     away = [SandboxError("restarting"), SandboxError("still restarting")]
 
     async def open_box() -> Told:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import COUNTRIES, country_named, plain
 from bestofn.sandbox.tools.world import World
 
@@ -25,7 +24,7 @@ _MAKERS = {"1HG": "Honda", "1FA": "Ford", "1G1": "Chevrolet", "WBA": "BMW", "WVW
     fails=[{"vin": "123"}, {"vin": "IOQ00000000000000"}],
     aliases=["decode_vin", "vin_decoder", "vin_lookup", "get_vehicle_info"],
 )
-def decode_vin(world: World, vin: str) -> dict[str, Any]:
+def decode_vin(world: World, vin: str) -> Result:
     """Maker, region and model year of a vehicle identification number, and whether its check digit is right."""
     text = vin.strip().upper()
     if not re.fullmatch(r"[A-HJ-NPR-Z0-9]{17}", text):
@@ -52,7 +51,7 @@ def decode_vin(world: World, vin: str) -> dict[str, Any]:
     fails=[{"make": "", "model": "x", "year": 2019}, {"make": "Ford", "model": "T", "year": 1850}],
     aliases=["vehicle_recalls", "check_recalls", "get_recalls", "car_recalls"],
 )
-def recalls(world: World, make: str, model: str, year: int) -> dict[str, Any]:
+def recalls(world: World, make: str, model: str, year: int) -> Result:
     """Recalls of a car model."""
     if not plain(make) or not plain(model) or not 1950 <= year <= 2027:
         raise ToolFailure("invalid", "make and model are needed, and a year from 1950 to 2027")
@@ -85,7 +84,7 @@ _IBAN_LENGTHS = {"NO": 15, "DE": 22, "GB": 22, "FR": 27, "ES": 24, "IT": 27, "NL
     fails=[{"iban": ""}],
     aliases=["validate_iban", "check_iban", "iban_validator"],
 )
-def validate_iban(world: World, iban: str) -> dict[str, Any]:
+def validate_iban(world: World, iban: str) -> Result:
     """Whether an IBAN has the length of its country and the right check digits (ISO 7064, modulo 97)."""
     text = re.sub(r"[\s-]", "", iban).upper()
     if not text:
@@ -109,7 +108,7 @@ def validate_iban(world: World, iban: str) -> dict[str, Any]:
     fails=[{"email": ""}],
     aliases=["validate_email", "check_email", "verify_email", "email_validator"],
 )
-def validate_email(world: World, email: str) -> dict[str, Any]:
+def validate_email(world: World, email: str) -> Result:
     """Whether a text has the form of an e-mail address."""
     text = email.strip()
     if not text or len(text) > 320:
@@ -140,7 +139,7 @@ _COMPANIES = (
 )
 
 
-def _company(world: World, row: tuple[str, str, str, str]) -> dict[str, Any]:
+def _company(world: World, row: tuple[str, str, str, str]) -> Result:
     name, domain, industry, country = row
     chance = world.chance("company", domain)
     return {
@@ -160,7 +159,7 @@ def _company(world: World, row: tuple[str, str, str, str]) -> dict[str, Any]:
     fails=[{"domain": "nobody.example"}],
     aliases=["get_company", "company_profile", "company_info", "get_company_info", "enrich_company"],
 )
-def company_profile(world: World, domain: str) -> dict[str, Any]:
+def company_profile(world: World, domain: str) -> Result:
     """The company behind a domain."""
     name = domain.strip().lower().removeprefix("https://").removeprefix("www.").rstrip("/")
     row = next((row for row in _COMPANIES if row[1] == name), None)
@@ -176,7 +175,7 @@ def company_profile(world: World, domain: str) -> dict[str, Any]:
     fails=[{"name": ""}],
     aliases=["search_companies", "find_company", "company_search", "lookup_company"],
 )
-def company_search(world: World, name: str) -> dict[str, Any]:
+def company_search(world: World, name: str) -> Result:
     """Companies by part of their name, or by industry."""
     sought = plain(name)
     if not sought:
@@ -195,7 +194,7 @@ _LISTED = ("Viktor Dragan", "Oleander Trading", "Kestrel Holdings")
     fails=[{"name": ""}, {"name": "x", "country": "Atlantis"}],
     aliases=["sanctions_check", "screen_sanctions", "check_sanctions", "sanctions_screening"],
 )
-def screen(world: World, name: str, country: str | None = None) -> dict[str, Any]:
+def screen(world: World, name: str, country: str | None = None) -> Result:
     """Whether a name is on the (made-up) sanctions list, by shared words."""
     sought = set(plain(name).split())
     if not sought:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import calendar
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 from zoneinfo import ZoneInfo
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import country_named, find_city
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date, DateTime
@@ -56,7 +56,7 @@ def _zone(name: str) -> ZoneInfo:
     fails=[{"timezone": "Mars/Olympus"}],
     aliases=["get_current_time", "current_time", "get_time", "get_current_date", "get_datetime", "today"],
 )
-def now(world: World, timezone: str = "UTC") -> dict[str, Any]:
+def now(world: World, timezone: str = "UTC") -> Result:
     """The current date and time in a time zone."""
     moment = world.now.astimezone(_zone(timezone))
     return {"timezone": timezone, "datetime": moment.isoformat(timespec="minutes"), "weekday": moment.strftime("%A")}
@@ -72,7 +72,7 @@ def now(world: World, timezone: str = "UTC") -> dict[str, Any]:
     ],
     aliases=["convert_time", "timezone_converter", "convert_timezone", "time_zone_conversion"],
 )
-def convert_time(world: World, dt: DateTime, from_tz: str, to_tz: str) -> dict[str, Any]:
+def convert_time(world: World, dt: DateTime, from_tz: str, to_tz: str) -> Result:
     """Convert a local time from one time zone to another."""
     source = a_moment(dt).replace(tzinfo=_zone(from_tz))
     target = source.astimezone(_zone(to_tz))
@@ -104,7 +104,7 @@ def _shifted(day: date, days: int, months: int) -> date:
     fails=[{"date": "2026-02-30", "days": 1}],
     aliases=["add_days", "date_add", "add_to_date", "add_months", "date_calculator"],
 )
-def add(world: World, date: Date, days: int = 0, months: int = 0) -> dict[str, Any]:
+def add(world: World, date: Date, days: int = 0, months: int = 0) -> Result:
     """The date some months and days after (or, negative, before) a date; a missing day becomes the month's last."""
     shifted = _shifted(a_day(date), days, months)
     return {"date": shifted.isoformat(), "weekday": shifted.strftime("%A")}
@@ -118,9 +118,7 @@ def add(world: World, date: Date, days: int = 0, months: int = 0) -> dict[str, A
     fails=[{"start": "now", "end": "then"}],
     aliases=["date_difference", "days_between", "calculate_date_difference", "date_diff", "get_days_between"],
 )
-def diff(
-    world: World, start: Date, end: Date, unit: Literal["days", "weeks", "months", "years"] = "days"
-) -> dict[str, Any]:
+def diff(world: World, start: Date, end: Date, unit: Literal["days", "weeks", "months", "years"] = "days") -> Result:
     """The time from one date to another, in days, weeks, or full months or years."""
     first, last = a_day(start), a_day(end)
     days = (last - first).days
@@ -138,7 +136,7 @@ def diff(
     fails=[{"date": "16.3.2026"}],
     aliases=["day_of_week", "get_weekday", "get_day_of_week", "what_day_is"],
 )
-def weekday(world: World, date: Date) -> dict[str, Any]:
+def weekday(world: World, date: Date) -> Result:
     """The day of the week of a date, and its ISO week."""
     day = a_day(date)
     return {"date": day.isoformat(), "weekday": day.strftime("%A"), "iso_week": day.isocalendar().week}
@@ -182,7 +180,7 @@ def holidays_of(code: str, year: int) -> dict[date, str]:
     fails=[{"start": "2026-12-31", "end": "2026-12-01"}, {"start": "1900-01-01", "end": "2100-01-01"}],
     aliases=["business_days", "count_business_days", "working_days", "workdays_between"],
 )
-def business_days(world: World, start: Date, end: Date, country: str | None = None) -> dict[str, Any]:
+def business_days(world: World, start: Date, end: Date, country: str | None = None) -> Result:
     """Working days from a date to another, both counted, without weekends and the country's public holidays."""
     first, last = a_day(start), a_day(end)
     if not 0 <= (last - first).days <= 4000:
@@ -207,7 +205,7 @@ def business_days(world: World, start: Date, end: Date, country: str | None = No
     fails=[{"country": "Atlantis", "year": 2026}, {"country": "US", "year": 1200}],
     aliases=["get_holidays", "list_holidays", "public_holidays", "get_public_holidays"],
 )
-def list_holidays(world: World, country: str, year: int) -> dict[str, Any]:
+def list_holidays(world: World, country: str, year: int) -> Result:
     """The main public holidays of a country in a year."""
     place = country_named(country)
     if not 1900 <= year <= 2100:
@@ -230,7 +228,7 @@ def list_holidays(world: World, country: str, year: int) -> dict[str, Any]:
         "get_schedule",
     ],
 )
-def list_events(world: World, from_: DateTime, to: DateTime) -> dict[str, Any]:
+def list_events(world: World, from_: DateTime, to: DateTime) -> Result:
     """The events of the calendar that start within a time, earliest first."""
     first, last = a_moment(from_), a_moment(to)
     if last < first:
@@ -264,7 +262,7 @@ def list_events(world: World, from_: DateTime, to: DateTime) -> dict[str, Any]:
 )
 def create_event(
     world: World, title: str, start: DateTime, end: DateTime, attendees: list[str] | None = None
-) -> dict[str, Any]:
+) -> Result:
     """Put an event into the calendar."""
     first, last = a_moment(start), a_moment(end)
     if last <= first:
@@ -281,7 +279,7 @@ def create_event(
     return event
 
 
-def _event(world: World, event_id: str) -> dict[str, Any]:
+def _event(world: World, event_id: str) -> Result:
     event = world["events"].get(event_id.strip())
     if event is None:
         raise ToolFailure("not_found", f"there is no event {event_id!r}")
@@ -296,7 +294,7 @@ def _event(world: World, event_id: str) -> dict[str, Any]:
     aliases=["update_event", "update_calendar_event", "reschedule_event", "modify_event", "reschedule_meeting"],
     changes=True,
 )
-def update_event(world: World, event_id: str, changes: dict) -> dict[str, Any]:
+def update_event(world: World, event_id: str, changes: dict) -> Result:
     """Change title, start, end or attendees of an event."""
     event = _event(world, event_id)
     unknown = sorted(set(changes) - {"title", "start", "end", "attendees"})
@@ -324,7 +322,7 @@ def update_event(world: World, event_id: str, changes: dict) -> dict[str, Any]:
     aliases=["delete_event", "cancel_event", "delete_calendar_event", "remove_event", "cancel_meeting"],
     changes=True,
 )
-def delete_event(world: World, event_id: str) -> dict[str, Any]:
+def delete_event(world: World, event_id: str) -> Result:
     """Delete an event of the calendar."""
     _event(world, event_id)
     del world["events"][event_id.strip()]
@@ -338,9 +336,7 @@ def delete_event(world: World, event_id: str) -> dict[str, Any]:
     fails=[{"attendees": [], "duration_min": 600, "from": "2026-03-16T09:00", "to": "2026-03-16T10:00"}],
     aliases=["find_free_slot", "find_available_time", "check_availability", "find_meeting_time", "get_free_busy"],
 )
-def find_free_slot(
-    world: World, attendees: list[str], duration_min: int, from_: DateTime, to: DateTime
-) -> dict[str, Any]:
+def find_free_slot(world: World, attendees: list[str], duration_min: int, from_: DateTime, to: DateTime) -> Result:
     """The first slot of a length, between 9 and 17 o'clock on working days, in which none of the attendees is taken."""
     at, last = a_moment(from_), a_moment(to)
     if not 5 <= duration_min <= 480 or not timedelta() <= last - at <= timedelta(days=92):
@@ -369,7 +365,7 @@ def find_free_slot(
     aliases=["create_reminder", "set_reminder", "add_reminder", "remind_me", "set_alarm"],
     changes=True,
 )
-def create_reminder(world: World, text: str, when: DateTime) -> dict[str, Any]:
+def create_reminder(world: World, text: str, when: DateTime) -> Result:
     """Set a reminder for a time in the future."""
     moment = a_moment(when)
     if moment.replace(tzinfo=UTC) <= world.now:

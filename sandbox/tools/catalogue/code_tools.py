@@ -6,15 +6,15 @@ import ast
 import http
 import json
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal
 
 from bestofn.builders.records import Limits, Program
 from bestofn.sandbox.tools.linear_regex import PatternError, find_all
-from bestofn.sandbox.tools.mock_tool import ToolBroken, ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolBroken, ToolFailure, tool
 from bestofn.sandbox.tools.people import people
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.when import written
-from bestofn.sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.world import Record, Table, World, table
 
 ISSUE = {"issue_id": str, "repo": str, "title": str, "body": str, "state": str}
 _REPOS = ("acme/website", "acme/api", "acme/docs")
@@ -55,7 +55,7 @@ def _issues(chance: Seeded) -> Table:
         "execute_code",
     ],
 )
-async def run_python(world: World, code: str) -> dict[str, Any]:
+async def run_python(world: World, code: str) -> Result:
     """Run a Python program and give back what it prints."""
     if not code.strip():
         raise ToolFailure("invalid", "code is empty")
@@ -81,9 +81,9 @@ async def run_python(world: World, code: str) -> dict[str, Any]:
     fails=[{"code": "x", "language": "cobol"}],
     aliases=["lint_code", "check_syntax", "lint", "validate_code", "syntax_check"],
 )
-def lint(world: World, code: str, language: Literal["python", "json"]) -> dict[str, Any]:
+def lint(world: World, code: str, language: Literal["python", "json"]) -> Result:
     """Whether a text is well-formed Python or JSON; nothing is run."""
-    problems: list[dict[str, Any]] = []
+    problems: list[Record] = []
     if len(code) > 50_000:
         raise ToolFailure("invalid", "the code is longer than 50000 characters")
     try:
@@ -104,7 +104,7 @@ def _repo(name: str) -> str:
     return name.strip().lower()
 
 
-def _commits(world: World, repo: str) -> list[dict[str, Any]]:
+def _commits(world: World, repo: str) -> list[Record]:
     chance = world.chance("commits", repo)
     messages = ("Fix the build", "Add tests for login", "Rename the settings", "Speed up the search", "Update packages",
                 "Correct the docs", "Handle empty input", "First release")  # fmt: skip
@@ -127,7 +127,7 @@ def _commits(world: World, repo: str) -> list[dict[str, Any]]:
     fails=[{"repo": "acme/none"}],
     aliases=["git_log", "get_commits", "list_commits", "commit_history"],
 )
-def git_log(world: World, repo: str, n: int = 10) -> dict[str, Any]:
+def git_log(world: World, repo: str, n: int = 10) -> Result:
     """The last commits of a repository (acme/website, acme/api, acme/docs)."""
     name = _repo(repo)
     return {"repo": name, "commits": _commits(world, name)[: max(n, 0)]}
@@ -140,7 +140,7 @@ def git_log(world: World, repo: str, n: int = 10) -> dict[str, Any]:
     fails=[{"repo": "acme/docs", "a": "HEAD", "b": "nowhere"}],
     aliases=["git_diff", "compare_commits", "get_diff"],
 )
-def git_diff(world: World, repo: str, a: str, b: str) -> dict[str, Any]:
+def git_diff(world: World, repo: str, a: str, b: str) -> Result:
     """Which files differ between two commits (a hash, HEAD or HEAD~n)."""
     name = _repo(repo)
     commits = [commit["commit"] for commit in _commits(world, name)]
@@ -173,7 +173,7 @@ def git_diff(world: World, repo: str, a: str, b: str) -> dict[str, Any]:
     fails=[{"repo": "acme/none"}],
     aliases=["list_issues", "get_issues", "github_issues", "search_issues"],
 )
-def list_issues(world: World, repo: str, state: Literal["open", "closed", "all"] = "all") -> dict[str, Any]:
+def list_issues(world: World, repo: str, state: Literal["open", "closed", "all"] = "all") -> Result:
     """The issues of a repository."""
     name = _repo(repo)
     found = [i for i in world["issues"].values() if i["repo"] == name and state in ("all", i["state"])]
@@ -188,7 +188,7 @@ def list_issues(world: World, repo: str, state: Literal["open", "closed", "all"]
     aliases=["create_issue", "open_issue", "file_bug", "report_bug"],
     changes=True,
 )
-def create_issue(world: World, repo: str, title: str, body: str = "") -> dict[str, Any]:
+def create_issue(world: World, repo: str, title: str, body: str = "") -> Result:
     """Open an issue in a repository."""
     name = _repo(repo)
     if not title.strip():
@@ -205,7 +205,7 @@ def create_issue(world: World, repo: str, title: str, body: str = "") -> dict[st
     fails=[{"name": "not a name", "ecosystem": "pypi"}],
     aliases=["package_info", "get_package", "pypi_lookup", "npm_lookup", "get_package_version"],
 )
-def package(world: World, name: str, ecosystem: Literal["pypi", "npm", "cargo"]) -> dict[str, Any]:
+def package(world: World, name: str, ecosystem: Literal["pypi", "npm", "cargo"]) -> Result:
     """The newest version of a package in this world's registries."""
     key = name.strip().lower()
     if not key or not all(character.isalnum() or character in "-_.@/" for character in key):
@@ -229,7 +229,7 @@ def package(world: World, name: str, ecosystem: Literal["pypi", "npm", "cargo"])
     fails=[{"pattern": "(", "text": "x"}, {"pattern": r"(a)\1", "text": "aa"}],
     aliases=["test_regex", "regex_match", "match_regex", "regex_test", "find_pattern"],
 )
-def regex(world: World, pattern: str, text: str) -> dict[str, Any]:
+def regex(world: World, pattern: str, text: str) -> Result:
     """The parts of a text that a regular expression matches; back-references and look-around are not known."""
     try:
         found = find_all(pattern, text[:5000])
@@ -245,7 +245,7 @@ def regex(world: World, pattern: str, text: str) -> dict[str, Any]:
     fails=[{"code": 799}],
     aliases=["http_status", "status_code_meaning", "get_http_status", "explain_status_code"],
 )
-def http_status(world: World, code: int) -> dict[str, Any]:
+def http_status(world: World, code: int) -> Result:
     """What an HTTP status code means."""
     try:
         status = http.HTTPStatus(code)
@@ -278,7 +278,7 @@ def _domain(domain: str) -> str:
     fails=[{"domain": "nothing"}, {"domain": "host.invalid"}],
     aliases=["dns_lookup", "resolve_domain", "nslookup", "dig", "get_dns_records"],
 )
-def dns(world: World, domain: str, type: Literal["A", "AAAA", "MX", "TXT", "NS"] = "A") -> dict[str, Any]:
+def dns(world: World, domain: str, type: Literal["A", "AAAA", "MX", "TXT", "NS"] = "A") -> Result:
     """The DNS records of a domain, from the address blocks reserved for documentation."""
     name = _domain(domain)
     chance = world.chance("dns", name, type)
@@ -299,7 +299,7 @@ def dns(world: World, domain: str, type: Literal["A", "AAAA", "MX", "TXT", "NS"]
     fails=[{"domain": "nothing"}],
     aliases=["whois", "domain_info", "whois_lookup", "check_domain"],
 )
-def whois(world: World, domain: str) -> dict[str, Any]:
+def whois(world: World, domain: str) -> Result:
     """Who a domain is registered with, and until when."""
     name = _domain(domain)
     chance = world.chance("whois", name)

@@ -10,10 +10,10 @@ import math
 import sqlite3
 from typing import Any
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.people import people
 from bestofn.sandbox.tools.seeded import Seeded
-from bestofn.sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.world import Record, Table, World, table
 
 STEPS = 2_000_000  # of SQLite's virtual machine
 MAX_ROWS = 200
@@ -63,11 +63,11 @@ def _columns(name: str) -> dict[str, str]:
     return _COLUMNS[name]
 
 
-def _rows(world: World, name: str) -> dict[str, dict[str, Any]]:
+def _rows(world: World, name: str) -> Table:
     return {key: row for key, row in world["db"].items() if key.startswith(f"{name}:")}
 
 
-def _typed(name: str, values: dict[str, Any]) -> None:
+def _typed(name: str, values: Record) -> None:
     """Refuse columns that are not there and values of another type."""
     columns = _columns(name)
     kinds = {"INTEGER": int, "REAL": (int, float), "TEXT": str}
@@ -78,7 +78,7 @@ def _typed(name: str, values: dict[str, Any]) -> None:
             raise ToolFailure("invalid", f"{name}.{column} is {columns[column]}; found {value!r}")
 
 
-def _chosen(world: World, name: str, where: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _chosen(world: World, name: str, where: Record) -> Table:
     _typed(name, where)
     fitting = _rows(world, name).items()
     return {key: row for key, row in fitting if all(row[column] == value for column, value in where.items())}
@@ -91,7 +91,7 @@ def _chosen(world: World, name: str, where: dict[str, Any]) -> dict[str, dict[st
     fails=[{"database": "x"}],
     aliases=["list_tables", "show_tables", "get_tables", "sql_db_list_tables"],
 )
-def list_tables(world: World) -> dict[str, Any]:
+def list_tables(world: World) -> Result:
     """The tables of the database and how many rows they hold."""
     return {"tables": [{"name": name, "rows": len(_rows(world, name))} for name in _COLUMNS]}
 
@@ -103,7 +103,7 @@ def list_tables(world: World) -> dict[str, Any]:
     fails=[{"table": "secrets"}],
     aliases=["get_schema", "describe_table", "table_schema", "sql_db_schema", "get_table_schema"],
 )
-def schema(world: World, table: str) -> dict[str, Any]:
+def schema(world: World, table: str) -> Result:
     """The columns of a table and their types."""
     return {"table": table, "columns": [{"name": name, "type": kind} for name, kind in _columns(table).items()]}
 
@@ -130,7 +130,7 @@ def schema(world: World, table: str) -> dict[str, Any]:
         "sql_db_query",
     ],
 )
-def query(world: World, sql: str) -> dict[str, Any]:
+def query(world: World, sql: str) -> Result:
     """Run a reading SQL query (SQLite) on customers, products and sales."""
     connection = _loaded(world)
     try:
@@ -192,7 +192,7 @@ def _plain(value: Any) -> Any:
     aliases=["insert_row", "insert_record", "add_row", "create_record", "db_insert"],
     changes=True,
 )
-def insert(world: World, table: str, row: dict) -> dict[str, Any]:
+def insert(world: World, table: str, row: dict) -> Result:
     """Insert a row; its id is given by the database, columns left out are null."""
     _typed(table, row)
     number = max(existing["id"] for existing in _rows(world, table).values()) + 1 if _rows(world, table) else 1
@@ -215,7 +215,7 @@ def insert(world: World, table: str, row: dict) -> dict[str, Any]:
     aliases=["update_row", "update_record", "modify_record", "db_update"],
     changes=True,
 )
-def update(world: World, table: str, where: dict, values: dict) -> dict[str, Any]:
+def update(world: World, table: str, where: dict, values: dict) -> Result:
     """Set values in the rows that have what where says; where may not be empty."""
     if not where or "id" in values:
         raise ToolFailure("denied", "where must name a column, and an id cannot be changed")
@@ -234,7 +234,7 @@ def update(world: World, table: str, where: dict, values: dict) -> dict[str, Any
     aliases=["delete_row", "delete_record", "remove_record", "db_delete"],
     changes=True,
 )
-def delete(world: World, table: str, where: dict) -> dict[str, Any]:
+def delete(world: World, table: str, where: dict) -> Result:
     """Delete the rows that have what where says; where may not be empty."""
     if not where:
         raise ToolFailure("denied", "where is empty, and all rows are not deleted at once")
@@ -252,7 +252,7 @@ def delete(world: World, table: str, where: dict) -> dict[str, Any]:
     fails=[{"table": "products", "where": {"colour": "red"}}],
     aliases=["count_rows", "count_records", "row_count"],
 )
-def count(world: World, table: str, where: dict | None = None) -> dict[str, Any]:
+def count(world: World, table: str, where: dict | None = None) -> Result:
     """How many rows of a table have what where says."""
     _columns(table)
     return {"table": table, "count": len(_chosen(world, table, where or {}))}
@@ -265,7 +265,7 @@ def count(world: World, table: str, where: dict | None = None) -> dict[str, Any]
     fails=[{"key": "nothing"}],
     aliases=["get_value", "cache_get", "redis_get", "get_key"],
 )
-def kv_get(world: World, key: str) -> dict[str, Any]:
+def kv_get(world: World, key: str) -> Result:
     """The value of a key in the key-value store."""
     if key not in world["kv"]:
         raise ToolFailure("not_found", f"there is no key {key!r}")
@@ -281,7 +281,7 @@ def kv_get(world: World, key: str) -> dict[str, Any]:
     aliases=["set_value", "cache_set", "redis_set", "set_key", "put_value"],
     changes=True,
 )
-def kv_set(world: World, key: str, value: str, ttl: int | None = None) -> dict[str, Any]:
+def kv_set(world: World, key: str, value: str, ttl: int | None = None) -> Result:
     """Set a key in the key-value store; the time to live is in seconds and is kept, not counted down."""
     if not key or len(key) > 200 or len(value) > 100_000 or (ttl is not None and ttl < 1):
         raise ToolFailure("invalid", "a key has 1 to 200 characters, a value up to 100000, a ttl at least a second")

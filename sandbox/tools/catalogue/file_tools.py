@@ -10,7 +10,7 @@ import posixpath
 import re
 from typing import Any
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.world import Table, World, table
 
@@ -70,7 +70,7 @@ def _writable(path: str) -> str:
     return where
 
 
-def _put(world: World, where: str, content: str) -> dict[str, Any]:
+def _put(world: World, where: str, content: str) -> Result:
     if len(content) > MAX_CHARS:
         raise ToolFailure("invalid", f"a file holds at most {MAX_CHARS} characters")
     if _is_folder(world, where):
@@ -86,7 +86,7 @@ def _put(world: World, where: str, content: str) -> dict[str, Any]:
     fails=[{"path": "/nowhere"}],
     aliases=["list_files", "ls", "list_directory", "list_dir", "directory_list"],
 )
-def list_folder(world: World, path: str) -> dict[str, Any]:
+def list_folder(world: World, path: str) -> Result:
     """The files and folders in a folder."""
     where = _path(path)
     if not _is_folder(world, where):
@@ -108,7 +108,7 @@ def list_folder(world: World, path: str) -> dict[str, Any]:
     fails=[{"path": "/home/user/none.txt"}, {"path": "/home/user"}],
     aliases=["read_file", "cat", "open_file", "get_file_contents", "view_file"],
 )
-def read(world: World, path: str, offset: int = 0, limit: int = 1000) -> dict[str, Any]:
+def read(world: World, path: str, offset: int = 0, limit: int = 1000) -> Result:
     """The text of a file, from a line on."""
     lines = _content(world, path).splitlines(keepends=True)
     part = lines[max(offset, 0) : max(offset, 0) + max(limit, 0)]
@@ -123,7 +123,7 @@ def read(world: World, path: str, offset: int = 0, limit: int = 1000) -> dict[st
     aliases=["write_file", "create_file", "save_file", "write_to_file"],
     changes=True,
 )
-def write(world: World, path: str, content: str) -> dict[str, Any]:
+def write(world: World, path: str, content: str) -> Result:
     """Write a file anew; what it held is gone."""
     return _put(world, _writable(path), content)
 
@@ -136,7 +136,7 @@ def write(world: World, path: str, content: str) -> dict[str, Any]:
     aliases=["append_file", "append_to_file", "add_to_file"],
     changes=True,
 )
-def append(world: World, path: str, content: str) -> dict[str, Any]:
+def append(world: World, path: str, content: str) -> Result:
     """Add text at the end of a file; a file that does not exist is made."""
     where = _writable(path)
     before = world["files"].get(where, {"content": ""})["content"]
@@ -154,7 +154,7 @@ def append(world: World, path: str, content: str) -> dict[str, Any]:
     aliases=["move_file", "rename_file", "mv", "rename"],
     changes=True,
 )
-def move(world: World, src: str, dst: str) -> dict[str, Any]:
+def move(world: World, src: str, dst: str) -> Result:
     """Move or rename a file; one that stands at the new place is never overwritten."""
     source, target = _writable(src), _writable(dst)
     _content(world, source)
@@ -172,7 +172,7 @@ def move(world: World, src: str, dst: str) -> dict[str, Any]:
     aliases=["delete_file", "remove_file", "rm", "unlink"],
     changes=True,
 )
-def delete(world: World, path: str) -> dict[str, Any]:
+def delete(world: World, path: str) -> Result:
     """Delete a file."""
     where = _writable(path)
     _content(world, where)
@@ -188,7 +188,7 @@ def delete(world: World, path: str) -> dict[str, Any]:
     fails=[{"pattern": ""}],
     aliases=["search_files", "find_files", "grep", "find", "search_in_files"],
 )
-def search(world: World, pattern: str, path: str = "/") -> dict[str, Any]:
+def search(world: World, pattern: str, path: str = "/") -> Result:
     """Files whose name fits a pattern with * and ?, or, without those, lines that hold the text."""
     if not pattern.strip() or len(pattern) > 200:
         raise ToolFailure("invalid", "pattern is empty or too long")
@@ -220,7 +220,7 @@ def _fits(pattern: str, name: str) -> bool:
     fails=[{"path": "/nope"}],
     aliases=["file_info", "stat", "get_file_info", "file_size"],
 )
-def stat(world: World, path: str) -> dict[str, Any]:
+def stat(world: World, path: str) -> Result:
     """Kind, size and time of change of a file or folder."""
     where = _path(path)
     if where not in world["files"] and _is_folder(world, where):
@@ -236,7 +236,7 @@ def stat(world: World, path: str) -> dict[str, Any]:
     fails=[{"path": "/home/user/notes.txt"}],
     aliases=["list_archive", "zip_list", "list_zip", "inspect_archive"],
 )
-def list_archive(world: World, path: str) -> dict[str, Any]:
+def list_archive(world: World, path: str) -> Result:
     """What an archive holds."""
     content = _content(world, path)
     if not content.startswith("[zip] "):
@@ -259,7 +259,7 @@ _WHERE = re.compile(r"\s*(\w+)\s*(<=|>=|!=|==|=|<|>)\s*'?\"?([^'\"]*)'?\"?\s*\Z"
     ],
     aliases=["query_csv", "read_csv", "filter_csv", "csv_query"],
 )
-def query_csv(world: World, path: str, columns: list[str] | None = None, where: str = "") -> dict[str, Any]:
+def query_csv(world: World, path: str, columns: list[str] | None = None, where: str = "") -> Result:
     """Rows of a CSV file, of which a condition "column operator value" may choose some."""
     rows = list(comma_separated.reader(io.StringIO(_content(world, path))))
     if not rows:
@@ -303,7 +303,7 @@ def _holds(cell: str, operator: str, value: str) -> bool:
     fails=[{"path": "/home/user/config.json", "pointer": "/nothing"}, {"path": "/home/user/notes.txt", "pointer": ""}],
     aliases=["read_json", "get_json_value", "json_query", "json_path"],
 )
-def get_json(world: World, path: str, pointer: str) -> dict[str, Any]:
+def get_json(world: World, path: str, pointer: str) -> Result:
     """The value at a JSON pointer ("/a/0/b"; "" is the whole) of a JSON file."""
     try:
         value = json.loads(_content(world, path))
@@ -325,7 +325,7 @@ def get_json(world: World, path: str, pointer: str) -> dict[str, Any]:
     fails=[{"pid": 1}],
     aliases=["list_processes", "ps", "running_processes", "get_processes"],
 )
-def processes(world: World) -> dict[str, Any]:
+def processes(world: World) -> Result:
     """The running processes."""
     chance = world.chance("processes")
     names = ("init", "sshd", "postgres", "nginx", "python", "cron")
@@ -352,7 +352,7 @@ _ENVIRONMENT = {"HOME": "/home/user", "USER": "user", "LANG": "en_US.UTF-8", "SH
     fails=[{"name": "SECRET_KEY"}],
     aliases=["get_env", "getenv", "environment_variable", "get_environment_variable"],
 )
-def get_env(world: World, name: str) -> dict[str, Any]:
+def get_env(world: World, name: str) -> Result:
     """An environment variable of the mock machine."""
     if name not in _ENVIRONMENT:
         raise ToolFailure("not_found", f"there is no variable {name!r}")

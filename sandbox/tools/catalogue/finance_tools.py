@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from datetime import date as Day
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import country_named, plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Currency, Date
@@ -100,7 +100,7 @@ def _past(world: World, text: str) -> Day:
     fails=[{"symbol": "ZZZZ"}],
     aliases=["get_stock_price", "stock_price", "get_quote", "get_stock_quote", "stock_quote", "get_stock_info"],
 )
-def quote(world: World, symbol: str) -> dict[str, Any]:
+def quote(world: World, symbol: str) -> Result:
     """The current price of a stock."""
     key, today = _stock(symbol), world.now.date()
     price, before = _close(world, key, today), _close(world, key, today - timedelta(days=1))
@@ -127,7 +127,7 @@ def quote(world: World, symbol: str) -> dict[str, Any]:
 )
 def history(
     world: World, symbol: str, from_: Date, to: Date, interval: Literal["daily", "weekly", "monthly"] = "daily"
-) -> dict[str, Any]:
+) -> Result:
     """Closing prices of a stock between two dates; no more than 400 of them."""
     key, first, last = _stock(symbol), _past(world, from_), _past(world, to)
     step = {"daily": 1, "weekly": 7, "monthly": 30}[interval]
@@ -154,7 +154,7 @@ def history(
     fails=[{"symbol": "NOPE"}],
     aliases=["get_fundamentals", "company_fundamentals", "stock_fundamentals", "get_financials", "company_financials"],
 )
-def fundamentals(world: World, symbol: str) -> dict[str, Any]:
+def fundamentals(world: World, symbol: str) -> Result:
     """Market capitalisation, earnings and dividend yield of a stock."""
     key = _stock(symbol)
     name, sector, _, dividend = _STOCKS[key]
@@ -179,7 +179,7 @@ def fundamentals(world: World, symbol: str) -> dict[str, Any]:
     fails=[{"symbol": "IBM", "year": 2040}],
     aliases=["get_dividends", "dividend_history", "stock_dividends"],
 )
-def dividends(world: World, symbol: str, year: int = 2025) -> dict[str, Any]:
+def dividends(world: World, symbol: str, year: int = 2025) -> Result:
     """The quarterly dividends of a stock in a year."""
     key = _stock(symbol)
     if not 2000 <= year <= world.now.year:
@@ -196,7 +196,7 @@ def dividends(world: World, symbol: str, year: int = 2025) -> dict[str, Any]:
     fails=[{"query": ""}],
     aliases=["search_stocks", "symbol_search", "find_ticker", "search_symbol", "ticker_lookup"],
 )
-def search_stocks(world: World, query: str) -> dict[str, Any]:
+def search_stocks(world: World, query: str) -> Result:
     """Stocks by part of their name, symbol or sector."""
     sought = plain(query)
     if not sought:
@@ -217,7 +217,7 @@ def search_stocks(world: World, query: str) -> dict[str, Any]:
     fails=[{"coin": "madeupcoin"}, {"coin": "BTC", "vs": "XYZ"}],
     aliases=["get_crypto_price", "crypto_price", "get_bitcoin_price", "cryptocurrency_price", "coin_price"],
 )
-def crypto(world: World, coin: str, vs: Currency = "USD") -> dict[str, Any]:
+def crypto(world: World, coin: str, vs: Currency = "USD") -> Result:
     """The current price of a cryptocurrency."""
     sought = coin.strip().lower()
     key = next((key for key, (name, _) in _COINS.items() if sought in (key.lower(), name.lower())), None)
@@ -258,7 +258,7 @@ def _exchange(world: World, base: str, quoted: str, day: Day) -> float:
     fails=[{"base": "EUR", "quote": "XXX"}, {"base": "EUR", "quote": "USD", "date": "2031-01-01"}],
     aliases=["get_exchange_rate", "exchange_rate", "fx_rate", "currency_rate", "get_currency_exchange_rate"],
 )
-def fx_rate(world: World, base: Currency, quote: Currency, date: Date | None = None) -> dict[str, Any]:
+def fx_rate(world: World, base: Currency, quote: Currency, date: Date | None = None) -> Result:
     """How much of the quote currency one unit of the base currency buys."""
     day = _past(world, date) if date else world.now.date()
     rate = round(_exchange(world, base, quote, day), 6)
@@ -272,7 +272,7 @@ def fx_rate(world: World, base: Currency, quote: Currency, date: Date | None = N
     fails=[{"amount": -1, "base": "USD", "quote": "NOK"}, {"amount": 1, "base": "USD", "quote": "ZZZ"}],
     aliases=["convert_currency", "currency_converter", "currency_conversion", "exchange_currency"],
 )
-def fx_convert(world: World, amount: float, base: Currency, quote: Currency) -> dict[str, Any]:
+def fx_convert(world: World, amount: float, base: Currency, quote: Currency) -> Result:
     """Convert an amount of money at today's rate."""
     if amount < 0:
         raise ToolFailure("invalid", "amount is negative")
@@ -293,7 +293,7 @@ def fx_convert(world: World, amount: float, base: Currency, quote: Currency) -> 
     fails=[{"name": "unobtainium"}],
     aliases=["get_commodity_price", "commodity_price", "gold_price", "oil_price"],
 )
-def commodity(world: World, name: str) -> dict[str, Any]:
+def commodity(world: World, name: str) -> Result:
     """The price of gold, silver, copper, Brent oil, natural gas, wheat, corn or coffee."""
     sought = plain(name)
     key = next((key for key in _COMMODITIES if sought and (sought == key or sought in key.split())), None)
@@ -333,7 +333,7 @@ def _transactions(chance: Seeded) -> Table:
     return rows
 
 
-def _account(world: World, account_id: str) -> dict[str, Any]:
+def _account(world: World, account_id: str) -> Result:
     account = world["accounts"].get(account_id.strip())
     if account is None:
         raise ToolFailure("not_found", f"there is no account {account_id!r}")
@@ -347,7 +347,7 @@ def _account(world: World, account_id: str) -> dict[str, Any]:
     fails=[{"account_id": "ACC-1"}],
     aliases=["get_balance", "account_balance", "check_balance", "get_account_balance"],
 )
-def balance(world: World, account_id: str) -> dict[str, Any]:
+def balance(world: World, account_id: str) -> Result:
     """The balance of a bank account."""
     return _account(world, account_id)
 
@@ -360,7 +360,7 @@ def balance(world: World, account_id: str) -> dict[str, Any]:
     fails=[{"account_id": "ACC-1"}],
     aliases=["get_transactions", "list_transactions", "transaction_history", "account_transactions"],
 )
-def transactions(world: World, account_id: str, from_: Date | None = None, to: Date | None = None) -> dict[str, Any]:
+def transactions(world: World, account_id: str, from_: Date | None = None, to: Date | None = None) -> Result:
     """The transactions of a bank account, newest first."""
     account = _account(world, account_id)
     first = a_day(from_).isoformat() if from_ else ""
@@ -386,7 +386,7 @@ def transactions(world: World, account_id: str, from_: Date | None = None, to: D
     aliases=["transfer_money", "make_transfer", "send_money", "transfer_funds", "bank_transfer", "make_payment"],
     changes=True,
 )
-def transfer(world: World, from_: str, to: str, amount: float, currency: Currency) -> dict[str, Any]:
+def transfer(world: World, from_: str, to: str, amount: float, currency: Currency) -> Result:
     """Transfer money from one account to another in the currency of the first."""
     source, target = _account(world, from_), _account(world, to)
     if source is target or amount <= 0:
@@ -426,7 +426,7 @@ def transfer(world: World, from_: str, to: str, amount: float, currency: Currenc
     fails=[{"principal": 0, "annual_rate": 4, "months": 12}],
     aliases=["calculate_loan_payment", "loan_payment", "mortgage_payment", "calculate_mortgage", "calculate_emi"],
 )
-def amortize(world: World, principal: float, annual_rate: float, months: int) -> dict[str, Any]:
+def amortize(world: World, principal: float, annual_rate: float, months: int) -> Result:
     """The monthly payment of an annuity loan; the rate is in per cent a year."""
     if principal <= 0 or not 0 <= annual_rate <= 100 or not 1 <= months <= 1200:
         raise ToolFailure("invalid", "principal is above 0, annual_rate from 0 to 100, months from 1 to 1200")
@@ -455,7 +455,7 @@ _BANDS = {
     fails=[{"income": -1, "country": "US", "year": 2025}, {"income": 1, "country": "Atlantis", "year": 2025}],
     aliases=["estimate_tax", "calculate_tax", "income_tax", "tax_calculator", "calculate_income_tax"],
 )
-def tax(world: World, income: float, country: str, year: int) -> dict[str, Any]:
+def tax(world: World, income: float, country: str, year: int) -> Result:
     """A rough income tax by bands, without deductions; outside US, GB and DE a flat 28 per cent."""
     place = country_named(country)
     if income < 0 or not 2000 <= year <= 2100:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Literal
+from typing import Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import (
     CITIES,
     City,
@@ -20,7 +20,7 @@ from bestofn.sandbox.tools.world import World
 PLACE = {"name": str, "country": str, "lat": float, "lon": float}
 
 
-def _place(city: City) -> dict[str, Any]:
+def _place(city: City) -> Result:
     return {"name": city.name, "country": city.country, "lat": city.lat, "lon": city.lon}
 
 
@@ -37,7 +37,7 @@ def _nearest(lat: float, lon: float) -> City:
     fails=[{"address": "Atlantis"}],
     aliases=["geocode", "get_coordinates", "geocode_address", "address_to_coordinates", "get_lat_long"],
 )
-def geocode(world: World, address: str) -> dict[str, Any]:
+def geocode(world: World, address: str) -> Result:
     """The coordinates of an address or place."""
     city = city_named(address)
     exact = find_city(address.split(",")[0]) is city
@@ -51,7 +51,7 @@ def geocode(world: World, address: str) -> dict[str, Any]:
     fails=[{"lat": 91, "lon": 0}],
     aliases=["reverse_geocode", "coordinates_to_address", "reverse_geocoding"],
 )
-def reverse(world: World, lat: float, lon: float) -> dict[str, Any]:
+def reverse(world: World, lat: float, lon: float) -> Result:
     """The nearest known city to coordinates."""
     city = _nearest(lat, lon)
     return {**_place(city), "distance_km": great_circle_km(lat, lon, city.lat, city.lon)}
@@ -65,7 +65,7 @@ def reverse(world: World, lat: float, lon: float) -> dict[str, Any]:
     fails=[{"a": "Paris", "b": "Atlantis"}],
     aliases=["calculate_distance", "get_distance", "distance_between", "distance_between_cities"],
 )
-def distance(world: World, a: str, b: str, unit: Literal["km", "mi"] = "km") -> dict[str, Any]:
+def distance(world: World, a: str, b: str, unit: Literal["km", "mi"] = "km") -> Result:
     """The great-circle distance between two cities."""
     first, second = city_named(a), city_named(b)
     km = distance_km(first, second)
@@ -84,7 +84,7 @@ def distance(world: World, a: str, b: str, unit: Literal["km", "mi"] = "km") -> 
     fails=[{"lat": 0, "lon": 400}],
     aliases=["get_timezone", "timezone_lookup", "timezone_by_coordinates"],
 )
-def timezone(world: World, lat: float, lon: float) -> dict[str, Any]:
+def timezone(world: World, lat: float, lon: float) -> Result:
     """The time zone of coordinates, taken from the nearest known city."""
     city = _nearest(lat, lon)
     return {"timezone": city.timezone, "nearest_city": city.name}
@@ -102,7 +102,7 @@ _SPEEDS = {"driving": 78.0, "walking": 4.8, "cycling": 16.0, "transit": 62.0}
     fails=[{"origin": "Oslo", "destination": "Tokyo"}, {"origin": "Oslo", "destination": "Oslo"}],
     aliases=["get_directions", "directions", "get_route", "route_planner", "calculate_route", "navigate"],
 )
-def route(world: World, origin: str, destination: str, mode: Mode = "driving") -> dict[str, Any]:
+def route(world: World, origin: str, destination: str, mode: Mode = "driving") -> Result:
     """A way by land between two cities with its length and duration."""
     first, second = city_named(origin), city_named(destination)
     if first is second:
@@ -146,7 +146,7 @@ _KINDS = {
     fails=[{"location": "Atlantis", "category": "cafe"}, {"location": "Berlin", "category": "volcano"}],
     aliases=["places_nearby", "nearby_search", "search_nearby", "find_nearby_places", "nearby_places", "find_places"],
 )
-def places_nearby(world: World, location: str, category: str, radius_m: int = 2000) -> dict[str, Any]:
+def places_nearby(world: World, location: str, category: str, radius_m: int = 2000) -> Result:
     """Places of a kind (restaurant, cafe, hotel, museum, pharmacy, park, hospital …) near a location."""
     city = city_named(location)
     kind = category.strip().lower()
@@ -179,7 +179,7 @@ def places_nearby(world: World, location: str, category: str, radius_m: int = 20
     fails=[{"country": "Atlantis"}],
     aliases=["country_info", "get_country_info", "country_details", "get_country", "get_capital", "country_population"],
 )
-def country_info(world: World, country: str) -> dict[str, Any]:
+def country_info(world: World, country: str) -> Result:
     """Capital, currency, population, area, languages and continent of a country."""
     found = country_named(country)
     names = ("name", "code", "capital", "currency", "population", "area_km2", "continent")
@@ -193,7 +193,7 @@ def country_info(world: World, country: str) -> dict[str, Any]:
     fails=[{"country": "Atlantis"}],
     aliases=["list_cities", "get_cities", "cities_in_country", "largest_cities"],
 )
-def list_cities(world: World, country: str, min_population: int = 0) -> dict[str, Any]:
+def list_cities(world: World, country: str, min_population: int = 0) -> Result:
     """The known cities of a country from a population up, largest first."""
     found = country_named(country)
     cities = [city for city in CITIES if city.country == found.code and city.population >= min_population]
@@ -209,7 +209,7 @@ def list_cities(world: World, country: str, min_population: int = 0) -> dict[str
     fails=[{"ip": "300.1.1.1"}],
     aliases=["ip_lookup", "ip_geolocation", "get_ip_info", "ip_location", "locate_ip"],
 )
-def ip_lookup(world: World, ip: str) -> dict[str, Any]:
+def ip_lookup(world: World, ip: str) -> Result:
     """Where an IP address is registered; a private one is nowhere."""
     try:
         address = ipaddress.ip_address(ip.strip())

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import DateTime
@@ -34,7 +33,7 @@ def _appointments(chance: Seeded) -> Table:
     fails=[{"height_cm": 0, "weight_kg": 75}],
     aliases=["calculate_bmi", "bmi", "bmi_calculator", "body_mass_index"],
 )
-def bmi(world: World, height_cm: float, weight_kg: float) -> dict[str, Any]:
+def bmi(world: World, height_cm: float, weight_kg: float) -> Result:
     """The body mass index and its category of the World Health Organization."""
     if not 40 <= height_cm <= 280 or not 2 <= weight_kg <= 500:
         raise ToolFailure("invalid", "height_cm goes from 40 to 280, weight_kg from 2 to 500")
@@ -55,7 +54,7 @@ _EFFORT = {"walking": 3.5, "running": 9.8, "cycling": 7.5, "swimming": 6.0, "yog
     fails=[{"activity": "levitation", "minutes": 30, "weight_kg": 70}],
     aliases=["calories_burned", "calculate_calories", "calculate_calories_burned", "calorie_burn"],
 )
-def calories_burned(world: World, activity: str, minutes: int, weight_kg: float) -> dict[str, Any]:
+def calories_burned(world: World, activity: str, minutes: int, weight_kg: float) -> Result:
     """The energy that an activity takes, by its metabolic equivalent."""
     name = plain(activity)
     name = {"run": "running", "walk": "walking", "bike": "cycling", "swim": "swimming", "hike": "hiking"}.get(
@@ -86,7 +85,7 @@ _DRUGS = {"aspirin", "warfarin", "ibuprofen", "simvastatin", "clarithromycin", "
     fails=[{"drugs": ["aspirin"]}, {"drugs": ["aspirin", "moonstone"]}],
     aliases=["drug_interactions", "check_drug_interactions", "check_interactions", "medication_interactions"],
 )
-def interactions(world: World, drugs: list[str]) -> dict[str, Any]:
+def interactions(world: World, drugs: list[str]) -> Result:
     """Known interactions among medicines of a small list."""
     names = list(dict.fromkeys(plain(drug) for drug in drugs))
     unknown = [drug for drug in names if drug not in _DRUGS]
@@ -110,7 +109,7 @@ def interactions(world: World, drugs: list[str]) -> dict[str, Any]:
     aliases=["book_appointment", "schedule_appointment", "make_appointment", "create_appointment"],
     changes=True,
 )
-def book_appointment(world: World, provider: str, dt: DateTime) -> dict[str, Any]:
+def book_appointment(world: World, provider: str, dt: DateTime) -> Result:
     """Book an appointment with a doctor or other provider for the user, who is USR-1001."""
     moment = a_moment(dt)
     if not provider.strip() or moment <= world.now.replace(tzinfo=None):
@@ -131,7 +130,7 @@ def book_appointment(world: World, provider: str, dt: DateTime) -> dict[str, Any
     fails=[{"user_id": "USR-9"}],
     aliases=["list_appointments", "get_appointments", "view_appointments"],
 )
-def list_appointments(world: World, user_id: str) -> dict[str, Any]:
+def list_appointments(world: World, user_id: str) -> Result:
     """The appointments of a user, earliest first."""
     if user_id.strip() not in world["users"]:
         raise ToolFailure("not_found", f"there is no user {user_id!r}")

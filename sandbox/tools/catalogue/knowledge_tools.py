@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date
 from bestofn.sandbox.tools.when import a_day
-from bestofn.sandbox.tools.world import World
+from bestofn.sandbox.tools.world import Record, World
 
 # title: (what it is, related words)
 _ARTICLES = {
@@ -145,7 +145,7 @@ def _address(title: str) -> str:
         "duckduckgo_search",
     ],
 )
-def search(world: World, query: str, num_results: int = 5) -> dict[str, Any]:
+def search(world: World, query: str, num_results: int = 5) -> Result:
     """Search the web."""
     if not 1 <= num_results <= 20:
         raise ToolFailure("invalid", f"num_results is {num_results}; expected 1 to 20")
@@ -173,7 +173,7 @@ def search(world: World, query: str, num_results: int = 5) -> dict[str, Any]:
     fails=[{"url": "not a url"}, {"url": "https://example.invalid/"}],
     aliases=["fetch_url", "fetch_webpage", "open_url", "scrape_website", "get_webpage", "read_webpage", "browse"],
 )
-def fetch(world: World, url: str) -> dict[str, Any]:
+def fetch(world: World, url: str) -> Result:
     """The text of a web page."""
     scheme, separator, rest = url.strip().partition("://")
     host, _, path = rest.partition("/")
@@ -204,7 +204,7 @@ _HEADLINES = {
 }
 
 
-def _articles(chance: Seeded, categories: list[str], day: str) -> list[dict[str, Any]]:
+def _articles(chance: Seeded, categories: list[str], day: str) -> list[Record]:
     return [
         {
             "title": title,
@@ -228,9 +228,7 @@ NEWS = {"title": str, "source": str, "category": str, "date": str}
     fails=[{"query": ""}, {"query": "x", "from": "lately"}],
     aliases=["search_news", "news_search", "get_news", "find_news", "get_news_articles"],
 )
-def search_news(
-    world: World, query: str, from_: Date | None = None, category: Category | None = None
-) -> dict[str, Any]:
+def search_news(world: World, query: str, from_: Date | None = None, category: Category | None = None) -> Result:
     """Search the news of this month."""
     sought = set(plain(query).split())
     if not sought:
@@ -259,7 +257,7 @@ def search_news(
     fails=[{"category": "gossip"}],
     aliases=["get_headlines", "top_headlines", "get_top_headlines", "latest_news", "get_latest_news"],
 )
-def headlines(world: World, category: Category = "general", country: str = "") -> dict[str, Any]:
+def headlines(world: World, category: Category = "general", country: str = "") -> Result:
     """The top headlines of a category."""
     chance = world.chance("headlines", category, plain(country))
     return {"articles": _articles(chance, [category], world.now.date().isoformat())}
@@ -272,7 +270,7 @@ def headlines(world: World, category: Category = "general", country: str = "") -
     fails=[{"title": "Qwxyz"}],
     aliases=["wikipedia", "wikipedia_search", "search_wikipedia", "get_wikipedia_summary", "lookup_encyclopedia"],
 )
-def lookup(world: World, title: str, lang: str = "en") -> dict[str, Any]:
+def lookup(world: World, title: str, lang: str = "en") -> Result:
     """The opening of an encyclopedia article (in English)."""
     found = _found(title, 4)
     if not found:
@@ -294,7 +292,7 @@ def _word(word: str) -> tuple[str, tuple[str, str, tuple[str, ...]]]:
     fails=[{"word": "blargh"}],
     aliases=["define_word", "get_definition", "dictionary_lookup", "word_definition", "define"],
 )
-def define(world: World, word: str) -> dict[str, Any]:
+def define(world: World, word: str) -> Result:
     """What a word means."""
     key, (part, meaning, _) = _word(word)
     return {"word": key, "part_of_speech": part, "definition": meaning}
@@ -307,7 +305,7 @@ def define(world: World, word: str) -> dict[str, Any]:
     fails=[{"word": "blargh"}],
     aliases=["get_synonyms", "synonyms", "thesaurus", "find_synonyms"],
 )
-def synonyms(world: World, word: str) -> dict[str, Any]:
+def synonyms(world: World, word: str) -> Result:
     """Words of like meaning."""
     key, (_, _, others) = _word(word)
     return {"word": key, "synonyms": list(others)}
@@ -321,7 +319,7 @@ def synonyms(world: World, word: str) -> dict[str, Any]:
     fails=[{"query": ""}],
     aliases=["search_papers", "arxiv_search", "search_arxiv", "scholar_search", "find_papers", "academic_search"],
 )
-def papers(world: World, query: str, year_from: int = 2000) -> dict[str, Any]:
+def papers(world: World, query: str, year_from: int = 2000) -> Result:
     """Scientific papers on a subject, most cited first."""
     topic = plain(query)
     if not topic:
@@ -370,7 +368,7 @@ _BOOKS = (
     fails=[{"query": ""}],
     aliases=["search_books", "find_book", "book_search", "get_book", "google_books"],
 )
-def books(world: World, query: str, author: str = "") -> dict[str, Any]:
+def books(world: World, query: str, author: str = "") -> Result:
     """Books by words of the title and part of the author's name."""
     sought, writer = plain(query), plain(author)
     if not sought and not writer:
@@ -391,7 +389,7 @@ def books(world: World, query: str, author: str = "") -> dict[str, Any]:
     fails=[{"topic": "plumbing"}],
     aliases=["random_quote", "get_quote_of_the_day", "quote_of_the_day", "inspirational_quote", "get_random_quote"],
 )
-def quote(world: World, topic: str = "", seed: int = 0) -> dict[str, Any]:
+def quote(world: World, topic: str = "", seed: int = 0) -> Result:
     """A quotation, of any or one topic (life, science, work, courage, learning)."""
     fitting = [entry for entry in _QUOTES if plain(topic) in ("", entry[2])]
     if not fitting:

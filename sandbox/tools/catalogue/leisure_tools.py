@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import City, city_named, plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date, DateTime
 from bestofn.sandbox.tools.when import a_day, a_moment, written
-from bestofn.sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.world import Record, Table, World, table
 
 _CUISINES = ("italian", "japanese", "mexican", "indian", "french", "thai", "vegetarian")
 
@@ -26,7 +26,7 @@ def _tickets_bought(chance: Seeded) -> Table:
     return {}
 
 
-def _restaurants(world: World, city: City) -> list[dict[str, Any]]:
+def _restaurants(world: World, city: City) -> list[Record]:
     chance = world.chance("restaurants", city.name)
     names = ("Trattoria Luna", "Sakura", "La Cantina", "Spice Garden", "Chez Nous", "Lotus", "Green Leaf")
     return [
@@ -52,7 +52,7 @@ def _restaurants(world: World, city: City) -> list[dict[str, Any]]:
     fails=[{"location": "Atlantis"}],
     aliases=["find_restaurants", "search_restaurants", "restaurant_search", "get_restaurants", "find_restaurant"],
 )
-def search_restaurants(world: World, location: str, cuisine: str = "") -> dict[str, Any]:
+def search_restaurants(world: World, location: str, cuisine: str = "") -> Result:
     """Restaurants of a city, of one cuisine if given, best rated first."""
     city, kind = city_named(location), plain(cuisine)
     found = [place for place in _restaurants(world, city) if kind in ("", place["cuisine"])]
@@ -72,7 +72,7 @@ def search_restaurants(world: World, location: str, cuisine: str = "") -> dict[s
     aliases=["reserve_restaurant", "book_restaurant", "book_table", "make_reservation", "restaurant_reservation"],
     changes=True,
 )
-def reserve(world: World, restaurant_id: str, dt: DateTime, party: int) -> dict[str, Any]:
+def reserve(world: World, restaurant_id: str, dt: DateTime, party: int) -> Result:
     """Reserve a table, between 11 and 22 o'clock, for 1 to 12 people."""
     parts = restaurant_id.strip().split("-")
     place = None
@@ -120,7 +120,7 @@ _RECIPES = (
 )
 def recipes(
     world: World, ingredients: list[str], diet: Literal["vegan", "vegetarian", "gluten_free"] | None = None
-) -> dict[str, Any]:
+) -> Result:
     """Recipes that use some of the ingredients, with what is missing; those that lack least first."""
     have = {_singular(name) for name in ingredients if name.strip()}
     if not have:
@@ -161,7 +161,7 @@ _FOODS = {
     fails=[{"food": "gravel"}, {"food": "egg", "grams": -1}],
     aliases=["get_nutrition", "nutrition_info", "get_calories", "food_nutrition", "calorie_lookup"],
 )
-def nutrition(world: World, food: str, grams: float = 100) -> dict[str, Any]:
+def nutrition(world: World, food: str, grams: float = 100) -> Result:
     """Energy, protein, carbohydrate and fat of a food."""
     name = _singular(food)
     if name not in _FOODS:
@@ -203,7 +203,7 @@ _FILMS = (
     fails=[{"title": ""}],
     aliases=["search_movies", "get_movie", "movie_info", "find_movies", "get_movie_details", "movie_search"],
 )
-def movies(world: World, title: str, year: int | None = None) -> dict[str, Any]:
+def movies(world: World, title: str, year: int | None = None) -> Result:
     """Films by words of their title, director or genre, and by year."""
     sought = plain(title)
     if not sought and year is None:
@@ -224,7 +224,7 @@ def movies(world: World, title: str, year: int | None = None) -> dict[str, Any]:
     fails=[{"date": "2026-03-17", "channel": "Ninety"}, {"date": "today"}],
     aliases=["tv_schedule", "get_tv_schedule", "tv_guide", "what_is_on_tv"],
 )
-def tv(world: World, date: Date, channel: str = "") -> dict[str, Any]:
+def tv(world: World, date: Date, channel: str = "") -> Result:
     """What is on television (channels One, Two, Kids) on a day."""
     day, channels = a_day(date), ("One", "Two", "Kids")
     if channel and plain(channel) not in map(plain, channels):
@@ -263,7 +263,7 @@ _SONGS = (
     fails=[{"query": ""}],
     aliases=["search_music", "search_songs", "find_song", "spotify_search", "play_song", "get_artist"],
 )
-def music(world: World, query: str) -> dict[str, Any]:
+def music(world: World, query: str) -> Result:
     """Pieces of music by words of title, artist or album."""
     sought = plain(query).split()
     if not sought:
@@ -283,7 +283,7 @@ def music(world: World, query: str) -> dict[str, Any]:
     fails=[{"video_id": "??"}],
     aliases=["get_video", "youtube_video", "video_info", "get_video_details", "youtube_search"],
 )
-def video(world: World, video_id: str) -> dict[str, Any]:
+def video(world: World, video_id: str) -> Result:
     """Title, channel, length and views of a video."""
     key = video_id.strip()
     if not re.fullmatch(r"[A-Za-z0-9_-]{4,40}", key):
@@ -300,7 +300,7 @@ def video(world: World, video_id: str) -> dict[str, Any]:
     }
 
 
-def _events(world: World, city: City) -> list[dict[str, Any]]:
+def _events(world: World, city: City) -> list[Record]:
     chance = world.chance("city events", city.name)
     names = ("Jazz evening", "Food market", "Marathon", "Open-air cinema", "Book fair", "Symphony concert")
     return [
@@ -322,7 +322,7 @@ def _events(world: World, city: City) -> list[dict[str, Any]]:
     fails=[{"location": "Vienna", "from": "2026-06-16", "to": "2026-03-16"}],
     aliases=["search_events", "find_events", "get_local_events", "event_search", "find_concerts"],
 )
-def search_events(world: World, location: str, from_: Date, to: Date) -> dict[str, Any]:
+def search_events(world: World, location: str, from_: Date, to: Date) -> Result:
     """Concerts, markets and the like in a city between two dates, earliest first."""
     city, first, last = city_named(location), a_day(from_), a_day(to)
     if last < first:
@@ -339,7 +339,7 @@ def search_events(world: World, location: str, from_: Date, to: Date) -> dict[st
     aliases=["buy_tickets", "book_tickets", "purchase_tickets", "get_event_tickets"],
     changes=True,
 )
-def buy_tickets(world: World, event_id: str, qty: int) -> dict[str, Any]:
+def buy_tickets(world: World, event_id: str, qty: int) -> Result:
     """Buy tickets for an event that a search gave."""
     parts = event_id.strip().split("-")
     listed = _events(world, city_named(parts[1])) if len(parts) == 3 else []
@@ -364,7 +364,7 @@ def buy_tickets(world: World, event_id: str, qty: int) -> dict[str, Any]:
     fails=[{"notation": "two dice"}, {"notation": "1000d6"}],
     aliases=["roll_dice", "dice_roll", "roll_die"],
 )
-def roll_dice(world: World, notation: str, seed: int = 0) -> dict[str, Any]:
+def roll_dice(world: World, notation: str, seed: int = 0) -> Result:
     """Roll dice written as "2d6+3"; the same seed gives the same roll."""
     match = re.fullmatch(r"\s*(\d{0,3})d(\d{1,4})\s*([+-]\s*\d{1,5})?\s*", notation.lower())
     count, sides = (int(match.group(1) or 1), int(match.group(2))) if match else (0, 0)

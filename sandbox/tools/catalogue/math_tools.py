@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.world import World
 
@@ -49,7 +49,7 @@ _CONSTANTS = {"pi": math.pi, "e": math.e}
     fails=[{"expression": "1 / 0"}, {"expression": "two plus two"}],
     aliases=["calculate", "calculator", "evaluate_expression", "eval_math", "math_eval", "compute"],
 )
-def evaluate(world: World, expression: str) -> dict[str, Any]:
+def evaluate(world: World, expression: str) -> Result:
     """Evaluate an arithmetic expression with + - * / // % ^, parentheses, pi, e and the usual functions."""
     try:
         tree = ast.parse(expression[:2000].replace("^", "**").replace("×", "*").replace("÷", "/"), mode="eval")
@@ -118,7 +118,7 @@ def _tidy(value: float, digits: int = 10) -> float | int:
     fails=[{"equation": "x = x + 1"}, {"equation": "no equation"}],
     aliases=["solve_equation", "equation_solver", "solve_quadratic", "solve_linear_equation"],
 )
-def solve_equation(world: World, equation: str, variable: str = "x") -> dict[str, Any]:
+def solve_equation(world: World, equation: str, variable: str = "x") -> Result:
     """Real solutions of a polynomial equation in one variable, up to degree 6."""
     left, equals, right = equation[:500].partition("=")
     try:
@@ -220,7 +220,7 @@ _METRICS: dict[str, Callable[[list[float]], float]] = {
     fails=[{"values": []}],
     aliases=["calculate_statistics", "calculate_mean", "calculate_average", "describe_numbers", "standard_deviation"],
 )
-def statistics(world: World, values: list[float], metrics: list[Metric] | None = None) -> dict[str, Any]:
+def statistics(world: World, values: list[float], metrics: list[Metric] | None = None) -> Result:
     """Statistics of a list of numbers: mean, median, mode, sample standard deviation and variance, range."""
     if not values:
         raise ToolFailure("invalid", "values is empty")
@@ -240,7 +240,7 @@ def matrix(
     op: Literal["add", "subtract", "multiply", "transpose", "determinant", "inverse"],
     a: list[list[float]],
     b: list[list[float]] | None = None,
-) -> dict[str, Any]:
+) -> Result:
     """Matrix arithmetic: add, subtract, multiply, transpose, determinant, inverse; at most 12 by 12."""
     for given in (a, b or [[0.0]]):
         if not given or len(given) > 12 or not 0 < len(given[0]) <= 12 or len({len(row) for row in given}) != 1:
@@ -306,7 +306,7 @@ def _eliminate(a: list[list[float]]) -> tuple[Fraction, list[list[Fraction]]]:
     fails=[{"n": 1}, {"n": 10**13}],
     aliases=["prime_factorization", "factorize", "is_prime", "get_prime_factors"],
 )
-def prime_factors(world: World, n: int) -> dict[str, Any]:
+def prime_factors(world: World, n: int) -> Result:
     """The prime factors of a whole number from 2 to 10^12, ascending and with repetition."""
     if not 2 <= n <= 10**12:
         raise ToolFailure("invalid", "n must be from 2 to 10^12")
@@ -328,7 +328,7 @@ def prime_factors(world: World, n: int) -> dict[str, Any]:
     fails=[{"values": []}, {"values": [0, 0]}],
     aliases=["gcd", "lcm", "greatest_common_divisor", "least_common_multiple", "calculate_gcd"],
 )
-def gcd_lcm(world: World, values: list[int]) -> dict[str, Any]:
+def gcd_lcm(world: World, values: list[int]) -> Result:
     """The greatest common divisor and the least common multiple of whole numbers."""
     if not values or not any(values) or len(values) > 100 or any(abs(value) > 10**9 for value in values):
         raise ToolFailure("invalid", "values needs 1 to 100 whole numbers up to 10^9, not all zero")
@@ -345,7 +345,7 @@ def gcd_lcm(world: World, values: list[int]) -> dict[str, Any]:
     fails=[{"kind": "perm", "n": -1, "k": 1}, {"kind": "comb", "n": 3, "k": 5}],
     aliases=["combinations", "permutations", "n_choose_k", "binomial_coefficient"],
 )
-def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -> dict[str, Any]:
+def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -> Result:
     """How many ways there are to choose k of n, with order (perm) or without (comb)."""
     if not 0 <= k <= n <= 1000:
         raise ToolFailure("invalid", "0 <= k <= n <= 1000 is needed")
@@ -362,7 +362,7 @@ def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -
     fails=[{"x": [1], "y": [2]}, {"x": [1, 1], "y": [2, 3]}],
     aliases=["linear_regression", "fit_line", "least_squares"],
 )
-def linear_regression(world: World, x: list[float], y: list[float]) -> dict[str, Any]:
+def linear_regression(world: World, x: list[float], y: list[float]) -> Result:
     """The least-squares line through points, with the coefficient of determination."""
     if len(x) != len(y) or len(x) < 2 or len(set(x)) < 2:
         raise ToolFailure("invalid", "x and y need the same length and at least two different x")
@@ -442,7 +442,7 @@ _TEMPERATURES = {"c": "c", "celsius": "c", "°c": "c", "f": "f", "fahrenheit": "
     ],
     aliases=["convert_units", "unit_converter", "unit_conversion", "convert_temperature", "convert_unit"],
 )
-def convert(world: World, value: float, from_unit: str, to_unit: str) -> dict[str, Any]:
+def convert(world: World, value: float, from_unit: str, to_unit: str) -> Result:
     """Convert a value between units of length, mass, volume, time, speed, energy, area, data, pressure, temperature."""
     answer = {"value": value, "from_unit": from_unit, "to_unit": to_unit}
     first, second = (_TEMPERATURES.get(unit.strip().lower()) for unit in (from_unit, to_unit))
@@ -474,7 +474,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
     fails=[{"value": "9", "from_base": 8, "to_base": 10}, {"value": "1", "from_base": 1, "to_base": 10}],
     aliases=["convert_base", "base_converter", "binary_to_decimal", "decimal_to_binary", "hex_convert"],
 )
-def base_convert(world: World, value: str, from_base: int, to_base: int) -> dict[str, Any]:
+def base_convert(world: World, value: str, from_base: int, to_base: int) -> Result:
     """Write a whole number in another base, 2 to 36."""
     if not (2 <= from_base <= 36 and 2 <= to_base <= 36) or len(value) > 200:
         raise ToolFailure("invalid", "bases go from 2 to 36 and numbers to 200 digits")
@@ -501,7 +501,7 @@ _ROMAN = ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "X
     fails=[{"value": "0"}, {"value": "IIII"}],
     aliases=["roman_numeral", "to_roman", "from_roman", "convert_roman_numerals"],
 )
-def roman(world: World, value: str) -> dict[str, Any]:
+def roman(world: World, value: str) -> Result:
     """A number from 1 to 3999 as a Roman numeral, or a Roman numeral as a number."""
     text = value.strip().upper()
     number = int(text) if text.isdecimal() and len(text) < 5 else _from_roman(text)
@@ -533,7 +533,7 @@ def _from_roman(text: str) -> int:
     fails=[{"items": ["one"], "k": 2, "seed": 1}],
     aliases=["random_sample", "random_choice", "pick_random", "draw_lots"],
 )
-def seeded_sample(world: World, items: list[str], k: int, seed: int) -> dict[str, Any]:
+def seeded_sample(world: World, items: list[str], k: int, seed: int) -> Result:
     """Draw k different items at random; the same seed gives the same draw."""
     if not 0 <= k <= len(items):
         raise ToolFailure("invalid", f"k is {k}; there are {len(items)} items")
@@ -552,7 +552,7 @@ def area(
     world: World,
     shape: Literal["circle", "square", "rectangle", "triangle", "trapezoid", "ellipse", "parallelogram"],
     dims: dict,
-) -> dict[str, Any]:
+) -> Result:
     """The area of a plane shape from its dimensions (radius; side; width, height; base, height; a, b, height)."""
     needed = {
         "circle": ("radius",),
@@ -586,7 +586,7 @@ def area(
     fails=[{"principal": -5, "rate": 5, "years": 1}],
     aliases=["calculate_compound_interest", "compound_interest", "future_value", "investment_growth"],
 )
-def compound_interest(world: World, principal: float, rate: float, years: float, per_year: int = 1) -> dict[str, Any]:
+def compound_interest(world: World, principal: float, rate: float, years: float, per_year: int = 1) -> Result:
     """What a sum grows to with compound interest; the rate is in per cent a year."""
     if principal <= 0 or years < 0 or years > 200 or per_year < 1 or not -100 < rate <= 1000:
         raise ToolFailure("invalid", "principal and per_year must be positive, years from 0 to 200, rate above -100")

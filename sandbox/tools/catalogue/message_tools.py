@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.people import people
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.seeded import Seeded
@@ -102,14 +100,14 @@ def _addresses(addresses: list[str]) -> list[str]:
     return [address.strip() for address in addresses]
 
 
-def _message(world: World, message_id: str) -> dict[str, Any]:
+def _message(world: World, message_id: str) -> Result:
     message = world["mail"].get(message_id.strip())
     if message is None:
         raise ToolFailure("not_found", f"there is no message {message_id!r}")
     return message
 
 
-def _send(world: World, to: list[str], cc: list[str], subject: str, body: str) -> dict[str, Any]:
+def _send(world: World, to: list[str], cc: list[str], subject: str, body: str) -> Result:
     key = world.new_key("mail", "MSG-")
     message = {
         "message_id": key,
@@ -133,7 +131,7 @@ def _send(world: World, to: list[str], cc: list[str], subject: str, body: str) -
     aliases=["send_email", "send_mail", "compose_email", "email_send"],
     changes=True,
 )
-def send_email(world: World, to: list[str], subject: str, body: str, cc: list[str] | None = None) -> dict[str, Any]:
+def send_email(world: World, to: list[str], subject: str, body: str, cc: list[str] | None = None) -> Result:
     """Send an e-mail."""
     if not to:
         raise ToolFailure("invalid", "to is empty")
@@ -148,7 +146,7 @@ def send_email(world: World, to: list[str], subject: str, body: str, cc: list[st
     fails=[{"query": "x", "folder": "nowhere"}],
     aliases=["search_email", "search_emails", "find_emails", "search_inbox", "list_emails", "fetch_emails"],
 )
-def search_email(world: World, query: str, folder: str = "") -> dict[str, Any]:
+def search_email(world: World, query: str, folder: str = "") -> Result:
     """E-mails that hold all words of the query, newest first; an empty query finds all."""
     if folder not in ("", "inbox", "sent"):
         raise ToolFailure("not_found", f"there is no folder {folder!r}; there are inbox and sent")
@@ -172,7 +170,7 @@ def search_email(world: World, query: str, folder: str = "") -> dict[str, Any]:
     fails=[{"message_id": "MSG-1"}],
     aliases=["read_email", "get_email", "open_email"],
 )
-def read_email(world: World, message_id: str) -> dict[str, Any]:
+def read_email(world: World, message_id: str) -> Result:
     """One whole e-mail."""
     return _message(world, message_id)
 
@@ -185,7 +183,7 @@ def read_email(world: World, message_id: str) -> dict[str, Any]:
     aliases=["reply_email", "reply_to_email", "answer_email"],
     changes=True,
 )
-def reply(world: World, message_id: str, body: str) -> dict[str, Any]:
+def reply(world: World, message_id: str, body: str) -> Result:
     """Answer an e-mail."""
     message = _message(world, message_id)
     if not body.strip():
@@ -209,7 +207,7 @@ def reply(world: World, message_id: str, body: str) -> dict[str, Any]:
     ],
     changes=True,
 )
-def post(world: World, channel: str, text: str) -> dict[str, Any]:
+def post(world: World, channel: str, text: str) -> Result:
     """Post into a channel of the team chat."""
     name = _channel(world, channel)
     if not text.strip():
@@ -234,7 +232,7 @@ def _channel(world: World, channel: str) -> str:
     fails=[{"channel": "#secret"}],
     aliases=["get_messages", "channel_history", "slack_history", "read_channel", "get_chat_history"],
 )
-def chat_history(world: World, channel: str, limit: int = 20) -> dict[str, Any]:
+def chat_history(world: World, channel: str, limit: int = 20) -> Result:
     """The last messages of a channel, oldest first."""
     name = _channel(world, channel)
     messages = [message for message in world["chat"].values() if message["channel"] == name]
@@ -249,7 +247,7 @@ def chat_history(world: World, channel: str, limit: int = 20) -> dict[str, Any]:
     aliases=["send_sms", "send_text", "send_text_message", "text_message"],
     changes=True,
 )
-def send_sms(world: World, to: str, text: str) -> dict[str, Any]:
+def send_sms(world: World, to: str, text: str) -> Result:
     """Send a text message to a telephone number."""
     if sum(character.isdigit() for character in to) < 7 or any(character.isalpha() for character in to):
         raise ToolFailure("invalid", f"{to!r} is no telephone number")
@@ -265,7 +263,7 @@ def send_sms(world: World, to: str, text: str) -> dict[str, Any]:
     fails=[{"query": ""}],
     aliases=["search_contacts", "find_contact", "lookup_contact", "get_contact", "get_contact_info"],
 )
-def search_contacts(world: World, query: str) -> dict[str, Any]:
+def search_contacts(world: World, query: str) -> Result:
     """Contacts by part of their name, e-mail address or number."""
     sought = plain(query)
     if not sought:
@@ -286,7 +284,7 @@ def search_contacts(world: World, query: str) -> dict[str, Any]:
     aliases=["add_contact", "create_contact", "save_contact", "new_contact"],
     changes=True,
 )
-def add_contact(world: World, name: str, email: str | None = None, phone: str | None = None) -> dict[str, Any]:
+def add_contact(world: World, name: str, email: str | None = None, phone: str | None = None) -> Result:
     """Add a contact."""
     if not name.strip():
         raise ToolFailure("invalid", "name is empty")
@@ -304,7 +302,7 @@ def add_contact(world: World, name: str, email: str | None = None, phone: str | 
     aliases=["push_notification", "send_notification", "notify_user", "send_push_notification"],
     changes=True,
 )
-def push(world: World, user_id: str, title: str, body: str) -> dict[str, Any]:
+def push(world: World, user_id: str, title: str, body: str) -> Result:
     """Send a push notification to a user."""
     if user_id.strip() not in world["users"]:
         raise ToolFailure("not_found", f"there is no user {user_id!r}")

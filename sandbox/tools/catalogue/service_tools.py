@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.people import people
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date
@@ -67,7 +67,7 @@ def _todo(chance: Seeded) -> Table:
     }
 
 
-def found(world: World, name: str, key: str, what: str) -> dict[str, Any]:
+def found(world: World, name: str, key: str, what: str) -> Result:
     """A record of a table. Raises ``ToolFailure`` when there is none."""
     record = world[name].get(key.strip())
     if record is None:
@@ -83,7 +83,7 @@ def found(world: World, name: str, key: str, what: str) -> dict[str, Any]:
     aliases=["create_ticket", "create_support_ticket", "open_ticket", "submit_ticket"],
     changes=True,
 )
-def create_ticket(world: World, title: str, priority: Priority = "normal", body: str = "") -> dict[str, Any]:
+def create_ticket(world: World, title: str, priority: Priority = "normal", body: str = "") -> Result:
     """Open a support ticket."""
     if not title.strip():
         raise ToolFailure("invalid", "title is empty")
@@ -100,7 +100,7 @@ def create_ticket(world: World, title: str, priority: Priority = "normal", body:
     fails=[{"ticket_id": "TCK-9"}],
     aliases=["get_ticket", "ticket_details", "get_ticket_status"],
 )
-def get_ticket(world: World, ticket_id: str) -> dict[str, Any]:
+def get_ticket(world: World, ticket_id: str) -> Result:
     """One support ticket."""
     return found(world, "tickets", ticket_id, "ticket")
 
@@ -113,7 +113,7 @@ def get_ticket(world: World, ticket_id: str) -> dict[str, Any]:
     aliases=["resolve_ticket", "close_ticket", "update_ticket_status"],
     changes=True,
 )
-def resolve_ticket(world: World, ticket_id: str, note: str) -> dict[str, Any]:
+def resolve_ticket(world: World, ticket_id: str, note: str) -> Result:
     """Resolve an open support ticket with a note."""
     ticket = found(world, "tickets", ticket_id, "ticket")
     if ticket["status"] == "resolved":
@@ -130,7 +130,7 @@ def resolve_ticket(world: World, ticket_id: str, note: str) -> dict[str, Any]:
     fails=[{"status": "lost"}],
     aliases=["list_tickets", "show_tickets", "search_tickets"],
 )
-def list_tickets(world: World, status: Literal["open", "resolved"] | None = None) -> dict[str, Any]:
+def list_tickets(world: World, status: Literal["open", "resolved"] | None = None) -> Result:
     """The support tickets, all or those of one status."""
     return {"tickets": [ticket for ticket in world["tickets"].values() if status in (None, ticket["status"])]}
 
@@ -142,7 +142,7 @@ def list_tickets(world: World, status: Literal["open", "resolved"] | None = None
     fails=[{"user_id": "USR-9"}],
     aliases=["get_user", "get_user_info", "get_user_profile", "get_customer", "get_user_details", "user_profile"],
 )
-def get_user(world: World, user_id: str) -> dict[str, Any]:
+def get_user(world: World, user_id: str) -> Result:
     """The account of a user."""
     return found(world, "users", user_id, "user")
 
@@ -158,7 +158,7 @@ def get_user(world: World, user_id: str) -> dict[str, Any]:
     aliases=["update_user", "update_user_profile", "update_customer", "edit_user"],
     changes=True,
 )
-def update_user(world: World, user_id: str, changes: dict) -> dict[str, Any]:
+def update_user(world: World, user_id: str, changes: dict) -> Result:
     """Change name, email, phone, plan or active of a user."""
     user = found(world, "users", user_id, "user")
     if not changes:
@@ -179,7 +179,7 @@ def update_user(world: World, user_id: str, changes: dict) -> dict[str, Any]:
     fails=[{"email": "nobody"}],
     aliases=["find_user_by_email", "lookup_user", "find_user_id_by_email", "search_user", "find_customer"],
 )
-def find_by_email(world: World, email: str) -> dict[str, Any]:
+def find_by_email(world: World, email: str) -> Result:
     """The account with an e-mail address."""
     for user in world["users"].values():
         if user["email"].lower() == email.strip().lower():
@@ -194,7 +194,7 @@ def find_by_email(world: World, email: str) -> dict[str, Any]:
     fails=[{"room": "attic"}],
     aliases=["list_devices", "get_devices", "smart_home_devices", "list_smart_devices"],
 )
-def list_devices(world: World) -> dict[str, Any]:
+def list_devices(world: World) -> Result:
     """The devices of the smart home and their states."""
     return {"devices": list(world["home"].values())}
 
@@ -207,7 +207,7 @@ def list_devices(world: World) -> dict[str, Any]:
     aliases=["set_light", "turn_on_light", "control_light", "set_lights", "toggle_light", "smart_light"],
     changes=True,
 )
-def set_light(world: World, room: str, state: Literal["on", "off"], brightness: int = 100) -> dict[str, Any]:
+def set_light(world: World, room: str, state: Literal["on", "off"], brightness: int = 100) -> Result:
     """Switch the light of a room on or off; brightness in per cent."""
     light = found(world, "home", f"light:{room.strip().lower()}", "light in the room")
     if not 1 <= brightness <= 100:
@@ -224,7 +224,7 @@ def set_light(world: World, room: str, state: Literal["on", "off"], brightness: 
     aliases=["set_thermostat", "set_temperature", "adjust_thermostat", "control_thermostat"],
     changes=True,
 )
-def set_thermostat(world: World, celsius: float) -> dict[str, Any]:
+def set_thermostat(world: World, celsius: float) -> Result:
     """Set the thermostat of the home, 5 to 30 degrees Celsius."""
     if not 5 <= celsius <= 30:
         raise ToolFailure("invalid", f"celsius is {celsius}; expected 5 to 30")
@@ -241,7 +241,7 @@ def set_thermostat(world: World, celsius: float) -> dict[str, Any]:
     aliases=["add_todo", "create_todo", "add_task", "create_task", "add_to_do", "todo_create"],
     changes=True,
 )
-def add_todo(world: World, text: str, due: Date | None = None) -> dict[str, Any]:
+def add_todo(world: World, text: str, due: Date | None = None) -> Result:
     """Put something on the to-do list."""
     if not text.strip():
         raise ToolFailure("invalid", "text is empty")
@@ -259,7 +259,7 @@ def add_todo(world: World, text: str, due: Date | None = None) -> dict[str, Any]
     fails=[{"done": "maybe"}],
     aliases=["list_todos", "get_todos", "list_tasks", "get_tasks", "show_todo_list"],
 )
-def list_todos(world: World, done: bool | None = None) -> dict[str, Any]:
+def list_todos(world: World, done: bool | None = None) -> Result:
     """The to-do list, all of it or only what is done or not done."""
     return {"items": [item for item in world["todo"].values() if done in (None, item["done"])]}
 
@@ -272,7 +272,7 @@ def list_todos(world: World, done: bool | None = None) -> dict[str, Any]:
     aliases=["handoff", "transfer_to_human_agents", "transfer_to_human", "escalate_to_human", "escalate"],
     changes=True,
 )
-def handoff(world: World, summary: str) -> dict[str, Any]:
+def handoff(world: World, summary: str) -> Result:
     """Hand the conversation over to a person."""
     if not summary.strip():
         raise ToolFailure("invalid", "summary is empty")

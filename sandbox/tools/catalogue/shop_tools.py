@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.world import Table, World, table
@@ -85,21 +83,21 @@ def _orders(chance: Seeded) -> Table:
     return orders
 
 
-def _product(world: World, product_id: str) -> dict[str, Any]:
+def _product(world: World, product_id: str) -> Result:
     product = world["products"].get(product_id.strip())
     if product is None:
         raise ToolFailure("not_found", f"there is no product {product_id!r}")
     return product
 
 
-def _order(world: World, order_id: str) -> dict[str, Any]:
+def _order(world: World, order_id: str) -> Result:
     order = world["orders"].get(order_id.strip().lstrip("#"))
     if order is None:
         raise ToolFailure("not_found", f"there is no order {order_id!r}")
     return order
 
 
-def _view(world: World) -> dict[str, Any]:
+def _view(world: World) -> Result:
     items = list(world["cart"].values())
     return {"items": items, "total": round(sum(item["qty"] * item["price"] for item in items), 2)}
 
@@ -112,7 +110,7 @@ def _view(world: World) -> dict[str, Any]:
     fails=[{"query": ""}],
     aliases=["search_products", "product_search", "amazon_search", "find_products", "search_shop", "shopping_search"],
 )
-def search(world: World, query: str, category: str = "", max_price: float | None = None) -> dict[str, Any]:
+def search(world: World, query: str, category: str = "", max_price: float | None = None) -> Result:
     """Products by words of their name, a category and a highest price; best rated first."""
     sought = plain(query).split()
     if not sought and not category:
@@ -134,7 +132,7 @@ def search(world: World, query: str, category: str = "", max_price: float | None
     fails=[{"product_id": "PRD-1"}],
     aliases=["get_product", "product_details", "get_product_details", "get_product_info", "amazon_product"],
 )
-def product(world: World, product_id: str) -> dict[str, Any]:
+def product(world: World, product_id: str) -> Result:
     """One product."""
     return _product(world, product_id)
 
@@ -146,7 +144,7 @@ def product(world: World, product_id: str) -> dict[str, Any]:
     fails=[{"product_id": "PRD-1"}],
     aliases=["get_reviews", "product_reviews", "get_product_reviews", "amazon_reviews"],
 )
-def reviews(world: World, product_id: str, limit: int = 5) -> dict[str, Any]:
+def reviews(world: World, product_id: str, limit: int = 5) -> Result:
     """What customers say of a product."""
     found = _product(world, product_id)
     chance = world.chance("reviews", found["product_id"])
@@ -171,7 +169,7 @@ def reviews(world: World, product_id: str, limit: int = 5) -> dict[str, Any]:
     fails=[{"product_id": "PRD-1"}],
     aliases=["get_offers", "product_offers", "compare_prices", "price_comparison"],
 )
-def offers(world: World, product_id: str) -> dict[str, Any]:
+def offers(world: World, product_id: str) -> Result:
     """What sellers ask for a product, cheapest first."""
     found = _product(world, product_id)
     chance = world.chance("offers", found["product_id"])
@@ -199,7 +197,7 @@ def offers(world: World, product_id: str) -> dict[str, Any]:
     aliases=["add_to_cart", "cart_add", "add_item_to_cart", "add_product_to_cart"],
     changes=True,
 )
-def add_to_cart(world: World, product_id: str, qty: int = 1) -> dict[str, Any]:
+def add_to_cart(world: World, product_id: str, qty: int = 1) -> Result:
     """Put a product into the cart; what is in it already is added to."""
     found = _product(world, product_id)
     key = found["product_id"]
@@ -219,7 +217,7 @@ def add_to_cart(world: World, product_id: str, qty: int = 1) -> dict[str, Any]:
     fails=[{"user": "x"}],
     aliases=["view_cart", "get_cart", "show_cart", "cart_contents"],
 )
-def view_cart(world: World) -> dict[str, Any]:
+def view_cart(world: World) -> Result:
     """What is in the cart, and its total."""
     return _view(world)
 
@@ -233,7 +231,7 @@ def view_cart(world: World) -> dict[str, Any]:
     aliases=["remove_from_cart", "cart_remove", "delete_from_cart"],
     changes=True,
 )
-def remove_from_cart(world: World, product_id: str) -> dict[str, Any]:
+def remove_from_cart(world: World, product_id: str) -> Result:
     """Take a product out of the cart."""
     if world["cart"].pop(product_id.strip(), None) is None:
         raise ToolFailure("not_found", f"{product_id!r} is not in the cart")
@@ -249,7 +247,7 @@ def remove_from_cart(world: World, product_id: str) -> dict[str, Any]:
     aliases=["place_order", "checkout", "create_order", "submit_order"],
     changes=True,
 )
-def place_order(world: World, address_id: str, payment_id: str) -> dict[str, Any]:
+def place_order(world: World, address_id: str, payment_id: str) -> Result:
     """Order what is in the cart; addresses are ADR-1 and ADR-2, payments PAY-1 and PAY-2."""
     if address_id not in _ADDRESSES or payment_id not in _PAYMENTS:
         raise ToolFailure("not_found", f"there is no address {address_id!r} or no payment {payment_id!r}")
@@ -280,7 +278,7 @@ def place_order(world: World, address_id: str, payment_id: str) -> dict[str, Any
     fails=[{"order_id": "ORD-1"}],
     aliases=["get_order_status", "order_status", "track_order", "get_order", "get_order_details", "check_order"],
 )
-def order_status(world: World, order_id: str) -> dict[str, Any]:
+def order_status(world: World, order_id: str) -> Result:
     """An order and how far it is."""
     return _order(world, order_id)
 
@@ -293,7 +291,7 @@ def order_status(world: World, order_id: str) -> dict[str, Any]:
     aliases=["cancel_order", "cancel_pending_order", "order_cancel"],
     changes=True,
 )
-def cancel_order(world: World, order_id: str, reason: str = "") -> dict[str, Any]:
+def cancel_order(world: World, order_id: str, reason: str = "") -> Result:
     """Cancel an order that has not been shipped."""
     order = _order(world, order_id)
     if order["status"] != "processing":
@@ -314,7 +312,7 @@ def cancel_order(world: World, order_id: str, reason: str = "") -> dict[str, Any
     aliases=["return_order", "return_items", "return_delivered_order_items", "create_return", "request_refund"],
     changes=True,
 )
-def return_items(world: World, order_id: str, items: list[str]) -> dict[str, Any]:
+def return_items(world: World, order_id: str, items: list[str]) -> Result:
     """Return items (product ids) of a delivered order."""
     order = _order(world, order_id)
     if order["status"] != "delivered":
@@ -337,7 +335,7 @@ def return_items(world: World, order_id: str, items: list[str]) -> dict[str, Any
     fails=[{"code": "WELCOME10", "total": -1}],
     aliases=["validate_coupon", "apply_coupon", "check_coupon", "apply_discount", "check_promo_code"],
 )
-def validate_coupon(world: World, code: str, total: float) -> dict[str, Any]:
+def validate_coupon(world: World, code: str, total: float) -> Result:
     """Whether a coupon holds for a total, and what is left to pay."""
     if total < 0:
         raise ToolFailure("invalid", "total is negative")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.world import World
 
@@ -74,7 +74,7 @@ GAME = {"home": str, "away": str, "home_score": int, "away_score": int}
     fails=[{"sport": "quidditch"}],
     aliases=["live_scores", "get_live_scores", "get_scores", "sports_scores", "get_game_score"],
 )
-def live_scores(world: World, sport: str) -> dict[str, Any]:
+def live_scores(world: World, sport: str) -> Result:
     """The games of a sport that are under way or ended today."""
     kind = {"soccer": "football", "ice hockey": "hockey"}.get(plain(sport), plain(sport))
     leagues = [league for league, (played, _) in _LEAGUES.items() if played == kind]
@@ -106,7 +106,7 @@ def live_scores(world: World, sport: str) -> dict[str, Any]:
     fails=[{"league": "Moon League", "season": "2025"}],
     aliases=["get_standings", "league_table", "get_league_standings", "standings"],
 )
-def standings(world: World, league: str, season: str) -> dict[str, Any]:
+def standings(world: World, league: str, season: str) -> Result:
     """The table of a league in a season."""
     name, chance = _league(league), world.chance("standings", _league(league), season.strip())
     rows = []
@@ -135,7 +135,7 @@ def standings(world: World, league: str, season: str) -> dict[str, Any]:
         "get_team_schedule",
     ],
 )
-def schedule(world: World, team: str, season: str = "2026") -> dict[str, Any]:
+def schedule(world: World, team: str, season: str = "2026") -> Result:
     """The coming games of a team."""
     name, league, _ = _team(team)
     others = [other for other in _teams(league) if other != name]
@@ -155,7 +155,7 @@ def schedule(world: World, team: str, season: str = "2026") -> dict[str, Any]:
     fails=[{"team": "Nobody United"}],
     aliases=["get_team", "team_info", "get_team_info", "sports_team"],
 )
-def team(world: World, team: str) -> dict[str, Any]:
+def team(world: World, team: str) -> Result:
     """A team, its league and its city."""
     name, league, city = _team(team)
     chance = world.chance("team", name)
@@ -176,7 +176,7 @@ def team(world: World, team: str) -> dict[str, Any]:
     fails=[{"name": "Nobody"}],
     aliases=["get_player", "player_info", "player_stats", "get_player_stats", "sports_player"],
 )
-def player(world: World, name: str) -> dict[str, Any]:
+def player(world: World, name: str) -> Result:
     """A well-known player."""
     sought = plain(name)
     found = next(
@@ -196,7 +196,7 @@ def player(world: World, name: str) -> dict[str, Any]:
     fails=[{"team_a": "Real Madrid", "team_b": "Lakers"}],
     aliases=["head_to_head", "compare_teams", "h2h", "get_head_to_head"],
 )
-def head_to_head(world: World, team_a: str, team_b: str) -> dict[str, Any]:
+def head_to_head(world: World, team_a: str, team_b: str) -> Result:
     """How two teams of one sport have played against each other."""
     (first, league_a, _), (second, league_b, _) = _team(team_a), _team(team_b)
     sport = _LEAGUES[league_a][0]

@@ -9,9 +9,9 @@ import hashlib
 import re
 import uuid
 from collections import Counter
-from typing import Any, Literal
+from typing import Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.world import World
 
@@ -91,7 +91,7 @@ def _guess(text: str) -> tuple[str, float]:
     fails=[{"text": "hello", "target": "Klingon"}, {"text": "", "target": "es"}],
     aliases=["translate_text", "translate", "translation", "language_translation"],
 )
-def translate(world: World, text: str, target: str, source: str | None = None) -> dict[str, Any]:
+def translate(world: World, text: str, target: str, source: str | None = None) -> Result:
     """Translate word by word with a small lexicon; words that it lacks stay as they are and are listed."""
     goal = _language(target)
     start = _language(source) if source else _guess(_text(text))[0]
@@ -126,7 +126,7 @@ def _sentences(text: str) -> list[str]:
     fails=[{"text": " ", "max_sentences": 1}, {"text": "Hello.", "max_sentences": 0}],
     aliases=["summarize_text", "summarize", "text_summary", "get_summary"],
 )
-def summarize(world: World, text: str, max_sentences: int) -> dict[str, Any]:
+def summarize(world: World, text: str, max_sentences: int) -> Result:
     """The sentences whose words are commonest in the text, in their order."""
     if max_sentences < 1:
         raise ToolFailure("invalid", f"max_sentences is {max_sentences}; expected at least 1")
@@ -150,7 +150,7 @@ def summarize(world: World, text: str, max_sentences: int) -> dict[str, Any]:
     fails=[{"text": ""}],
     aliases=["sentiment_analysis", "analyze_sentiment", "get_sentiment", "detect_sentiment"],
 )
-def sentiment(world: World, text: str) -> dict[str, Any]:
+def sentiment(world: World, text: str) -> Result:
     """Whether a text is positive, negative or neutral, from -1 to 1, by counting words; "not" turns the next one."""
     good, bad = set(_PRAISE.split()), set(_BLAME.split())
     words = plain(_text(text).replace("n't", " not")).split()
@@ -169,7 +169,7 @@ def sentiment(world: World, text: str) -> dict[str, Any]:
     fails=[{"text": ""}],
     aliases=["detect_language", "language_detection", "identify_language"],
 )
-def detect_language(world: World, text: str) -> dict[str, Any]:
+def detect_language(world: World, text: str) -> Result:
     """The language of a text (English, Spanish, French, German, Italian, Norwegian)."""
     code, share = _guess(_text(text))
     return {"language": _LANGUAGES[code], "code": code, "confidence": round(min(0.99, 0.3 + share), 2)}
@@ -182,7 +182,7 @@ def detect_language(world: World, text: str) -> dict[str, Any]:
     fails=[{"text": "", "unit": "words"}],
     aliases=["word_count", "count_words", "count_characters", "text_statistics"],
 )
-def count(world: World, text: str) -> dict[str, Any]:
+def count(world: World, text: str) -> Result:
     """How many characters, words, sentences and lines a text has."""
     return {
         "characters": len(text),
@@ -199,7 +199,7 @@ def count(world: World, text: str) -> dict[str, Any]:
     fails=[{"a": "x" * 20001, "b": ""}],
     aliases=["compare_texts", "diff_text", "text_compare", "text_diff"],
 )
-def diff(world: World, a: str, b: str) -> dict[str, Any]:
+def diff(world: World, a: str, b: str) -> Result:
     """The lines in which two texts differ, with - and +, and how alike they are from 0 to 1."""
     if max(len(a), len(b)) > 20_000:
         raise ToolFailure("invalid", "a text is longer than 20000 characters")
@@ -218,7 +218,7 @@ def diff(world: World, a: str, b: str) -> dict[str, Any]:
     fails=[{"text": "hello", "algo": "rot13"}],
     aliases=["hash_text", "compute_hash", "sha256", "md5", "generate_hash"],
 )
-def digest(world: World, text: str, algo: Literal["md5", "sha1", "sha256", "sha512"]) -> dict[str, Any]:
+def digest(world: World, text: str, algo: Literal["md5", "sha1", "sha256", "sha512"]) -> Result:
     """The digest of a text, in hexadecimal."""
     data = text.encode("utf-8", "replace")
     return {"algo": algo, "digest": hashlib.new(algo, data, usedforsecurity=False).hexdigest()}
@@ -232,7 +232,7 @@ def digest(world: World, text: str, algo: Literal["md5", "sha1", "sha256", "sha5
     fails=[{"text": "!!!", "direction": "decode"}],
     aliases=["base64", "base64_encode", "base64_decode", "encode_base64", "decode_base64"],
 )
-def base64_text(world: World, text: str, direction: Literal["encode", "decode"]) -> dict[str, Any]:
+def base64_text(world: World, text: str, direction: Literal["encode", "decode"]) -> Result:
     """A text in Base64, or the text that Base64 stands for."""
     if direction == "encode":
         return {"result": base64.b64encode(text.encode("utf-8", "replace")).decode()}
@@ -249,7 +249,7 @@ def base64_text(world: World, text: str, direction: Literal["encode", "decode"])
     fails=[{"text": ""}],
     aliases=["generate_qr_code", "create_qr_code", "qr_code", "generate_qr"],
 )
-def qr_code(world: World, text: str) -> dict[str, Any]:
+def qr_code(world: World, text: str) -> Result:
     """The address of a QR code picture that holds a text of up to 2000 characters."""
     if not 1 <= len(text) <= 2000:
         raise ToolFailure("invalid", "text has 1 to 2000 characters")
@@ -264,6 +264,6 @@ def qr_code(world: World, text: str) -> dict[str, Any]:
     fails=[{"seed": 7}],
     aliases=["generate_uuid", "create_uuid", "new_uuid"],
 )
-def create_uuid(world: World, seed: str) -> dict[str, Any]:
+def create_uuid(world: World, seed: str) -> Result:
     """A UUID (version 5) made of a seed; the same seed gives the same UUID."""
     return {"uuid": str(uuid.uuid5(uuid.NAMESPACE_OID, seed))}

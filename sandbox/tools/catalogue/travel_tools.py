@@ -5,14 +5,14 @@ from __future__ import annotations
 import calendar
 from datetime import date as Day
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import CITIES, COUNTRIES, City, city_named, country_named, distance_km
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date
 from bestofn.sandbox.tools.when import a_day, written
-from bestofn.sandbox.tools.world import Table, World, table
+from bestofn.sandbox.tools.world import Record, Table, World, table
 
 Cabin = Literal["economy", "premium", "business", "first"]
 FLIGHT = {
@@ -60,7 +60,7 @@ def _ahead(world: World, text: str) -> Day:
     return day
 
 
-def _flights(world: World, origin: City, destination: City, day: Day, cabin: str) -> list[dict[str, Any]]:
+def _flights(world: World, origin: City, destination: City, day: Day, cabin: str) -> list[Record]:
     km = distance_km(origin, destination)
     chance = world.chance("flights", origin.airport, destination.airport, day.isoformat())
     listed = []
@@ -105,7 +105,7 @@ def _pair(origin: str, destination: str) -> tuple[City, City]:
     ],
     aliases=["search_flights", "find_flights", "flight_search", "search_direct_flight", "get_flights"],
 )
-def search_flights(world: World, origin: str, destination: str, date: Date, cabin: Cabin = "economy") -> dict[str, Any]:
+def search_flights(world: World, origin: str, destination: str, date: Date, cabin: Cabin = "economy") -> Result:
     """Flights between two cities or airports on a day, cheapest first."""
     first, second = _pair(origin, destination)
     return {"flights": _flights(world, first, second, _ahead(world, date), cabin)}
@@ -118,7 +118,7 @@ def search_flights(world: World, origin: str, destination: str, date: Date, cabi
     fails=[{"origin": "Paris", "destination": "New York", "month": "June"}],
     aliases=["cheapest_flight", "cheapest_flights_by_month", "find_cheapest_flight", "flight_price_calendar"],
 )
-def cheapest(world: World, origin: str, destination: str, month: str) -> dict[str, Any]:
+def cheapest(world: World, origin: str, destination: str, month: str) -> Result:
     """The cheapest day to fly in a month (YYYY-MM)."""
     first, second = _pair(origin, destination)
     start = a_day(f"{month.strip()}-01")
@@ -145,7 +145,7 @@ def cheapest(world: World, origin: str, destination: str, month: str) -> dict[st
     fails=[{"flight_no": "hello", "date": "2026-03-16"}],
     aliases=["get_flight_status", "flight_status", "track_flight", "check_flight_status"],
 )
-def flight_status(world: World, flight_no: str, date: Date) -> dict[str, Any]:
+def flight_status(world: World, flight_no: str, date: Date) -> Result:
     """Whether a flight is on time, and from which gate it leaves."""
     name, day = flight_no.replace(" ", "").upper(), a_day(date)
     if not (2 <= len(name) <= 7 and name[:2].isalnum() and name[2:].isdigit()):
@@ -165,7 +165,7 @@ def flight_status(world: World, flight_no: str, date: Date) -> dict[str, Any]:
 BOOKING = {"booking_id": str, "kind": str, "item": str, "status": str, "price": float, "detail": dict}
 
 
-def _book(world: World, kind: str, item: str, price: float, detail: dict[str, Any]) -> dict[str, Any]:
+def _book(world: World, kind: str, item: str, price: float, detail: Record) -> Result:
     key = world.new_key("bookings", "BKG-")
     world["bookings"][key] = {
         "booking_id": key,
@@ -178,7 +178,7 @@ def _book(world: World, kind: str, item: str, price: float, detail: dict[str, An
     return world["bookings"][key]
 
 
-def _offered(world: World, flight_id: str) -> dict[str, Any]:
+def _offered(world: World, flight_id: str) -> Result:
     """The flight of an id that a search gave, whatever its cabin. Raises ``ToolFailure``."""
     parts = flight_id.strip().split("-")
     airports = {city.airport: city for city in CITIES}
@@ -201,7 +201,7 @@ def _offered(world: World, flight_id: str) -> dict[str, Any]:
     aliases=["book_flight", "book_reservation", "reserve_flight", "purchase_flight"],
     changes=True,
 )
-def book_flight(world: World, flight_id: str, passengers: list[dict]) -> dict[str, Any]:
+def book_flight(world: World, flight_id: str, passengers: list[dict]) -> Result:
     """Book a flight that a search gave for passengers, each with at least a name."""
     flight = _offered(world, flight_id)
     if not passengers or not all(isinstance(someone.get("name"), str) and someone["name"] for someone in passengers):
@@ -217,7 +217,7 @@ def book_flight(world: World, flight_id: str, passengers: list[dict]) -> dict[st
     aliases=["cancel_flight", "cancel_reservation", "cancel_booking", "cancel_flight_booking"],
     changes=True,
 )
-def cancel_flight(world: World, booking_id: str) -> dict[str, Any]:
+def cancel_flight(world: World, booking_id: str) -> Result:
     """Cancel a booking that has not been used; four fifths of the price are given back."""
     booking = world["bookings"].get(booking_id.strip())
     if booking is None:
@@ -235,7 +235,7 @@ def _stay(world: World, checkin: str, checkout: str) -> tuple[Day, int]:
     return first, nights
 
 
-def _hotels(world: World, city: City) -> list[dict[str, Any]]:
+def _hotels(world: World, city: City) -> list[Record]:
     chance = world.chance("hotels", city.name)
     names = ("Grand Hotel", "Harbour Inn", "Station Hotel", "Garden Rooms")
     return [
@@ -266,7 +266,7 @@ def _hotels(world: World, city: City) -> list[dict[str, Any]]:
     ],
     aliases=["search_hotels", "find_hotels", "hotel_search", "get_hotels", "hotel_booking_search"],
 )
-def search_hotels(world: World, city: str, checkin: Date, checkout: Date, guests: int = 1) -> dict[str, Any]:
+def search_hotels(world: World, city: str, checkin: Date, checkout: Date, guests: int = 1) -> Result:
     """Hotels of a city for a stay, cheapest first; the total is for all guests, two to a room."""
     place, (_, nights) = city_named(city), _stay(world, checkin, checkout)
     if not 1 <= guests <= 12:
@@ -293,7 +293,7 @@ def search_hotels(world: World, city: str, checkin: Date, checkout: Date, guests
     aliases=["book_hotel", "reserve_hotel", "hotel_booking", "book_room", "reserve_room"],
     changes=True,
 )
-def book_hotel(world: World, hotel_id: str, room: str, checkin: Date, checkout: Date) -> dict[str, Any]:
+def book_hotel(world: World, hotel_id: str, room: str, checkin: Date, checkout: Date) -> Result:
     """Book a room of a hotel that a search gave."""
     first, nights = _stay(world, checkin, checkout)
     parts = hotel_id.strip().split("-")
@@ -316,7 +316,7 @@ def book_hotel(world: World, hotel_id: str, room: str, checkin: Date, checkout: 
     fails=[{"origin": "Paris", "destination": "Tokyo", "date": "2026-03-20"}],
     aliases=["search_trains", "train_search", "find_trains", "get_train_schedule", "train_timetable"],
 )
-def search_trains(world: World, origin: str, destination: str, date: Date) -> dict[str, Any]:
+def search_trains(world: World, origin: str, destination: str, date: Date) -> Result:
     """Trains between two cities on a day, earliest first."""
     first, second = _pair(origin, destination)
     day, km = _ahead(world, date), distance_km(first, second)
@@ -348,7 +348,7 @@ def search_trains(world: World, origin: str, destination: str, date: Date) -> di
     fails=[{"city": "Lisbon", "from": "2026-04-05", "to": "2026-04-01"}],
     aliases=["search_car_rentals", "rent_car", "car_rental", "find_rental_cars", "search_cars"],
 )
-def rent_search(world: World, city: str, from_: Date, to: Date) -> dict[str, Any]:
+def rent_search(world: World, city: str, from_: Date, to: Date) -> Result:
     """Cars for rent in a city, cheapest first."""
     place, (_, days) = city_named(city), _stay(world, from_, to)
     chance = world.chance("cars", place.name)
@@ -369,7 +369,7 @@ def rent_search(world: World, city: str, from_: Date, to: Date) -> dict[str, Any
     fails=[{"code": "QQQ"}],
     aliases=["airport_lookup", "get_airport", "airport_info", "get_airport_code", "find_airport", "list_all_airports"],
 )
-def airport(world: World, code: str) -> dict[str, Any]:
+def airport(world: World, code: str) -> Result:
     """The airport of an IATA code or city."""
     city = city_named(code)
     return {
@@ -389,7 +389,7 @@ def airport(world: World, code: str) -> dict[str, Any]:
     fails=[{"nationality": "Atlantis", "destination": "Japan"}],
     aliases=["visa_requirements", "check_visa", "get_visa_requirements", "visa_check"],
 )
-def visa(world: World, nationality: str, destination: str) -> dict[str, Any]:
+def visa(world: World, nationality: str, destination: str) -> Result:
     """Whether a visa is needed for a visit, by the rules of this world."""
     home, abroad = country_named(nationality), country_named(destination)
     if home.code == abroad.code:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from datetime import date as Day
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal
 
-from bestofn.sandbox.tools.mock_tool import ToolFailure, tool
+from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import City, city_named
 from bestofn.sandbox.tools.shapes import Date, DateTime
 from bestofn.sandbox.tools.when import a_day, a_moment
@@ -17,7 +17,7 @@ Units = Literal["metric", "imperial"]
 _SKIES = ("clear", "partly cloudy", "cloudy", "rain", "heavy rain", "fog", "thunderstorm", "snow")
 
 
-def _weather(world: World, city: City, day: Day, hour: int = 12) -> dict[str, Any]:
+def _weather(world: World, city: City, day: Day, hour: int = 12) -> Result:
     """Celsius, km/h and per cent for one hour."""
     chance = world.chance("weather", city.name, day.isoformat())
     warmth = 27 - 0.45 * abs(city.lat)
@@ -53,7 +53,7 @@ def _wind(kmh: float, units: Units) -> float:
     fails=[{"location": "Atlantis"}],
     aliases=["get_weather", "current_weather", "get_current_weather", "weather", "get_temperature"],
 )
-def current(world: World, location: str, units: Units = "metric") -> dict[str, Any]:
+def current(world: World, location: str, units: Units = "metric") -> Result:
     """The current weather of a city: temperature, conditions, humidity, wind."""
     city = city_named(location)
     found = _weather(world, city, world.now.date(), world.now.hour)
@@ -78,7 +78,7 @@ def current(world: World, location: str, units: Units = "metric") -> dict[str, A
     fails=[{"location": "Tokyo", "days": 0}, {"location": "Nowhere", "days": 2}],
     aliases=["get_forecast", "weather_forecast", "get_weather_forecast", "daily_forecast"],
 )
-def forecast(world: World, location: str, days: int, units: Units = "metric") -> dict[str, Any]:
+def forecast(world: World, location: str, days: int, units: Units = "metric") -> Result:
     """The weather forecast of a city for 1 to 14 days, starting today."""
     city = city_named(location)
     if not 1 <= days <= 14:
@@ -106,7 +106,7 @@ def forecast(world: World, location: str, days: int, units: Units = "metric") ->
     fails=[{"location": "Madrid", "hours": 100}],
     aliases=["hourly_forecast", "get_hourly_forecast", "hourly_weather"],
 )
-def hourly(world: World, location: str, hours: int) -> dict[str, Any]:
+def hourly(world: World, location: str, hours: int) -> Result:
     """The weather of the next 1 to 48 hours in degrees Celsius."""
     city = city_named(location)
     if not 1 <= hours <= 48:
@@ -132,7 +132,7 @@ def hourly(world: World, location: str, hours: int) -> dict[str, Any]:
     fails=[{"location": "London", "date": "2030-01-01"}, {"location": "London", "date": "yesterday"}],
     aliases=["historical_weather", "get_historical_weather", "weather_history", "past_weather"],
 )
-def historical(world: World, location: str, date: Date) -> dict[str, Any]:
+def historical(world: World, location: str, date: Date) -> Result:
     """The weather of a city on a day in the past, in degrees Celsius and millimetres."""
     city, day = city_named(location), a_day(date)
     if day >= world.now.date():
@@ -156,7 +156,7 @@ def historical(world: World, location: str, date: Date) -> dict[str, Any]:
     fails=[{"location": "Atlantis"}],
     aliases=["get_weather_alerts", "weather_alerts", "weather_warnings", "storm_alerts"],
 )
-def alerts(world: World, location: str) -> dict[str, Any]:
+def alerts(world: World, location: str) -> Result:
     """Weather warnings in force for a city; an empty list when there are none."""
     city = city_named(location)
     chance = world.chance("alerts", city.name)
@@ -179,7 +179,7 @@ def alerts(world: World, location: str) -> dict[str, Any]:
     fails=[{"location": "Atlantis"}],
     aliases=["get_air_quality", "air_quality", "air_quality_index", "get_aqi", "air_pollution"],
 )
-def air_quality(world: World, location: str) -> dict[str, Any]:
+def air_quality(world: World, location: str) -> Result:
     """The air quality index (US scale) of a city and what it comes from."""
     city = city_named(location)
     chance = world.chance("air", city.name)
@@ -201,7 +201,7 @@ def air_quality(world: World, location: str) -> dict[str, Any]:
     fails=[{"location": "Rome", "date": "midsummer"}],
     aliases=["sunrise_sunset", "get_sunrise_sunset", "sun_times", "get_sunrise", "get_sunset"],
 )
-def sun_times(world: World, location: str, date: Date) -> dict[str, Any]:
+def sun_times(world: World, location: str, date: Date) -> Result:
     """Sunrise and sunset of a city on a day, in local solar time."""
     city, day = city_named(location), a_day(date)
     tilt = math.radians(-23.44 * math.cos(2 * math.pi / 365 * (day.timetuple().tm_yday + 10)))
@@ -224,7 +224,7 @@ def sun_times(world: World, location: str, date: Date) -> dict[str, Any]:
     fails=[{"station": "", "date": "2026-03-20"}],
     aliases=["get_tides", "tide_times", "tide_table"],
 )
-def tides(world: World, station: str, date: Date) -> dict[str, Any]:
+def tides(world: World, station: str, date: Date) -> Result:
     """High and low tides at a harbour on a day."""
     day = a_day(date)
     if not station.strip():
@@ -252,7 +252,7 @@ def tides(world: World, station: str, date: Date) -> dict[str, Any]:
     fails=[{"region": ""}],
     aliases=["carbon_intensity", "get_carbon_intensity", "grid_carbon_intensity", "co2_intensity"],
 )
-def intensity(world: World, region: str, dt: DateTime | None = None) -> dict[str, Any]:
+def intensity(world: World, region: str, dt: DateTime | None = None) -> Result:
     """How much carbon dioxide a kilowatt hour of electricity causes in a region, now or at another time."""
     if not region.strip():
         raise ToolFailure("invalid", "region is empty")

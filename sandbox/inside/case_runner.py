@@ -1,0 +1,173 @@
+"""Runs the source of the tests in the driver's process: first the setup, then one case after another.
+
+``driver`` calls it. Names that the setup and the tests leave open are the program's; they are bound to proxies.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+import types
+from typing import Any
+
+from bestofn.sandbox.inside import names
+from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE, ProgramGone
+from bestofn.sandbox.inside.program_client import ProgramClient
+
+Namespace = dict[str, Any]
+"""The global names of the tests."""
+
+
+class BrokenTests(Exception):
+    """The tests themselves cannot be used, so no answer may be blamed."""
+
+
+class CaseRunner:
+    """The tests of one run. Call ``prepare`` once, then ``run`` for each case."""
+
+    def __init__(self, setup: ast.Module, cases: list[ast.Module], program: ProgramClient, entry_point: str) -> None:
+        self.setup = _without_stubs(setup, entry_point)
+        self.cases = cases
+        self.program = program
+        self.entry_point = entry_point
+        self.namespace: Namespace = {"__name__": "__main__", "__builtins__": builtins}
+
+    def prepare(self) -> None:
+        """Run the setup, and bind the names that setup and tests leave open to the program.
+
+        Raises ``BrokenTests`` when the setup fails by itself, and ``ProgramGone`` when the program may be to blame.
+        """
+        bound = names.bound([self.setup])
+        setup_needs_program = bool(names.read([self.setup], executed=True) - bound - set(dir(builtins)))
+        if not setup_needs_program:
+            self._run_setup()
+        proxies = self._proxies(bound)
+        solution = types.ModuleType("solution")  # `from solution import f` means the program
+        solution.__dict__.update(proxies)
+        sys.modules["solution"] = solution
+        self.namespace.update({name: proxy for name, proxy in proxies.items() if name not in self.namespace})
+        if setup_needs_program:
+            try:
+                self._run_setup()
+            except BrokenTests as error:  # or the program is to blame
+                raise ProgramGone(str(error)) from None
+        if self.entry_point in proxies:
+            self.namespace[self.entry_point] = proxies[self.entry_point]  # also over a star import of the setup
+        # What the setup used of the program is no test, so the count of uses begins here.
+        self.program.used = bool(set(proxies) & names.read(self.cases, executed=True))
+
+    def run(self, case: ast.Module) -> None:
+        """Run one case, then what it only defines: ``check``, and the functions and classes of a test runner."""
+        if "unittest" in names.imported(case):
+            import unittest
+
+            unittest.main = lambda *args, **kwargs: None  # type: ignore[misc, assignment]
+        try:
+            exec(compile(case, "<test>", "exec"), self.namespace)  # noqa: S102
+        except SystemExit as end:  # `sys.exit(0)` at the end of a test file
+            if end.code:
+                raise
+        called = names.called([case], executed=True)
+        for node in case.body:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name not in called:
+                self._run_function(node)
+            elif isinstance(node, ast.ClassDef) and node.name not in called:
+                _run_class(self.namespace[node.name])
+
+    def _run_setup(self) -> None:
+        try:
+            exec(compile(self.setup, "<setup>", "exec"), self.namespace)  # noqa: S102
+        except ProgramGone:
+            raise
+        except BaseException as error:  # even SystemExit: a setup that does not run decides nothing
+            raise BrokenTests(f"the setup of the tests fails: {describe_error(error)}") from None
+
+    def _proxies(self, bound: set[str]) -> dict[str, Any]:
+        """Proxies for all names that the program defines and that setup and tests read but do not define."""
+        wanted = names.read([self.setup, *self.cases]) - bound - {"*"}
+        open_names = {name for name in wanted if not hasattr(builtins, name)} | ({self.entry_point} - {""})
+        proxies = self.program.names(sorted(open_names))
+        if not self.entry_point and not names.called(self.cases) - set(dir(builtins)):
+            proxies |= self._function_named_like_a_builtin()
+        return proxies
+
+    def _function_named_like_a_builtin(self) -> dict[str, Any]:
+        """The function under test when it has the name of a builtin (``def sum(a, b)``) and the tests call no other.
+
+        All cases must call it, and the program may define no second such name. Otherwise ``set`` could be the
+        program's, too.
+        """
+        everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
+        proxies = self.program.names(sorted(everywhere & set(dir(builtins))))
+        return proxies if len(proxies) == 1 else {}
+
+    def _run_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Call a function that the case defines, if it is ``check`` or a test."""
+        is_test = node.name.startswith("test")
+        if node.name == "check" or (is_test and _required_arguments(node) == 1 and self.entry_point):
+            if self.entry_point not in self.namespace:
+                raise NameError(f"the program defines no {self.entry_point!r}")
+            _finish(self.namespace[node.name](self.namespace[self.entry_point]))
+        elif is_test and _required_arguments(node) == 0:
+            _finish(self.namespace[node.name]())
+
+
+def raise_if_module_is_missing(error: BaseException) -> None:
+    """Raise ``BrokenTests`` when the tests, not the program, import a module that is not installed here."""
+    if (
+        isinstance(error, ImportError)
+        and FROM_PROGRAM_NOTE not in getattr(error, "__notes__", ())
+        and error.name != "solution"
+    ):
+        raise BrokenTests(f"the tests need a module that the sandbox does not have: {error}") from None
+
+
+def describe_error(error: BaseException) -> str:
+    """Kind and text of an error, at most 300 characters."""
+    return f"{type(error).__name__}: {error}"[:300].rstrip(": ")
+
+
+def _run_class(kind: type) -> None:
+    """Run the tests of a ``unittest.TestCase``, or of a class that pytest would collect."""
+    unittest = sys.modules.get("unittest")
+    if unittest is not None and issubclass(kind, unittest.TestCase):
+        result = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(kind).run(result)
+        for _, trace in [*result.failures, *result.errors]:
+            raise AssertionError(trace.strip().rpartition("\n")[2])
+    elif kind.__name__.startswith("Test"):
+        for name in [name for name in dir(kind) if name.startswith("test")]:
+            case = kind()
+            getattr(case, "setup_method", lambda: None)()
+            _finish(getattr(case, name)())
+
+
+def _finish(value: object) -> None:
+    """Run a test that is a coroutine to its end."""
+    if isinstance(value, types.CoroutineType):
+        import asyncio  # here, because it is large and few tests need it
+
+        asyncio.run(value)
+
+
+def _required_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    given = node.args
+    needed = sum(default is None for default in given.kw_defaults)
+    return len(given.posonlyargs) + len(given.args) - len(given.defaults) + needed
+
+
+def _without_stubs(setup: ast.Module, entry_point: str) -> ast.Module:
+    """The setup without functions that have no body yet and without the entry point: the program defines those."""
+    kept = [node for node in setup.body if getattr(node, "name", None) != entry_point and not _is_stub(node)]
+    return ast.Module(body=kept, type_ignores=[])
+
+
+def _is_stub(node: ast.stmt) -> bool:
+    """Whether ``node`` is a function whose body is only ``pass``, ``...`` or a docstring."""
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return False
+    return all(
+        isinstance(line, ast.Pass) or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+        for line in node.body
+    )

@@ -1,0 +1,110 @@
+"""The driver's connection to the program: requests and answers, and the names that the program defines.
+
+``driver`` opens one client per run; the proxies of ``proxies`` call ``request``. The program's side is
+``exported.Exported``. The program's process is untrusted: an answer that is not well formed ends the tests.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM
+from bestofn.sandbox.inside.driver_values import DriverValues, ProgramGone, update_in_place
+from bestofn.sandbox.inside.link import Link
+from bestofn.sandbox.inside.proxies import Function
+
+
+class ProgramClient:
+    """Asks the program for names, calls and attributes."""
+
+    def __init__(self) -> None:
+        self.link = Link(FROM_PROGRAM, CONTROL)
+        self.values = DriverValues(self)
+        self.used = False  # whether the tests have used the program
+
+    def request(
+        self,
+        op: str,
+        target: int | str,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+        name: str = "",
+    ) -> Any:
+        """Perform ``op`` in the program and return its result; arguments that it changed are changed here too.
+
+        Raises the program's own error, or ``ProgramGone`` when it does not answer.
+        """
+        self.used = True
+        forms = [self.values.encode(item) for item in args]
+        named = {key: self.values.encode(item) for key, item in (kwargs or {}).items()}
+        answer = self._ask({"op": op, "target": target, "name": name, "args": forms, "kwargs": named})
+        try:
+            if "raise" in answer:
+                raise self.values.error(answer["raise"])
+            for old, form in zip(args, answer.get("args") or (), strict=False):
+                if form is not None:
+                    update_in_place(old, self.values.decode(form))
+            return self.values.decode(answer["ok"])
+        except (plain.NotPlain, KeyError, AttributeError) as error:
+            if "ok" in answer or "raise" in answer:
+                raise TypeError(f"the program's answer is not plain data: {error}") from None
+            raise ProgramGone(f"the program's answer is malformed: {error!r} {answer!r}") from None
+
+    def names(self, wanted: list[str]) -> dict[str, Any]:
+        """Proxies for those names of ``wanted`` that the program defines."""
+        answer = self._ask({"op": "names", "names": wanted}).get("names")
+        if not isinstance(answer, dict):
+            raise ProgramGone("the program's answer is malformed")
+        proxies = {name: self._proxy(name, form) for name, form in answer.items() if name in wanted}
+        return {name: proxy for name, proxy in proxies.items() if proxy is not None}
+
+    def _ask(self, request: plain.FormObject) -> plain.FormObject:
+        """Send one message and return the answer; meanwhile the program may call functions of the tests."""
+        try:
+            self.link.send(request)
+            answer = self.link.receive()
+            while isinstance(answer, dict) and "callback" in answer:
+                self.link.send(self._call_back(answer))
+                answer = self.link.receive()
+        except (EOFError, OSError, plain.NotPlain) as error:
+            raise ProgramGone(f"the program gave no answer ({type(error).__name__})") from None
+        if not isinstance(answer, dict):
+            raise ProgramGone("the program's answer is malformed")
+        return answer
+
+    def _call_back(self, message: plain.FormObject) -> plain.FormObject:
+        """The result of the tests' function that the program calls, or the error that it raised."""
+        try:
+            function = self.values.functions[message["callback"]]
+            args = [self.values.decode(item) for item in message["args"]]
+            kwargs = {name: self.values.decode(item) for name, item in message["kwargs"].items()}
+            return {"ok": self.values.encode(function(*args, **kwargs))}
+        except Exception as error:  # whatever a function of the tests raises, the program sees as an error of that call
+            kind = next(base.__name__ for base in type(error).__mro__ if getattr(builtins, base.__name__, None) is base)
+            return {"raise": {"builtin": kind, "args": plain.encode([str(error)])}}
+
+    def _proxy(self, name: str, form: plain.FormObject) -> object:
+        if "module" in form:
+            return _standard_module(str(form["module"]))
+        if "callable" in form:
+            return Function(self, name)
+        if "exception" in form:
+            return self.values.exception_class(name, str(form["exception"]))
+        if "class" in form:
+            return self.values.proxy_class(name)
+        return self.values.decode(form["value"] if "value" in form else form["handle"])
+
+
+def _standard_module(name: str) -> ModuleType | None:
+    """The driver's own import of a module that the program imported; None outside the standard library."""
+    if name.partition(".")[0] not in sys.stdlib_module_names:
+        return None
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
