@@ -1,49 +1,31 @@
-"""Where a judge contradicts itself: order effects, and preferences that go in a circle."""
+"""Preference cycles of a judge: a beats b, b beats c, c beats a. ``pairwise_reward`` reports their number."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Conflicts:
-    """``asymmetric``: pairs decided differently by order. ``cycles``: triples where a beats b beats c beats a."""
+def cycles(n: int, first_wins: Mapping[tuple[int, int], float]) -> list[tuple[int, int, int]]:
+    """The cyclic triples among ``n`` answers; ``first_wins[(a, b)]`` is 1, 0 or ½ for a, shown first, against b.
 
-    pairs: int
-    asymmetric: int
-    triples: int
-    cycles: tuple[tuple[int, int, int], ...]
-
-    @property
-    def transitive(self) -> bool:
-        """A tournament without a cyclic triple has an order (Kendall and Babington Smith 1940)."""
-        return not self.cycles
-
-
-def conflicts(n: int, first_wins: Mapping[tuple[int, int], float]) -> Conflicts:
-    """Contradictions among ``n`` answers; ``first_wins[(a, b)]`` is 1, 0 or ½ for a shown first against b.
-
-    A pair counts as won by a when its orders agree, or when it was asked in one order only.
+    Only pairs with a winner count: both orders agree, or one order was asked. A set of results without a cyclic
+    triple has a consistent order (Kendall and Babington Smith 1940).
     """
+    beats = _winners(n, first_wins)
+    return [
+        (a, b, c)
+        for a, b, c in itertools.combinations(range(n), 3)
+        if (a, b) in beats and (b, c) in beats and (a, c) in beats and beats[a, b] == beats[b, c] == beats[c, a]
+    ]
+
+
+def _winners(n: int, first_wins: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], bool]:
+    """Whether a beats b, for both orders of every pair with a winner."""
     beats: dict[tuple[int, int], bool] = {}
-    pairs = asymmetric = 0
     for a, b in itertools.combinations(range(n), 2):
-        forth, back = first_wins.get((a, b)), first_wins.get((b, a))
-        if forth is None and back is None:
-            continue
-        pairs += 1
-        forth = 1 - back if forth is None and back is not None else forth
-        back = 1 - forth if back is None and forth is not None else back
-        if forth != 1 - back:  # type: ignore[operator]
-            asymmetric += 1
-        elif forth in (0, 1):
-            beats[a, b], beats[b, a] = forth == 1, forth == 0
-    triples, cycles = 0, []
-    for a, b, c in itertools.combinations(range(n), 3):
-        if (a, b) in beats and (b, c) in beats and (a, c) in beats:
-            triples += 1
-            if beats[a, b] == beats[b, c] == beats[c, a]:
-                cycles.append((a, b, c))
-    return Conflicts(pairs, asymmetric, triples, tuple(cycles))
+        results = [first_wins[a, b]] if (a, b) in first_wins else []
+        results += [1 - first_wins[b, a]] if (b, a) in first_wins else []
+        if results in ([0], [1], [0, 0], [1, 1]):
+            beats[a, b], beats[b, a] = results[0] == 1, results[0] == 0
+    return beats

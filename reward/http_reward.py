@@ -1,4 +1,7 @@
-"""A reward model that stands elsewhere: vLLM's ``/classify`` and ``/score``, or the same shapes of our own server."""
+"""A reward model behind HTTP: ``/classify`` and ``/score`` of vLLM, or of ``bestofn serve``.
+
+``conf/reward/http.yaml`` builds it.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,32 @@ import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bestofn.builders.errors import AuthenticationError, ConfigError, ProviderError, RequestError, ServiceError
 from bestofn.builders.formats.judge_reply import candidate_text
-from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.records import Candidate, JsonObject, Query, Score, Verdict
 from bestofn.reward.judging import conversation_text
+
+if TYPE_CHECKING:
+    import aiohttp
 
 RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
 class HttpReward:
-    """Asks ``urls`` in turn for the value of each answer.
+    """Requests the value of each answer from the servers at ``urls``, in turn.
 
-    ``style`` says how: ``score`` posts ``{"model", "text_1": prompt, "text_2": [answers]}`` to ``/score`` and takes
-    ``data[i].score``; ``classify`` posts ``{"model", "messages", "use_activation": false}`` for each answer to
-    ``/classify`` and takes the one entry of ``data[0].probs``; ``messages`` posts ``{"model", "conversations"}`` to
-    ``/score``. A server that fails is left for the next one, up to ``retries`` times with growing pauses; what stays
-    unanswered has no value. The key is read from the environment variable ``key_env``.
+    ========  =====================================================  ===================================
+    style     request                                                value
+    ========  =====================================================  ===================================
+    score     ``/score`` with ``text_1`` and all answers ``text_2``  ``data[i].score``
+    classify  ``/classify`` with the ``messages`` of one answer      the only entry of ``data[0].probs``
+    messages  ``/score`` with all ``conversations``                  ``data[i].score``
+    ========  =====================================================  ===================================
+
+    After a failure the next server is tried, up to ``retries`` times with growing pauses. An answer without a reply
+    has no value. The API key is read from the environment variable ``key_env``.
     """
 
     name = "http"
@@ -42,13 +53,13 @@ class HttpReward:
         key_env: str = "",
     ) -> None:
         if not urls:
-            raise ConfigError("urls is empty; expected at least one, such as http://localhost:8000/v1")
+            raise ConfigError("urls is empty; expected at least one server, for example http://localhost:8000/v1")
         self.urls = [url.rstrip("/") for url in urls]
         self.model, self.style = model, style
         self.retries, self.pause_s, self.timeout_s, self.concurrency = retries, pause_s, timeout_s, concurrency
         self.key_env = key_env
         self._next = itertools.count()
-        self._session: Any = None
+        self._session: aiohttp.ClientSession | None = None
         self._gate: asyncio.Semaphore | None = None
 
     async def __aenter__(self) -> HttpReward:
@@ -61,14 +72,16 @@ class HttpReward:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._session.close()
+        if self._session is not None:
+            await self._session.close()
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        alive = [place for place, one in enumerate(candidates) if not one.error]
+        """The value of every candidate without an error. Raises ``AuthenticationError`` for a refused key."""
+        valid = [place for place, one in enumerate(candidates) if not one.error]
         scores = [Score(None)] * len(candidates)
-        if alive:
-            values = await self._values(query, [candidates[place] for place in alive])
-            for place, score in zip(alive, values, strict=True):
+        if valid:
+            values = await self._values(query, [candidates[place] for place in valid])
+            for place, score in zip(valid, values, strict=True):
                 scores[place] = score
         return scores
 
@@ -78,8 +91,8 @@ class HttpReward:
                 {"model": self.model, "messages": [*query.messages, *one.messages], "use_activation": False}
                 for one in candidates
             ]
-            found = await asyncio.gather(*(self._told("/classify", body, "probs", 1) for body in bodies))
-            return [score for (score,) in found]
+            scored = await asyncio.gather(*(self._scores("/classify", body, "probs", 1) for body in bodies))
+            return [score for (score,) in scored]
         if self.style == "messages":
             body = {
                 "model": self.model,
@@ -92,58 +105,61 @@ class HttpReward:
                 "text_1": conversation_text(query),
                 "text_2": [candidate_text(one) for one in candidates],
             }
-        return await self._told("/score", body, "score", len(candidates))
+        return await self._scores("/score", body, "score", len(candidates))
 
-    async def _told(self, path: str, body: Mapping[str, Any], key: str, count: int) -> list[Score]:
-        """What one call tells of the ``count`` answers in it. Raises ``AuthenticationError``."""
+    async def _scores(self, path: str, body: JsonObject, key: str, count: int) -> list[Score]:
+        """The scores of the ``count`` answers in one request. Raises ``AuthenticationError``."""
         try:
             reply = await self._post(path, body)
         except AuthenticationError:
             raise
         except ProviderError as error:
             return [Score(None, {"error": str(error)})] * count
-        return [_entry(reply, place, key) for place in range(count)]
+        return [score_in(reply, place, key) for place in range(count)]
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        trouble: ProviderError = ServiceError("nothing was asked")
+    async def _post(self, path: str, body: JsonObject) -> JsonObject:
+        """The reply to one request, with retries on the next servers. Raises ``ProviderError``."""
+        last: ProviderError = ServiceError("no request was sent")
         for attempt in range(self.retries + 1):
             if attempt:
                 await asyncio.sleep(self.pause_s * 2 ** (attempt - 1))
             url = self.urls[next(self._next) % len(self.urls)] + path
             try:
-                return await self._ask(url, body)
+                return await self._post_once(url, body)
             except RequestError:
                 raise
             except ServiceError as error:
-                trouble = error
-        raise trouble
+                last = error
+        raise last
 
-    async def _ask(self, url: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _post_once(self, url: str, body: JsonObject) -> JsonObject:
         import aiohttp
 
         assert self._gate is not None
+        assert self._session is not None
         try:
             async with self._gate, self._session.post(url, json=body) as response:
                 if response.status in (401, 403):
                     raise AuthenticationError(
-                        f"{url} refused the key (status {response.status}); set {self.key_env or 'key_env'}"
+                        f"{url} refused the API key (status {response.status}). "
+                        + (f"Check the environment variable {self.key_env}." if self.key_env else "Set key_env.")
                     )
                 if response.status != 200:
                     text = (await response.text())[:300]
                     kind = ServiceError if response.status in RETRIED else RequestError
-                    raise kind(f"{url} answered {response.status}: {text}", status=response.status)
+                    raise kind(f"{url} replied with status {response.status}: {text}", status=response.status)
                 return await response.json(content_type=None)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise ServiceError(f"{url}: {type(error).__name__}: {error}") from error
 
 
-def _entry(reply: Any, place: int, key: str) -> Score:
-    """The value of answer ``place``; none where the reply has no number for it."""
+def score_in(reply: object, place: int, key: str) -> Score:
+    """The score of answer ``place`` in ``reply``; without a value when the reply has no number for it."""
     data = reply.get("data") if isinstance(reply, Mapping) else None
     listed = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
     value = {row.get("index", at): row for at, row in enumerate(listed)}.get(place, {}).get(key)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return Score(None, {"error": f"the reward service's data[{place}].{key} is {value!r}; expected one number"})
+        return Score(None, {"error": f"data[{place}].{key} of the reward service is {value!r}; expected one number"})
     return Score(float(value))

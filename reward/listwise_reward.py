@@ -1,11 +1,13 @@
-"""A judge puts the siblings in order, a few at a time."""
+"""A reward from rankings: a judge orders a few siblings at a time, best first.
+
+Siblings are the answers to the same query. ``conf/reward/listwise.yaml`` builds it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import Sequence
-from typing import Any
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_schema
@@ -21,10 +23,11 @@ SCHEMA = object_schema(
 
 
 class ListwiseReward:
-    """The chance to beat a sibling, by Bradley–Terry over rankings of shuffled lists of ``list_size``.
+    """The probability to beat a random sibling, by a Bradley–Terry model of rankings of short lists.
 
-    ``rounds`` times the siblings are shuffled (by ``seed`` and the query) and cut into lists; each candidate is in one
-    list a round, so two rounds or more link the lists. A reply that is no permutation of its list does not count.
+    In each of ``rounds`` rounds the siblings are shuffled (seeded by ``seed`` and the query id) and cut into lists of
+    at most ``list_size``. Each candidate is in one list per round, so at least two rounds are needed to link the lists.
+    A reply that is not a permutation of its list does not count.
     """
 
     name = "listwise"
@@ -39,45 +42,50 @@ class ListwiseReward:
         max_tokens: int = 1024,
     ) -> None:
         if list_size < 2 or rounds < 1:
-            raise ConfigError(f"list_size={list_size}, rounds={rounds}; expected at least 2 and 1")
+            raise ConfigError(f"list_size is {list_size} and rounds is {rounds}; expected at least 2 and 1")
         self.judge, self.rubric = judge, rubric_text(rubric)
         self.list_size, self.rounds, self.seed, self.max_tokens = list_size, rounds, seed, max_tokens
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        alive = [place for place, candidate in enumerate(candidates) if not candidate.error]
-        lists = shuffled_lists(alive, self.list_size, self.rounds, f"{self.seed}:{query.id}")
+        """Rank the candidates in lists and score them; candidates with an error do not take part."""
+        valid = [place for place, candidate in enumerate(candidates) if not candidate.error]
+        lists = shuffled_lists(valid, self.list_size, self.rounds, f"{self.seed}:{query.id}")
         orders = await asyncio.gather(*(self._order(query, [candidates[i] for i in part]) for part in lists))
-        wins = [[0.0] * len(candidates) for _ in candidates]
-        seen: set[int] = set()
-        for part, order in zip(lists, orders, strict=True):
-            ranked = [part[place] for place in order or ()]
-            seen.update(ranked)
-            for above, better in enumerate(ranked):
-                for worse in ranked[above + 1 :]:
-                    wins[better][worse] += 1
-        alone = len(alive) == 1
-        chances = dict(zip(alive, win_chances([[wins[i][j] for j in alive] for i in alive]), strict=True))
+        rankings = [[part[place] for place in order or ()] for part, order in zip(lists, orders, strict=True)]
+        wins = wins_of(rankings, len(candidates))
+        ranked = {place for ranking in rankings for place in ranking} | (set(valid) if len(valid) == 1 else set())
+        chances = dict(zip(valid, win_chances([[wins[i][j] for j in valid] for i in valid]), strict=True))
         return [
             Score(chances[i], {"lists": self.rounds})
-            if i in seen or (alone and i in chances)
-            else Score(None, {} if candidates[i].error else {"error": "no ranking could be read"})
+            if i in ranked
+            else Score(None, {} if candidates[i].error else {"error": "no ranking of this answer could be read"})
             for i in range(len(candidates))
         ]
 
     async def _order(self, query: Query, part: Sequence[Candidate]) -> list[int] | None:
+        """The places in ``part``, best first; None when the reply cannot be read."""
         texts = [candidate_text(candidate) for candidate in part]
         material = fenced(question=judging.conversation_text(query), **judging.numbered(texts))
         instruction = (
             f"Put the {len(part)} answers in order, the best first.\n\nWhat to look at: {self.rubric}\n\nThe order in "
             'which they stand means nothing. First reason briefly. Reply: {"reasoning": "…", "ranking": [numbers]}'
         )
-        request = judging.request_for(instruction, material, SCHEMA, 0.0, self.max_tokens)
-        (reply,) = await judging.replies(self.judge, request, 1)
-        return permutation(reply.get("ranking"), len(part)) if isinstance(reply, dict) else None
+        (reply,) = await judging.ask(self.judge, material, instruction, SCHEMA, max_tokens=self.max_tokens)
+        return None if isinstance(reply, str) else permutation(reply.get("ranking"), len(part))
+
+
+def wins_of(rankings: Sequence[Sequence[int]], n: int) -> list[list[float]]:
+    """``wins[i][j]``: how often i is ranked above j, over all ``rankings`` of places below ``n``."""
+    wins = [[0.0] * n for _ in range(n)]
+    for ranking in rankings:
+        for above, better in enumerate(ranking):
+            for worse in ranking[above + 1 :]:
+                wins[better][worse] += 1
+    return wins
 
 
 def shuffled_lists(items: Sequence[int], size: int, rounds: int, seed: str) -> list[list[int]]:
-    """``rounds`` shuffles of ``items``, each cut into lists of nearly equal length, at most ``size``, at least 2."""
+    """``rounds`` shuffles of ``items``, each cut into lists of nearly equal length: at least 2, at most ``size``."""
     if len(items) < 2:
         return []
     lists = []
@@ -89,8 +97,8 @@ def shuffled_lists(items: Sequence[int], size: int, rounds: int, seed: str) -> l
     return lists
 
 
-def permutation(value: Any, n: int) -> list[int] | None:
-    """``value`` as 0-based places when it is a permutation of 1…n, else None."""
+def permutation(value: object, n: int) -> list[int] | None:
+    """``value`` as 0-based places if it is a permutation of 1…n, otherwise None."""
     if not isinstance(value, list) or not all(isinstance(item, int) and not isinstance(item, bool) for item in value):
         return None
     return [item - 1 for item in value] if sorted(value) == list(range(1, n + 1)) else None

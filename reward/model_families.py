@@ -1,18 +1,18 @@
-"""How reward models of different houses want to be asked."""
+"""The input formats and outputs of the supported families of reward models. ``model_reward`` chooses one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import Score
+from bestofn.builders.records import Message, Score, Tool
 from bestofn.reward import sequence_scorer
-from bestofn.reward.sequence_scorer import SequenceScorer
+from bestofn.reward.sequence_scorer import LoadedModel, SequenceScorer
 from bestofn.reward.token_batches import batches
 
-Chat = Sequence[Mapping[str, Any]]
+Chat: TypeAlias = Sequence[Message]
 
 ARMORM_HEADS = [
     "helpsteer-helpfulness",
@@ -37,81 +37,105 @@ ARMORM_HEADS = [
 ]
 
 
-class Family(Protocol):
-    """A loaded model and its tokenizer. ``score`` takes groups of sibling chats."""
+class Tokenizer(Protocol):
+    """What is used of a ``transformers`` tokenizer."""
 
-    def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Any]) -> list[list[Score]]: ...
+    chat_template: str | None
+    bos_token: str | None
+    eos_token_id: int | None
+    pad_token_id: int | None
+    unk_token_id: int | None
+
+    def apply_chat_template(self, conversation: list[Message], *, tools: list[Tool] | None, tokenize: bool) -> str:
+        """The text of a conversation."""
+        ...
+
+    def __call__(self, text: str, *, add_special_tokens: bool, truncation: bool) -> Mapping[str, list[int]]:
+        """The token ids of a text, under ``input_ids``."""
+        ...
+
+
+class Family(Protocol):
+    """A loaded model with its tokenizer."""
+
+    def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
+        """One score per chat. ``groups``: the sibling chats of each query; ``tools``: the tools of each query."""
+        ...
 
 
 class Classifier:
-    """One logit over a chat template (Skywork-Reward, its V2, and most others).
+    """A model with a chat template and one output (Skywork-Reward, its V2, and most others).
 
-    The template writes its own beginning of text; a tokenizer that adds a second one would shift the score, so the
-    text is tokenised without special tokens when the template has written it.
+    Many templates write the beginning-of-text token themselves. A second one would change the score, so in that case
+    the text is tokenized without special tokens.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, max_length: int, budget: int, share_prefix: bool) -> None:
+    def __init__(
+        self, model: LoadedModel, tokenizer: Tokenizer, *, max_length: int, budget: int, share_prefix: bool
+    ) -> None:
         labels = int(getattr(model.config, "num_labels", 1))
         if labels != 1:
             raise ConfigError(
-                f"the reward model has {labels} outputs; expected 1. A multi-objective model needs its family (armorm)."
+                f"The reward model has {labels} outputs; expected 1. For a multi-objective model set family (armorm)."
             )
         if not getattr(tokenizer, "chat_template", None):
             raise ConfigError(
-                "the reward model's tokenizer has no chat template, and its scores are only right in the form it was "
-                "trained on. Set chat_template to that form (Jinja)."
+                "The tokenizer of the reward model has no chat template. The scores are only right in the format that "
+                "the model was trained on. Set chat_template to that format (Jinja)."
             )
         self.tokenizer, self.max_length = tokenizer, max_length
         if model.config.pad_token_id is None:
             model.config.pad_token_id = distinct_pad(tokenizer)
         self.scorer = SequenceScorer(model, budget=budget, share_prefix=share_prefix)
 
-    def ids(self, chat: Chat, tools: Sequence[Any] = ()) -> list[int]:
-        """The token ids of a chat, with one beginning-of-text token where the model has one."""
+    def ids(self, chat: Chat, tools: Sequence[Tool] = ()) -> list[int]:
+        """The token ids of a chat, with exactly one beginning-of-text token if the model has one."""
         text = self.tokenizer.apply_chat_template(list(chat), tools=list(tools) or None, tokenize=False)
         bos = self.tokenizer.bos_token
-        written = bool(bos) and text.startswith(bos)
+        written = bool(bos and text.startswith(bos))
         return list(self.tokenizer(text, add_special_tokens=not written, truncation=False)["input_ids"])
 
-    def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Any]) -> list[list[Score]]:
+    def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
+        """One score per chat; a chat that cannot be scored has none, with the reason in ``parts``."""
         read = self.read(groups, tools)
         values = self.scorer.score([[ids for ids in group if not isinstance(ids, Score)] for group in read])
         return [
-            [ids if isinstance(ids, Score) else score_of(next(found)) for ids in group]
-            for group, found in zip(read, map(iter, values), strict=True)
+            [ids if isinstance(ids, Score) else score_of(next(scored)) for ids in group]
+            for group, scored in zip(read, map(iter, values), strict=True)
         ]
 
-    def read(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Any]) -> list[list[list[int] | Score]]:
-        """Of each chat its token ids, or a score without a value that says why it cannot be scored."""
+    def read(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[list[int] | Score]]:
+        """The token ids per chat, or a score without a value and with the reason."""
         return [[self._read(chat, own) for chat in group] for group, own in zip(groups, tools, strict=True)]
 
-    def _read(self, chat: Chat, tools: Sequence[Any]) -> list[int] | Score:
+    def _read(self, chat: Chat, tools: Sequence[Tool]) -> list[int] | Score:
         from jinja2 import TemplateError
 
         try:
             ids = self.ids(chat, tools)
-        except (TemplateError, TypeError, ValueError) as error:  # no system prompt, no tools, roles in another order …
-            return Score(None, {"error": f"the chat template refuses this conversation: {error}"})
+        except (TemplateError, TypeError, ValueError) as error:  # for example: no system prompt allowed
+            return Score(None, {"error": f"the chat template of the reward model rejects this conversation: {error}"})
         if len(ids) <= self.max_length:
             return ids
-        return Score(
-            None, {"error": f"{len(ids)} tokens; max_length is {self.max_length}, and a cut text is another text"}
-        )
+        return Score(None, {"error": f"the conversation has {len(ids)} tokens; max_length is {self.max_length}"})
 
 
 class ArmoRM(Classifier):
-    """RLHFlow's multi-objective model: ``output.score`` is the value, its 19 ``rewards`` are the parts."""
+    """The multi-objective model of RLHFlow: ``output.score`` is the value, its 19 ``rewards`` are the parts."""
 
-    def __init__(self, model: Any, tokenizer: Any, *, max_length: int, budget: int, share_prefix: bool) -> None:
+    def __init__(
+        self, model: LoadedModel, tokenizer: Tokenizer, *, max_length: int, budget: int, share_prefix: bool
+    ) -> None:
         self.tokenizer, self.max_length, self.budget = tokenizer, max_length, budget
         self.model = model.eval()
         self.pad = distinct_pad(tokenizer)
         self.model.config.pad_token_id = self.pad
 
-    def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Any]) -> list[list[Score]]:
+    def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
+        """One score per chat; a chat that cannot be scored has none, with the reason in ``parts``."""
         read = self.read(groups, tools)
         sequences = [ids for group in read for ids in group if not isinstance(ids, Score)]
-        found: dict[int, Score] = {}
+        by_place: dict[int, Score] = {}
         work = batches([len(ids) for ids in sequences], self.budget)
         while work:
             batch = work.pop(0)
@@ -120,8 +144,8 @@ class ArmoRM(Classifier):
             except out_of_memory():
                 work[:0] = sequence_scorer.halves(batch)
                 continue
-            found.update(zip(batch, scores, strict=True))
-        values = (found[place] for place in range(len(sequences)))
+            by_place.update(zip(batch, scores, strict=True))
+        values = (by_place[place] for place in range(len(sequences)))
         return [[ids if isinstance(ids, Score) else next(values) for ids in group] for group in read]
 
     def _forward(self, sequences: Sequence[Sequence[int]]) -> list[Score]:
@@ -140,14 +164,18 @@ class ArmoRM(Classifier):
 
 
 class InternLM2:
-    """Shanghai AI Lab's model brings its own ``get_scores(tokenizer, chats)``; it is asked in small batches."""
+    """The model of Shanghai AI Lab, which has its own ``get_scores(tokenizer, chats)``. Called in small batches."""
 
     def __init__(self, model: Any, tokenizer: Any, *, max_length: int, budget: int, share_prefix: bool) -> None:
         if not hasattr(model, "get_scores"):
-            raise ConfigError(f"{type(model).__name__} has no get_scores; family internlm2 needs its remote code")
+            raise ConfigError(
+                f"{type(model).__name__} has no method get_scores, which the family internlm2 needs. Set "
+                "trust_remote_code=true, or the right family."
+            )
         self.model, self.tokenizer, self.size = model.eval(), tokenizer, max(1, budget // max_length)
 
-    def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Any]) -> list[list[Score]]:
+    def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
+        """One score per chat. The model formats the chats itself and does not see ``tools``."""
         import torch
 
         flat = [[dict(message) for message in chat] for group in groups for chat in group]
@@ -162,11 +190,11 @@ class InternLM2:
                     ]
             except out_of_memory():
                 work[:0] = sequence_scorer.halves(batch)
-        found = iter(values)
-        return [[score_of(next(found)) for _ in group] for group in groups]
+        scored = iter(values)
+        return [[score_of(next(scored)) for _ in group] for group in groups]
 
 
-FAMILIES: dict[str, Callable[..., Any]] = {
+FAMILIES: Mapping[str, Callable[..., Family]] = {
     "generic": Classifier,
     "skywork": Classifier,
     "armorm": ArmoRM,
@@ -174,23 +202,23 @@ FAMILIES: dict[str, Callable[..., Any]] = {
 }
 
 
-def score_of(value: float, parts: Mapping[str, Any] | None = None) -> Score:
-    """A finite value as a score; else none, with the reason."""
+def score_of(value: float, parts: Mapping[str, float] | None = None) -> Score:
+    """A score of ``value``; for NaN or infinity a score without a value, with the reason."""
     if math.isfinite(value):
         return Score(value, parts or {})
-    return Score(None, {**(parts or {}), "error": f"the model gave {value}"})
+    return Score(None, {**(parts or {}), "error": f"the reward model returned {value}; expected a finite number"})
 
 
-def distinct_pad(tokenizer: Any) -> int:
-    """A pad id that ends no text: the tokenizer's own if it is not the end of text, else its unknown token, else 0."""
-    ends = {tokenizer.eos_token_id}
+def distinct_pad(tokenizer: Tokenizer) -> int:
+    """A pad id that differs from the end-of-text id: the tokenizer's own, its unknown token, or a number from 0."""
     for candidate in (tokenizer.pad_token_id, tokenizer.unk_token_id, 0, 1):
-        if candidate is not None and candidate not in ends:
+        if candidate is not None and candidate != tokenizer.eos_token_id:
             return int(candidate)
     return 2
 
 
 def out_of_memory() -> type[BaseException]:
+    """The exception that torch raises when the memory of the device is full."""
     import torch
 
     return torch.OutOfMemoryError

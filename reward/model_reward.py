@@ -1,30 +1,40 @@
-"""A reward model run in this process."""
+"""A reward model that runs in this process. ``conf/reward/model.yaml``, ``skywork``, ``armorm`` … build it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, MachineError
 from bestofn.builders.formats.trainable import trainable
-from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.records import Candidate, Query, Score, Tool, Verdict
 from bestofn.reward.memory_plan import check_memory
+from bestofn.reward.model_families import FAMILIES, Chat, Family
 
-GROUPS_AT_ONCE = 64  # queries that wait together are scored together, at most so many
+GROUPS_AT_ONCE = 64  # at most this many waiting queries are scored together
+
+
+class Waiting(NamedTuple):
+    """The sibling chats of one query that wait for the model, and the future of their scores."""
+
+    chats: Sequence[Chat]
+    tools: Sequence[Tool]
+    scores: asyncio.Future[list[Score]]
 
 
 class ModelReward:
-    """Scores prompt and answer by a Hugging Face reward model.
+    """Scores prompt and answer with a Hugging Face reward model.
 
-    ``path``: a folder or a Hub id. ``family``: how it wants to be asked (``generic``, ``skywork``, ``armorm``,
-    ``internlm2``). ``budget``: the most tokens of one forward pass, padding included; out of memory halves a batch.
-    ``max_length``: a longer conversation has no value, for a cut text is another text. ``device_map``: "auto" spreads
-    the model over devices with accelerate. Remote code runs only with ``trust_remote_code``. The prompt of siblings is
-    computed once (``share_prefix``); models that cannot are scored plainly, with the same scores.
+    ``path``: a folder or a Hub id. ``family``: the input format of the model (``generic``, ``skywork``, ``armorm``,
+    ``internlm2``). ``budget``: the most tokens per forward pass, padding included; out of memory halves the batch.
+    ``max_length``: a longer conversation has no value, because a truncated text would get a different score.
+    ``device_map``: ``auto`` spreads the model over several devices with accelerate. ``chat_template`` replaces the
+    template of the tokenizer. Remote code runs only with ``trust_remote_code``.
 
-    Queries that wait while the model is busy are scored together in its next turn.
+    ``share_prefix`` computes the common prompt of siblings once; a model that cannot do this scores them separately,
+    with the same result. Queries that wait while the model is busy are scored together in its next turn.
     """
 
     name = "model"
@@ -45,13 +55,13 @@ class ModelReward:
         revision: str | None = None,
     ) -> None:
         if budget < 1 or max_length < 1:
-            raise ConfigError(f"budget={budget}, max_length={max_length}; expected at least 1")
+            raise ConfigError(f"budget is {budget} and max_length is {max_length}; expected at least 1 token for both")
         self.path, self.family = path, family
         self.dtype, self.device, self.device_map, self.revision = dtype, device, device_map, revision
         self.max_length, self.budget, self.share_prefix = max_length, budget, share_prefix
         self.trust_remote_code, self.chat_template = trust_remote_code, chat_template
-        self._model: Any = None
-        self._waiting: list[tuple[Sequence[Any], Sequence[Any], asyncio.Future[list[Score]]]] = []
+        self._model: Family | None = None
+        self._waiting: list[Waiting] = []
         self._worker: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ModelReward:
@@ -65,83 +75,96 @@ class ModelReward:
         await asyncio.to_thread(_release)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        alive = [place for place, one in enumerate(candidates) if not one.error and one.messages]
+        """The model's value for every candidate that has messages and no error."""
+        valid = [place for place, one in enumerate(candidates) if not one.error and one.messages]
         scores = [Score(None)] * len(candidates)
-        chats = [chat_of(query, candidates[place]) for place in alive]
+        chats = [chat_of(query, candidates[place]) for place in valid]
         if chats:
-            for place, score in zip(alive, await self._queued(chats, query.tools), strict=True):
+            for place, score in zip(valid, await self._queued(chats, query.tools), strict=True):
                 scores[place] = score
         return scores
 
-    async def _queued(self, chats: Sequence[Any], tools: Sequence[Any]) -> list[Score]:
-        done: asyncio.Future[list[Score]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((chats, tools, done))
+    async def _queued(self, chats: Sequence[Chat], tools: Sequence[Tool]) -> list[Score]:
+        """Put one query into the queue, and wait for its scores."""
+        scores: asyncio.Future[list[Score]] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Waiting(chats, tools, scores))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.ensure_future(self._work())
-        return await done
+        return await scores
 
     async def _work(self) -> None:
-        """Score what waits, turn by turn, until nothing does."""
+        """Score the waiting queries, turn by turn, until the queue is empty."""
         while self._waiting:
             turn, self._waiting = self._waiting[:GROUPS_AT_ONCE], self._waiting[GROUPS_AT_ONCE:]
             try:
                 await self._score_together(turn)
             except BaseException:
-                for _, _, done in turn:
-                    done.cancel()
+                for waiting in turn:
+                    waiting.scores.cancel()
                 raise
 
-    async def _score_together(self, turn: Sequence[tuple[Any, Any, asyncio.Future[list[Score]]]]) -> None:
-        """Score these queries at once; when that fails, each alone, so that the trouble of one stays its own."""
-        groups, tools = [chats for chats, _, _ in turn], [own for _, own, _ in turn]
+    async def _score_together(self, turn: Sequence[Waiting]) -> None:
+        """Score these queries in one call. If that fails, score each separately: one query must not fail the others."""
+        assert self._model is not None
         try:
-            scored = await in_thread(self._model.score, groups, tools)
+            scored = await in_thread(
+                self._model.score, [waiting.chats for waiting in turn], [waiting.tools for waiting in turn]
+            )
         except Exception as error:
-            for one in turn if len(turn) > 1 else ():
-                await self._score_together([one])
-            if len(turn) == 1 and not turn[0][2].done():
-                turn[0][2].set_exception(error)
+            for waiting in turn if len(turn) > 1 else ():
+                await self._score_together([waiting])
+            if len(turn) == 1 and not turn[0].scores.done():
+                turn[0].scores.set_exception(error)
             return
-        for (_, _, done), scores in zip(turn, scored, strict=True):
-            if not done.done():
-                done.set_result(scores)
+        for waiting, scores in zip(turn, scored, strict=True):
+            if not waiting.scores.done():
+                waiting.scores.set_result(scores)
 
-    def _load(self) -> Any:
+    def _load(self) -> Family:
+        """Load model and tokenizer. Raises ``MachineError`` without the libraries, ``ConfigError`` for a wrong path."""
         try:
             import transformers
         except ModuleNotFoundError as error:
-            raise MachineError("a reward model needs torch and transformers: pip install 'bestofn[local]'") from error
+            raise MachineError(
+                "A reward model needs torch and transformers. Install them with: pip install 'bestofn[local]'"
+            ) from error
         from bestofn.reward import sequence_scorer
-        from bestofn.reward.model_families import FAMILIES
 
-        common: Mapping[str, Any] = {"trust_remote_code": self.trust_remote_code, "revision": self.revision}
+        trust, revision = self.trust_remote_code, self.revision
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self.path, **common)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                self.path, trust_remote_code=trust, revision=revision
+            )
             if self.chat_template:
                 tokenizer.chat_template = self.chat_template
             check_memory(self.path, self.dtype)
             if self.family == "internlm2":
                 model = transformers.AutoModel.from_pretrained(
-                    self.path, dtype=self.dtype, device_map=self.device_map, **common
+                    self.path, dtype=self.dtype, device_map=self.device_map, trust_remote_code=trust, revision=revision
                 )
             else:
                 model = sequence_scorer.load(
-                    self.path, dtype=self.dtype, device=self.device, device_map=self.device_map, **common
+                    self.path,
+                    dtype=self.dtype,
+                    device=self.device,
+                    device_map=self.device_map,
+                    trust_remote_code=trust,
+                    revision=revision,
                 )
         except OSError as error:
-            raise ConfigError(f"reward.path={self.path}: {error}") from error
+            raise ConfigError(f"The reward model {self.path} cannot be loaded: {error}. Check reward.path.") from error
         return FAMILIES[self.family](
             model, tokenizer, max_length=self.max_length, budget=self.budget, share_prefix=self.share_prefix
         )
 
 
-def chat_of(query: Query, candidate: Candidate) -> list[dict[str, Any]]:
-    """Prompt and answer as one chat, in the order they were said and in the form that pairs are published in."""
+def chat_of(query: Query, candidate: Candidate) -> Chat:
+    """Prompt and answer as one conversation, in the message format in which pairs are published."""
     return trainable([*query.messages, *candidate.messages])
 
 
 def _release() -> None:
-    """Give back what the model held on an accelerator."""
+    """Free the accelerator memory of the model."""
     import gc
 
     import torch

@@ -1,10 +1,13 @@
-"""A tournament of the siblings: a judge compares two at a time, in both orders."""
+"""A reward from a tournament: a judge compares two siblings at a time, in both orders.
+
+Siblings are the answers to the same query. ``conf/reward/pairwise.yaml`` builds it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_schema
@@ -12,18 +15,20 @@ from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 from bestofn.reward import judging
 from bestofn.reward.bradley_terry import win_chances
-from bestofn.reward.conflicts import conflicts
+from bestofn.reward.conflicts import cycles
 from bestofn.reward.rubrics import rubric_text
 
 SCHEMA = object_schema(reasoning={"type": "string"}, better={"type": "string", "enum": ["answer_1", "answer_2", "tie"]})
+_FIRST_WINS = {"answer_1": 1.0, "answer_2": 0.0, "tie": 0.5}
 
 
 class PairwiseReward:
-    """The chance to beat a sibling, by Bradley–Terry over the comparisons.
+    """The probability to beat a random sibling, by a Bradley–Terry model of the comparisons.
 
-    Each pair is asked in both orders, and a verdict that changes with the order is a tie. With ``opponents`` each
-    candidate meets only that many of the following ones in a ring: n · opponents pairs instead of n(n−1)/2. A candidate
-    whose comparisons all failed has no value. ``parts`` holds wins, comparisons and order-dependent verdicts.
+    The judge sees each pair in both orders. A result that changes with the order counts as a tie. With ``opponents``,
+    each candidate meets only that many of the following ones in a ring: n · opponents pairs instead of n(n−1)/2.
+    A candidate without a readable comparison has no value. ``parts`` holds wins, comparisons, order-dependent results
+    and the number of preference cycles.
     """
 
     name = "pairwise"
@@ -32,23 +37,24 @@ class PairwiseReward:
         self, judge: Sampler, rubric: str = "helpfulness", opponents: int | None = None, max_tokens: int = 1024
     ) -> None:
         if opponents is not None and opponents < 1:
-            raise ConfigError(f"opponents is {opponents}; expected at least 1, or null for all")
+            raise ConfigError(f"opponents is {opponents}; expected at least 1, or null to compare all pairs")
         self.judge, self.rubric = judge, rubric_text(rubric)
         self.opponents, self.max_tokens = opponents, max_tokens
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        alive = [place for place, candidate in enumerate(candidates) if not candidate.error]
-        texts = [candidate_text(candidates[place]) for place in alive]
-        orders = [order for a, b in schedule(len(alive), self.opponents) for order in ((a, b), (b, a))]
-        found = await asyncio.gather(*(self._first_wins(query, texts[a], texts[b]) for a, b in orders))
-        first_wins = {order: result for order, result in zip(orders, found, strict=True) if result is not None}
-        scored = tournament(len(alive), first_wins)
+        """Compare the candidates and score them; candidates with an error do not take part."""
+        valid = [place for place, candidate in enumerate(candidates) if not candidate.error]
+        texts = [candidate_text(candidates[place]) for place in valid]
+        orders = [order for a, b in schedule(len(valid), self.opponents) for order in ((a, b), (b, a))]
+        results = await asyncio.gather(*(self._first_wins(query, texts[a], texts[b]) for a, b in orders))
+        first_wins = {order: result for order, result in zip(orders, results, strict=True) if result is not None}
         scores = [Score(None)] * len(candidates)
-        for place, score in zip(alive, scored, strict=True):
+        for place, score in zip(valid, tournament(len(valid), first_wins), strict=True):
             scores[place] = score
         return scores
 
     async def _first_wins(self, query: Query, first: str, second: str) -> float | None:
+        """1 when ``first`` is better, 0 when ``second`` is, ½ for a tie, None when the reply cannot be read."""
         if first == second:
             return 0.5
         material = fenced(question=judging.conversation_text(query), **judging.numbered([first, second]))
@@ -56,41 +62,45 @@ class PairwiseReward:
             f"Which answer is better?\n\nWhat to look at: {self.rubric}\n\nThe order means nothing. First reason "
             'briefly, then decide. Reply: {"reasoning": "…", "better": "answer_1" or "answer_2" or "tie"}'
         )
-        request = judging.request_for(instruction, material, SCHEMA, 0.0, self.max_tokens)
-        (reply,) = await judging.replies(self.judge, request, 1)
-        choice = reply.get("better") if isinstance(reply, dict) else None
-        return {"answer_1": 1.0, "answer_2": 0.0, "tie": 0.5}.get(str(choice))
+        (reply,) = await judging.ask(self.judge, material, instruction, SCHEMA, max_tokens=self.max_tokens)
+        return None if isinstance(reply, str) else _FIRST_WINS.get(str(reply.get("better")))
 
 
 def schedule(n: int, opponents: int | None = None) -> list[tuple[int, int]]:
-    """The pairs to compare, each once: all, or each with the next ``opponents`` of a ring."""
+    """The pairs to compare, each once: all pairs, or each candidate with the next ``opponents`` in a ring."""
     if opponents is None or 2 * opponents >= n - 1:
         return list(itertools.combinations(range(n), 2))
-    return sorted({tuple(sorted((i, (i + step) % n))) for i in range(n) for step in range(1, opponents + 1)})  # type: ignore[misc]
+    steps = [(i, (i + step) % n) for i in range(n) for step in range(1, opponents + 1)]
+    return sorted({(min(pair), max(pair)) for pair in steps})
 
 
-def tournament(n: int, first_wins: dict[tuple[int, int], float]) -> list[Score]:
-    """Scores of ``n`` siblings from (first, second) → 1, 0 or ½; verdicts that change with the order are ties."""
+def tournament(n: int, first_wins: Mapping[tuple[int, int], float]) -> list[Score]:
+    """Scores of ``n`` siblings. ``first_wins[(a, b)]`` is 1, 0 or ½ for a, shown first, against b."""
     wins = [[0.0] * n for _ in range(n)]
-    met = [0] * n
-    shaky = [0] * n
-    for a, b in {tuple(sorted(order)) for order in first_wins}:
-        said = [first_wins[a, b]] if (a, b) in first_wins else []
-        said += [1 - first_wins[b, a]] if (b, a) in first_wins else []
-        result = said[0] if len(set(said)) == 1 else 0.5
-        wins[a][b] += result
-        wins[b][a] += 1 - result
+    compared = [0] * n
+    order_dependent = [0] * n
+    for a, b in {(min(order), max(order)) for order in first_wins}:
+        results = [first_wins[a, b]] if (a, b) in first_wins else []
+        results += [1 - first_wins[b, a]] if (b, a) in first_wins else []
+        differ = len(set(results)) > 1
+        wins[a][b] += 0.5 if differ else results[0]
+        wins[b][a] += 0.5 if differ else 1 - results[0]
         for side in (a, b):
-            met[side] += 1
-            shaky[side] += len(set(said)) > 1
+            compared[side] += 1
+            order_dependent[side] += differ
     chances = win_chances(wins)
-    found = conflicts(n, first_wins)
+    count = len(cycles(n, first_wins))
     return [
         Score(
-            chances[i] if met[i] or n == 1 else None,
-            {"wins": sum(wins[i]), "comparisons": met[i], "order_dependent": shaky[i], "cycles": len(found.cycles)}
-            if met[i] or n == 1
-            else {"error": "no comparison could be read"},
+            chances[i],
+            {
+                "wins": sum(wins[i]),
+                "comparisons": compared[i],
+                "order_dependent": order_dependent[i],
+                "cycles": count,
+            },
         )
+        if compared[i] or n == 1
+        else Score(None, {"error": "no comparison of this answer could be read"})
         for i in range(n)
     ]

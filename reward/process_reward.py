@@ -1,4 +1,7 @@
-"""A reward of the way, not of the end: each step is graded, and the grades become one value."""
+"""A reward for the steps of an answer: a judge grades each step, and the grades become one value.
+
+``conf/reward/process.yaml`` builds it; the training view ``prm`` is made from its ``parts``.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ SCHEMA = object_schema(
 
 
 class ProcessReward:
-    """Asks a judge for the chance that each step is right, and folds the chances by ``aggregate``.
+    """Asks a judge for the probability that each step is right, and combines the probabilities by ``aggregate``.
 
-    Steps are parted at "Step 1" headings, else at blank lines. ``parts["steps"]`` holds text and chance of each: the
-    ``prm`` view is made of it. A reply with another number of steps does not count.
+    Steps begin at "Step 1" headings, otherwise at blank lines. ``parts["steps"]`` holds the text and the probability
+    of each step. A reply with a different number of steps does not count.
     """
 
     name = "process"
@@ -35,32 +38,32 @@ class ProcessReward:
         self.aggregate: Aggregate = aggregate
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        return list(await asyncio.gather(*(self._one(query, candidate) for candidate in candidates)))
+        """The combined grade of every candidate."""
+        return list(await asyncio.gather(*(self._grade(query, candidate) for candidate in candidates)))
 
-    async def _one(self, query: Query, candidate: Candidate) -> Score:
+    async def _grade(self, query: Query, candidate: Candidate) -> Score:
         steps = steps_of(candidate.text)
         if candidate.error or not steps:
-            return Score(None, {} if candidate.error else {"error": "the answer has no text to part into steps"})
+            return Score(None, {} if candidate.error else {"error": "the answer has no text to split into steps"})
         quoted = {f"step_{place}": text for place, text in enumerate(steps, start=1)}
         material = fenced(question=judging.conversation_text(query), **quoted)
         instruction = (
             f"For each of the {len(steps)} steps give the chance from 0 to 1 that it is right, given the steps before "
             'it. First reason briefly. Reply: {"reasoning": "…", "steps": [one number a step]}'
         )
-        request = judging.request_for(instruction, material, SCHEMA, 0.0, self.max_tokens)
-        (reply,) = await judging.replies(self.judge, request, 1)
-        if not isinstance(reply, dict):
-            return Score(None, {"error": str(reply)})
+        (reply,) = await judging.ask(self.judge, material, instruction, SCHEMA, max_tokens=self.max_tokens)
+        if isinstance(reply, str):
+            return Score(None, {"error": reply})
         values = [judging.number(value, 0, 1) for value in reply.get("steps") or ()]
         chances = [value for value in values if value is not None]
         if len(values) != len(steps) or len(chances) != len(steps):
-            return Score(None, {"error": f"the judge gave {len(chances)} chances for {len(steps)} steps"})
+            return Score(None, {"error": f"the judge gave {len(chances)} probabilities for {len(steps)} steps"})
         graded = [{"text": text, "score": value} for text, value in zip(steps, chances, strict=True)]
         return Score(fold(chances, self.aggregate), {"steps": graded})
 
 
 def steps_of(text: str) -> list[str]:
-    """The steps of a text: at "Step 1" headings when there are two or more, else at blank lines."""
+    """The steps of a text, split at "Step 1" headings if there are at least two, otherwise at blank lines."""
     by_heading = [part.strip() for part in STEP.split(text) if part.strip()]
     if len(STEP.findall(text)) >= 2:
         return by_heading
@@ -68,9 +71,9 @@ def steps_of(text: str) -> list[str]:
 
 
 def fold(chances: Sequence[float], aggregate: Aggregate) -> float:
-    """``chances`` of the steps as one value; raises ``ValueError`` when there is none."""
+    """The probabilities of the steps as one value. Raises ``ValueError`` when there are none."""
     if not chances:
-        raise ValueError("there are no steps to fold; expected at least one")
+        raise ValueError("chances is empty; expected the probability of at least one step")
     if aggregate == "min":
         return min(chances)
     if aggregate == "prod":

@@ -1,36 +1,58 @@
-"""A sequence-classification model that scores token ids, right by construction and once for a shared prompt.
+"""Scores token sequences with a sequence-classification model. ``model_families.Classifier`` uses it.
 
-The backbone is run without its head and the score is read at the last real token of each sequence, so no pad id can
-be taken for an end of text. Models built otherwise (encoders, remote code) are run whole.
+The backbone runs without its head, and the score is read at the last real token of each sequence. So a pad token
+cannot be mistaken for the end of the text. Encoders and models with remote code run as a whole. The common prompt of
+siblings, the answers to the same query, is computed once.
 """
 
 from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bestofn.builders.errors import ConfigError, MachineError
 from bestofn.reward.token_batches import Sharing, batches, shared_prefix
 
 if TYPE_CHECKING:
     import torch
+    from transformers import DynamicCache
 
 log = logging.getLogger(__name__)
 
-SELF_TEST = 1e-3  # how far shared and plain scores may differ, as a share of the scores' size, in 32 bits
-SELF_TEST_SHORT = 0.05  # the same in 16 bits
+SELF_TEST = 1e-3  # largest allowed difference of shared and separate scores, relative to their size, in 32 bits
+SELF_TEST_16_BIT = 0.05  # the same in 16 bits
+Result = TypeVar("Result")
+
+
+class LoadedModel(Protocol):
+    """What is used of a ``transformers.PreTrainedModel``."""
+
+    config: Any
+    device: torch.device
+    dtype: torch.dtype
+
+    def eval(self) -> Any:
+        """Switch to inference mode and return the model."""
+        ...
+
+    def __call__(self, **inputs: object) -> Any:
+        """Run the forward pass."""
+        ...
 
 
 class SequenceScorer:
-    """Scores lists of token ids. ``budget`` is the most tokens, padding included, of one forward pass.
+    """Scores lists of token ids. ``budget``: the most tokens per forward pass, padding included.
 
-    ``share_prefix`` computes the common prefix of siblings once. It is tried on opening against the plain way, and
-    given up, with a word in the log, by models whose scores would differ or that cannot reuse a cache.
+    ``share_prefix`` computes the common prefix of siblings once. A self-test on creation compares this with separate
+    scoring. If the scores differ or the model cannot reuse a cache, sharing is switched off and a warning is logged.
+    ``waste``: the largest share of padding per batch.
     """
 
-    def __init__(self, model: Any, *, budget: int = 16_384, waste: float = 0.1, share_prefix: bool = True) -> None:
+    def __init__(
+        self, model: LoadedModel, *, budget: int = 16_384, waste: float = 0.1, share_prefix: bool = True
+    ) -> None:
         self.model = model.eval()
         self.budget, self.waste = budget, waste
         self.backbone = getattr(model, getattr(model, "base_model_prefix", "") or "model", None)
@@ -39,62 +61,62 @@ class SequenceScorer:
             self.backbone is not None and callable(self.head) and not getattr(model.config, "is_encoder_decoder", False)
         )
         self.pad = pad_id(model)
-        self.shares = share_prefix and self.splits and self._shares_rightly()
+        self.shares = share_prefix and self.splits and self._passes_self_test()
 
     def score(self, groups: Sequence[Sequence[Sequence[int]]]) -> list[list[float]]:
-        """One value for each token list of each group of siblings."""
+        """One value per token list, for each group of siblings. Raises ``MachineError`` when memory is too small."""
         import torch
 
         values: list[list[float]] = [[0.0] * len(group) for group in groups]
-        alone: list[tuple[int, int]] = []
+        separate: list[tuple[int, int]] = []
         with torch.inference_mode():
             for number, group in enumerate(groups):
                 sharing = shared_prefix(group) if self.shares else None
                 if sharing is None:
-                    alone += [(number, place) for place in range(len(group))]
+                    separate += [(number, place) for place in range(len(group))]
                 else:
                     values[number] = self._shared(sharing)
-            plain = self._plain([list(groups[number][place]) for number, place in alone])
-        for (number, place), value in zip(alone, plain, strict=True):
+            plain = self._separate([list(groups[number][place]) for number, place in separate])
+        for (number, place), value in zip(separate, plain, strict=True):
             values[number][place] = value
         return values
 
-    def _plain(self, sequences: list[list[int]]) -> list[float]:
-        """Padded batches by token budget; out of memory halves the batch."""
-        found = [0.0] * len(sequences)
+    def _separate(self, sequences: list[list[int]]) -> list[float]:
+        """Scores without sharing, in padded batches; a batch that does not fit in memory is halved."""
+        scores = [0.0] * len(sequences)
         work = batches([len(ids) for ids in sequences], self.budget, self.waste)
         while work:
             batch = work.pop(0)
-            values = self._within_memory(lambda batch=batch: self._forward([sequences[place] for place in batch]))
+            values = _within_memory(lambda batch=batch: self._forward([sequences[place] for place in batch]))
             if values is None:
                 work[:0] = halves(batch)
                 continue
             for place, value in zip(batch, values, strict=True):
-                found[place] = value
-        return found
+                scores[place] = value
+        return scores
 
     def _shared(self, sharing: Sharing) -> list[float]:
-        """The prefix once, its cache repeated under the endings."""
+        """Scores with the prefix computed once and its cache repeated for the endings."""
         lengths = [len(ids) for ids in sharing.endings]
-        found = [0.0] * len(lengths)
-        prefix = self._within_memory(lambda: self._prefix_cache(sharing.prefix))
-        work = batches(lengths, self.budget, self.waste, beside=len(sharing.prefix))
+        scores = [0.0] * len(lengths)
+        prefix = _within_memory(lambda: self._prefix_cache(sharing.prefix))
+        work = batches(lengths, self.budget, self.waste, cached=len(sharing.prefix))
         if prefix is None:
-            return self._plain([[*sharing.prefix, *ending] for ending in sharing.endings])
+            return self._separate([[*sharing.prefix, *ending] for ending in sharing.endings])
         while work:
             batch = work.pop(0)
-            cache = copy.deepcopy(prefix) if work else prefix  # the last batch may use it up
+            cache = copy.deepcopy(prefix) if work else prefix  # the last batch may consume the original
             endings = [sharing.endings[place] for place in batch]
-            values = self._within_memory(lambda c=cache, e=endings: self._forward(e, c, len(sharing.prefix)))
+            values = _within_memory(lambda c=cache, e=endings: self._forward(e, c, len(sharing.prefix)))
             if values is None:
                 work[:0] = halves(batch)
                 prefix = self._prefix_cache(sharing.prefix)
                 continue
             for place, value in zip(batch, values, strict=True):
-                found[place] = value
-        return found
+                scores[place] = value
+        return scores
 
-    def _prefix_cache(self, prefix: Sequence[int]) -> Any:
+    def _prefix_cache(self, prefix: Sequence[int]) -> DynamicCache:
         import torch
         from transformers import DynamicCache
 
@@ -104,8 +126,10 @@ class SequenceScorer:
         self.backbone(input_ids=ids, past_key_values=cache, use_cache=True)
         return cache
 
-    def _forward(self, sequences: Sequence[Sequence[int]], cache: Any = None, before: int = 0) -> list[float]:
-        """Values of right-padded ``sequences``, that follow ``before`` cached tokens."""
+    def _forward(
+        self, sequences: Sequence[Sequence[int]], cache: DynamicCache | None = None, before: int = 0
+    ) -> list[float]:
+        """Values of ``sequences``, padded on the right. They follow ``before`` tokens that are in ``cache``."""
         import torch
 
         ids, mask = self._padded(sequences)
@@ -113,7 +137,7 @@ class SequenceScorer:
             logits = self.model(input_ids=ids, attention_mask=mask).logits
             return [float(value) for value in logits[:, 0].float().tolist()]
         ends = mask.sum(1) - 1
-        options: dict[str, Any] = {"attention_mask": mask}
+        options: dict[str, object] = {"attention_mask": mask}
         if cache is not None:
             if len(sequences) > 1:
                 cache.batch_repeat_interleave(len(sequences))
@@ -132,6 +156,7 @@ class SequenceScorer:
         return [float(value) for value in self.head(last)[:, 0].float().tolist()]
 
     def _padded(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Token ids and attention mask, both padded on the right to the longest sequence."""
         import torch
 
         width = max(map(len, sequences))
@@ -139,63 +164,71 @@ class SequenceScorer:
         mask = torch.tensor([[1] * len(one) + [0] * (width - len(one)) for one in sequences], device=self.model.device)
         return ids, mask
 
-    def _within_memory(self, work: Any) -> Any:
-        """What ``work`` gives; None when the device had not the memory for it."""
-        import torch
-
-        try:
-            return work()
-        except torch.OutOfMemoryError:
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-            return None
-
-    def _shares_rightly(self) -> bool:
-        """Whether siblings over a shared cache score as they do alone."""
+    def _passes_self_test(self) -> bool:
+        """Whether siblings over a shared cache get the same scores as separately."""
         import torch
 
         size = int(getattr(self.model.config.get_text_config(), "vocab_size", 64))
         ids = [7 * place % max(2, size - 1) for place in range(96)]
         siblings = [ids[:64] + ids[64 + place : 80 + 2 * place] for place in range(3)]
         sharing = Sharing(siblings[0][:64], [one[64:] for one in siblings])
+        name = type(self.model).__name__
         try:
             with torch.inference_mode():
                 plain = [self._forward([one])[0] for one in siblings]
                 shared = self._shared(sharing)
         except (TypeError, AttributeError, NotImplementedError, ValueError, RuntimeError, IndexError) as error:
-            log.warning("%s cannot share a prompt's cache (%s): scored plainly", type(self.model).__name__, error)
+            log.warning(
+                "%s cannot reuse the cache of a prompt (%s). share_prefix is switched off.",
+                name,
+                error,
+            )
             return False
         spread = max(abs(a - b) for a, b in zip(plain, shared, strict=True))
-        allowed = SELF_TEST if self.model.dtype.itemsize >= 4 else SELF_TEST_SHORT
+        allowed = SELF_TEST if self.model.dtype.itemsize >= 4 else SELF_TEST_16_BIT
         if spread > allowed * max(1.0, *map(abs, plain)):
             log.warning(
-                "%s scores differ by %.3g over a shared prompt: scored plainly", type(self.model).__name__, spread
+                "The scores of %s change by %.3g with a shared prompt. share_prefix is switched off.",
+                name,
+                spread,
             )
             return False
         return True
 
 
+def _within_memory(work: Callable[[], Result]) -> Result | None:
+    """The result of ``work``, or None when the device runs out of memory."""
+    import torch
+
+    try:
+        return work()
+    except torch.OutOfMemoryError:
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return None
+
+
 def halves(batch: Sequence[int]) -> list[list[int]]:
-    """A batch that did not fit, in two. Raises ``MachineError`` when one sequence alone does not fit."""
+    """Two halves of a batch that did not fit in memory. Raises ``MachineError`` for a batch of one sequence."""
     if len(batch) < 2:
         raise MachineError(
-            "the reward model has not the memory for one sequence. Set a smaller max_length, dtype=bfloat16, or "
-            "device_map=auto over several devices."
+            "The memory of the device is too small for one sequence of the reward model. Set a smaller max_length, "
+            "dtype=bfloat16, or device_map=auto for several devices."
         )
     middle = len(batch) // 2
     return [list(batch[:middle]), list(batch[middle:])]
 
 
-def pad_id(model: Any) -> int:
-    """A pad id for ``model``. Where the model itself pools by it, one that ends no text; 0 where nothing reads it."""
+def pad_id(model: LoadedModel) -> int:
+    """The configured pad id of ``model``, or 0 when none is configured."""
     configured = getattr(model.config, "pad_token_id", None)
     return int(configured) if isinstance(configured, int) and configured >= 0 else 0
 
 
 def load(
     path: str, *, dtype: str, device: str, device_map: str | None, trust_remote_code: bool, revision: str | None
-) -> Any:
-    """The classifier at ``path``. Raises ``ConfigError`` for a checkpoint whose head is missing or is not one value."""
+) -> LoadedModel:
+    """Load the classifier at ``path``. Raises ``ConfigError`` when the checkpoint has no trained head."""
     import torch
     from transformers import AutoModelForSequenceClassification
 
@@ -211,7 +244,7 @@ def load(
     missing = sorted(info["missing_keys"])
     if missing:
         raise ConfigError(
-            f"{path} is no reward model: its weights lack {', '.join(missing[:4])}, so its scores would be random. "
-            "Name a checkpoint that was trained as a reward model."
+            f"{path} is not a reward model: its checkpoint has no {', '.join(missing[:4])}, so its scores would be "
+            "random. Set path to a checkpoint that was trained as a reward model."
         )
     return model if device_map else model.to(chosen)

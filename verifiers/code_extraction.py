@@ -1,4 +1,4 @@
-"""The program in a chat answer: which of its blocks, in which language, without the artefacts of chat."""
+"""Finds the program in a chat answer: the right code block, without chat artefacts. ``code_verifier`` uses it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of an answer that is marked as code. ``language`` is "" when nothing tells."""
+    """A part of an answer that is marked as code. ``language`` is "" when it is not stated."""
 
     text: str
     language: str
@@ -41,12 +41,12 @@ class Block:
 
 
 def extract_program(answer: str, language: str, entry_point: str = "", named: Collection[str] = ()) -> str:
-    """The program of ``answer`` in ``language``, or "" when it holds none.
+    """The program in ``answer``, or "" when there is none.
 
-    Of several blocks, the last that defines ``entry_point`` or, where that is not known, one of the names that the
-    tests use, ``named``; else the last in the language that looks like a program rather than sample input or output.
-    Helper blocks that define what the chosen one does not are put before it.
-    Without any block, the whole answer if it reads as code, or its part from the first line of code on.
+    Of several blocks it is the last one that defines ``entry_point``. Without an entry point, it is the last one that
+    defines one of the names in the tests, ``named``. Otherwise it is the last block of the language that looks like a
+    program, and not like sample input or output. Blocks that define names which the chosen block uses are put before
+    it. Without blocks, it is the answer from its first line of code.
     """
     text = _STOP.sub("", _after_thinking(answer)).replace("\r\n", "\n")
     blocks = [block for block in fenced(text) if block.text.strip()]
@@ -65,8 +65,11 @@ def extract_program(answer: str, language: str, entry_point: str = "", named: Co
 
 
 def fenced(text: str) -> list[Block]:
-    """The fenced blocks, in order. A fence is closed by marks at least as long; one that is never closed ends with
-    the text. An opening fence inside a block of the same marks, as in nested answers, starts no block."""
+    """The fenced blocks, in order.
+
+    A fence is closed by marks of at least its length. A block that is not closed ends with the text. An opening fence
+    inside a block does not start another block.
+    """
     blocks: list[Block] = []
     opened: re.Match[str] | None = None
     lines: list[str] = []
@@ -87,7 +90,7 @@ def fenced(text: str) -> list[Block]:
 
 
 def language_of(text: str) -> str:
-    """The language that most lines of ``text`` speak for; "" when none does."""
+    """The language whose typical line beginnings are most frequent in ``text``, or "" when there are none."""
     votes = {
         name: len(re.findall(sign, text, re.MULTILINE | (re.IGNORECASE if name == "sql" else 0)))
         for name, sign in _SIGNS.items()
@@ -113,6 +116,7 @@ def _after_thinking(answer: str) -> str:
 
 
 def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
+    """The place of the block with the program; ``wanted`` are names that it should define."""
     for place in reversed(range(len(blocks))):
         if wanted & _definitions(blocks[place].text, language):
             return place
@@ -125,14 +129,14 @@ def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
 
 
 def _is_whole(text: str, language: str) -> bool:
-    """More than a line of example use: a program that reads, defines or imports something."""
+    """Whether the block is a program and not an example of its use: it reads, defines or imports something."""
     return bool(re.search(r"\b(?:input|stdin|def|class|import|require|function)\b|=>", text)) and not re.search(
         r"^\s*(?:assert |# ?(?:Example|Test)|// ?(?:Example|Test))", text.lstrip(), re.IGNORECASE
     )
 
 
 def _with_helpers(blocks: list[Block], chosen: int, language: str) -> str:
-    """The chosen block, preceded by the last earlier definitions of names that it uses and does not define."""
+    """The chosen block after earlier blocks that define names which it uses but does not define."""
     text = blocks[chosen].text
     if language not in ("python", "javascript", "bash"):
         return text
@@ -160,8 +164,8 @@ _DEFINITION = {
 
 
 def _definitions(text: str, language: str) -> set[str]:
-    found = re.findall(_DEFINITION[language], text, re.MULTILINE)
-    return {name for item in found for name in ((item,) if isinstance(item, str) else item) if name}
+    matches = re.findall(_DEFINITION[language], text, re.MULTILINE)
+    return {name for item in matches for name in ((item,) if isinstance(item, str) else item) if name}
 
 
 def _defines(text: str, name: str, language: str) -> bool:
@@ -177,15 +181,16 @@ def _defines(text: str, name: str, language: str) -> bool:
 
 
 def _looks_like(text: str, language: str) -> bool:
-    found = language_of(text)
-    return found in ("", language) and (found == language or len(text.strip().splitlines()) > 1)
+    guess = language_of(text)
+    return guess in ("", language) and (guess == language or len(text.strip().splitlines()) > 1)
 
 
 def _unfenced(text: str, language: str) -> str:
+    """The program of an answer without code blocks: from its first to its last line of code."""
     stripped = text.strip("\n")
     if not stripped.strip():
         return ""
-    if stripped[0] in " \t":  # the continuation of a given prefix: its indentation is part of it
+    if stripped[0] in " \t":  # it completes the prompt: the indentation matters
         return _clean(stripped, language)
     inline = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", stripped)
     lines = stripped.split("\n")
@@ -220,7 +225,7 @@ def _is_prose(line: str) -> bool:
 
 
 def _is_body(text: str) -> bool:
-    """Whether indented lines are the body of a function whose head was given: they return, and define nothing."""
+    """Whether indented lines are the body of a function whose first line is in the prompt."""
     lines = textwrap.dedent(text).split("\n")
     starts = next((line for line in lines if line.strip()), "")
     if not starts.startswith(("def ", "class ", "import ", "from ", "@", "async ")):
@@ -232,7 +237,7 @@ def _is_body(text: str) -> bool:
 
 
 def _clean(text: str, language: str) -> str:
-    """Without the prompts of an interactive session and the no-break spaces of a web page."""
+    """``text`` without the prompts of an interactive session and without no-break spaces."""
     text = text.replace("\u00a0", " ").replace("\u200b", "").replace("\ufeff", "")
     lines = text.split("\n")
     prompt = _PROMPTS.get(language)

@@ -1,4 +1,7 @@
-"""Runs the program of an answer against the reference's tests, in a sandbox."""
+"""Runs the program of an answer against the tests of the reference, in a sandbox.
+
+``sandboxed_code`` builds the verifier. ``code_extraction`` finds the program, ``code_comparison`` compares results.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,11 @@ import re
 import textwrap
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Verdict
+from bestofn.builders.records import Candidate, CodeTests, Execution, JsonObject, Limits, Program, Query, Verdict
 from bestofn.sandbox.inside import names
 from bestofn.verifiers.code_comparison import accepted, same_output, same_rows
 from bestofn.verifiers.code_extraction import extract_program
@@ -24,23 +26,27 @@ _SHOWN = 300  # characters of a failing case in the detail
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What the tests said: how many of ``total`` passed, and the first that did not."""
+class Tally:
+    """The result of the tests: how many of ``total`` passed, and the first that failed.
+
+    ``problem``: why the tests could not be run. It is a fault of the sandbox or of the tests, never of the program.
+    """
 
     passed: int
     total: int
     status: str
-    failing: Mapping[str, Any] | None = None
-    trouble: str = ""  # ours or the tests', never the program's
+    failing: JsonObject | None = None
+    problem: str = ""
 
 
 class CodeVerifier:
-    """Pass only when every test passes; the fraction is kept in the detail.
+    """Passes when every test passes; ``detail`` records how many did.
 
-    Expected values are compared here and never enter the sandbox together with the program. No tests, or tests that
-    expect nothing: abstain. A sandbox that fails: error, after the sandbox itself has tried twice. ``timeout_s`` is
-    wall-clock seconds for one case; all cases of one execution together have three times that. Equal programs under
-    equal tests are judged once.
+    Expected values are compared in this process and never enter the sandbox together with the program. Without tests,
+    or with tests that expect nothing, the verdict is ``abstain``. When the sandbox fails twice, it is ``error``.
+
+    ``timeout_s`` is the wall-clock limit in seconds per case; all cases of one execution together have three times
+    that. Equal programs with equal tests are run once; ``remembered`` is the number of results that are cached.
     """
 
     name = "code"
@@ -53,71 +59,75 @@ class CodeVerifier:
         self.timeout_s = timeout_s
         self.memory_mb = memory_mb
         self.remembered = remembered
-        self._judged: OrderedDict[str, asyncio.Future[Found]] = OrderedDict()
+        self._judged: OrderedDict[str, asyncio.Future[Tally]] = OrderedDict()
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """Extract the program of the answer, run it, and compare its results with the expected ones."""
         begun = time.monotonic()
         tests = query.reference.tests
         if tests is None or not tests.cases:
-            return Verdict("abstain", 0.0, "there are no tests", self.name)
-        empty = _expects_nothing(tests)
-        if empty:
-            return Verdict("abstain", 0.0, empty, self.name)
-        source = extract_program(candidate.text, tests.language, tests.entry_point, _named(tests))
-        detail: dict[str, Any] = {"language": tests.language, "tests_total": len(tests.cases), "tests_passed": 0}
+            return Verdict("abstain", 0.0, "the query has no tests", self.name)
+        undecided = _expects_nothing(tests)
+        if undecided:
+            return Verdict("abstain", 0.0, undecided, self.name)
+        source = extract_program(candidate.text, tests.language, tests.entry_point, _names_in_tests(tests))
         if not source:
-            return Verdict(
-                "fail",
-                0.9,
-                f"the answer holds no {tests.language} program",
-                self.name,
-                {**detail, "status": "no program"},
-            )
-        found = await self._once(join(tests, source), tests)
-        detail |= {"tests_passed": found.passed, "tests_total": found.total, "status": found.status}
-        seconds = time.monotonic() - begun
-        if found.trouble:
-            return Verdict("error", 0.0, found.trouble, self.name, detail, seconds)
-        if found.failing is not None:
-            detail["first_failing"] = dict(found.failing)
-        if found.passed == found.total:
-            explanation = "the one test passes" if found.total == 1 else f"all {found.total} tests pass"
+            detail = {"language": tests.language, "tests_total": len(tests.cases), "tests_passed": 0}
+            explanation = f"the answer contains no {tests.language} program"
+            return Verdict("fail", 0.9, explanation, self.name, detail | {"status": "no program"})
+        tally = await self._once(join(tests, source), tests)
+        return self._verdict(tally, tests, time.monotonic() - begun)
+
+    def _verdict(self, tally: Tally, tests: CodeTests, seconds: float) -> Verdict:
+        detail: dict[str, object] = {
+            "language": tests.language,
+            "tests_total": tally.total,
+            "tests_passed": tally.passed,
+            "status": tally.status,
+        }
+        if tally.problem:
+            return Verdict("error", 0.0, tally.problem, self.name, detail, seconds)
+        if tally.failing is not None:
+            detail["first_failing"] = dict(tally.failing)
+        if tally.passed == tally.total:
+            explanation = "the only test passes" if tally.total == 1 else f"all {tally.total} tests pass"
             return Verdict("pass", 1.0, explanation, self.name, detail, seconds)
-        why = str((found.failing or {}).get("why", found.status))
-        explanation = f"{found.passed} of {found.total} tests pass; {why}"
+        why = str((tally.failing or {}).get("why", tally.status))
+        explanation = f"{tally.passed} of {tally.total} tests pass; {why}"
         return Verdict("fail", 1.0, explanation[:500], self.name, detail, seconds)
 
-    async def _once(self, source: str, tests: CodeTests) -> Found:
-        """Judge, or wait for whoever judges the same program under the same tests."""
-        told = repr((source, tests))  # JSON would make one of 1 and "1" as keys, and of a tuple and a list
-        key = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    async def _once(self, source: str, tests: CodeTests) -> Tally:
+        """Run the tests, or wait for a run of the same program with the same tests."""
+        identity = repr((source, tests))  # not JSON, where 1 and "1" are the same key, and tuples are lists
+        key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._judged.get(key)
         if known is not None and not (
-            known.done() and (known.cancelled() or known.exception() or known.result().trouble)
+            known.done() and (known.cancelled() or known.exception() or known.result().problem)
         ):
             return await asyncio.shield(known)
-        future: asyncio.Future[Found] = asyncio.ensure_future(self._judge(source, tests))
+        future: asyncio.Future[Tally] = asyncio.ensure_future(self._judge(source, tests))
         self._judged[key] = future
         while len(self._judged) > self.remembered:
             self._judged.popitem(last=False)
         return await asyncio.shield(future)
 
-    async def _judge(self, source: str, tests: CodeTests) -> Found:
+    async def _judge(self, source: str, tests: CodeTests) -> Tally:
         wall = tests.timeout_s or self.timeout_s
         limits = Limits(wall_s=wall, cpu_s=3 * wall, memory_mb=self.memory_mb)
         program = Program(tests.language, source, limits=limits)
         return await _JUDGES[tests.kind](self.sandbox, program, tests)
 
 
-def _named(tests: CodeTests) -> set[str]:
-    """Every name in the sources of the tests: one of them is the function under test."""
+def _names_in_tests(tests: CodeTests) -> set[str]:
+    """Every name in the sources of the tests; the function under test is among them."""
     return {name for case in tests.cases for name in re.findall(r"[A-Za-z_]\w*", str(case.get("source") or ""))}
 
 
 def join(tests: CodeTests, source: str) -> str:
-    """The program with the given prefix before it: as its completion when it is the body of an unfinished function.
+    """The program after the ``setup`` of the tests. An indented program completes an unfinished function in it.
 
-    What a prefix of Python asserts does with the program's own names (MBPP's ``root = Node(1)``) is left to the driver.
+    The driver of Python asserts runs the statements of the setup that use names of the program (MBPP's
+    ``root = Node(1)``), so they are left out here.
     """
     if tests.kind == "sql":
         return source
@@ -133,14 +143,14 @@ def join(tests: CodeTests, source: str) -> str:
 
 
 def _independent(setup: str) -> str:
-    """``setup`` without the statements that need names which it does not bind itself, nor Python."""
+    """``setup`` without the statements that use names other than its own and Python's built-in names."""
     try:
         statements = ast.parse(setup).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return setup
     kept: list[ast.stmt] = []
     left = statements
-    while len(left) != len(kept):  # what needs a statement that is left out is left out, too
+    while len(left) != len(kept):  # repeat: a removed statement may define a name that another one uses
         kept = left
         known = names.bound(kept) | set(dir(builtins))
         left = [one for one in kept if names.read([one], executed=True) <= known]
@@ -149,125 +159,133 @@ def _independent(setup: str) -> str:
 
 
 def _expects_nothing(tests: CodeTests) -> str:
-    """Why these tests decide nothing; "" when they do."""
+    """Why these tests decide nothing, or "" when they do."""
     if tests.kind in ("stdin", "output"):
         if any(case.get("stdout") is None for case in tests.cases):
-            return "a test has no expected output"
+            return "a test case has no expected output"
         if not any(str(case["stdout"]).strip() for case in tests.cases):
-            return "the tests expect empty outputs only"
+            return "the tests only expect empty output"
     if tests.kind == "function" and any("expected" not in case for case in tests.cases):
-        return "a test has no expected value"
+        return "a test case has no expected value"
     if tests.kind in ("asserts", "check"):
         sources = "\n".join(str(case.get("source", "")) for case in tests.cases)
         if not re.search(r"assert|raise|throw|check|\[\[|test|expect|exit", sources):
-            return "the tests assert nothing"
+            return "the tests contain no assertion"
     if tests.kind == "sql" and any(case.get("expected") is None and not case.get("reference") for case in tests.cases):
-        return "a test has neither rows nor a reference query"
+        return "a test case has neither expected rows nor a reference query"
     return ""
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
+    """The start of ``value`` as text, for details and explanations."""
     try:
         text = value if isinstance(value, str) else repr(value)
-    except ValueError:  # an integer of more digits than Python writes
-        return "a number too long to show"
+    except ValueError:  # an integer with more digits than Python converts
+        return "an integer with too many digits to show"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _reason(execution: Execution) -> str:
+    """Why the program gave no result."""
     if execution.status == "error":
         last = execution.stderr.strip().rpartition("\n")[2]
-        return last[:_SHOWN] or f"the program ended with {execution.exit_code}"
+        return last[:_SHOWN] or f"the program ended with exit code {execution.exit_code}"
     return {
-        "timeout": "the program ran out of time",
-        "memory": "the program ran out of memory",
-        "output": "the program wrote too much",
-        "ok": "the program ended early",
+        "timeout": "the program exceeded the time limit",
+        "memory": "the program exceeded the memory limit",
+        "output": "the program exceeded the output limit",
+        "ok": "the program ended before the last test",
     }.get(execution.status, execution.status)
 
 
-def _trouble(execution: Execution) -> str:
+def _sandbox_problem(execution: Execution) -> str:
+    """Why the sandbox failed, or "" when it did not."""
     return str(execution.detail.get("reason") or "the sandbox failed") if execution.status == "infra" else ""
 
 
-def _tally(verdicts: Sequence[Mapping[str, Any] | None], total: int, status: str) -> Found:
-    """``verdicts``: None for a passed case, else what is told of the failing one."""
+def _tally(verdicts: Sequence[JsonObject | None], total: int, status: str) -> Tally:
+    """Count ``verdicts``: None for a passed case, otherwise the description of the failure."""
     failing = next((verdict for verdict in verdicts if verdict is not None), None)
     if failing is None and len(verdicts) < total:
         failing = {"case": len(verdicts), "why": status}
-    return Found(sum(verdict is None for verdict in verdicts), total, status, failing)
+    return Tally(sum(verdict is None for verdict in verdicts), total, status, failing)
 
 
-async def _judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> Found:
-    """Kinds ``stdin`` and ``output``: the program runs once for each case."""
+async def _judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
+    """Kinds ``stdin`` and ``output``: the program runs once per case."""
     cases = tests.cases
     inputs = tuple(str(case.get("stdin") or "") for case in cases)
     execution = await sandbox.run(replace(program, stdins=inputs))
     runs = execution.runs
     for run in (execution, *runs):
-        if _trouble(run):
-            return Found(0, len(cases), "infra", trouble=_trouble(run))
-    verdicts: list[Mapping[str, Any] | None] = []
+        if _sandbox_problem(run):
+            return Tally(0, len(cases), "infra", problem=_sandbox_problem(run))
+    verdicts: list[JsonObject | None] = []
     for number, (case, run) in enumerate(zip(cases, runs, strict=False)):
         expected = str(case["stdout"])
-        told = {
+        shown = {
             "case": number,
             "stdin": _short(inputs[number]),
             "expected": _short(expected),
             "found": _short(run.stdout),
         }
         if run.status != "ok":
-            verdicts.append({**told, "why": _reason(run)})
+            verdicts.append({**shown, "why": _reason(run)})
         elif same_output(expected, run.stdout):
             verdicts.append(None)
         else:
             verdicts.append(
-                {**told, "why": f"case {number}: printed {_short(run.stdout)!r}, expected {_short(expected)!r}"}
+                {**shown, "why": f"case {number}: printed {_short(run.stdout)!r}, expected {_short(expected)!r}"}
             )
     return _tally(verdicts, len(cases), execution.status)
 
 
-async def _judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> Found:
+async def _judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
+    """Kind ``function``: the entry point is called once per case."""
     cases = tests.cases
     calls = tuple(
         {"name": tests.entry_point, "args": _arguments(case), "kwargs": dict(case.get("kwargs") or {})}
         for case in cases
     )
     execution = await sandbox.run(replace(program, calls=calls))
-    if _trouble(execution):
-        return Found(0, len(cases), "infra", trouble=_trouble(execution))
-    verdicts: list[Mapping[str, Any] | None] = []
+    if _sandbox_problem(execution):
+        return Tally(0, len(cases), "infra", problem=_sandbox_problem(execution))
+    verdicts: list[JsonObject | None] = []
     answers = execution.returns if len(execution.returns) <= len(cases) else ()
     for number, case in enumerate(cases):
-        told = {"case": number, "args": _short(_arguments(case)), "expected": _short(case["expected"])}
+        shown = {"case": number, "args": _short(_arguments(case)), "expected": _short(case["expected"])}
         if number >= len(answers):
-            verdicts.append({**told, "why": _reason(execution)})
+            verdicts.append({**shown, "why": _reason(execution)})
             continue
         answer = answers[number]
         if "value" not in answer:
             verdicts.append(
-                {**told, "found": _short(answer["error"]), "why": f"case {number}: {_short(answer['error'])}"}
+                {**shown, "found": _short(answer["error"]), "why": f"case {number}: {_short(answer['error'])}"}
             )
         elif accepted(case, answer["value"], program.language):
             verdicts.append(None)
         else:
             found = _short(answer["value"])
             verdicts.append(
-                {**told, "found": found, "why": f"case {number}: gave {found}, expected {_short(case['expected'])}"}
+                {
+                    **shown,
+                    "found": found,
+                    "why": f"case {number}: returned {found}, expected {_short(case['expected'])}",
+                }
             )
     return _tally(verdicts, len(cases), execution.status)
 
 
-def _arguments(case: Mapping[str, Any]) -> list[Any]:
+def _arguments(case: JsonObject) -> list[object]:
     arguments = case.get("args")
     return list(arguments) if isinstance(arguments, (list, tuple)) else []
 
 
-_EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # between the cases of a Bash script, which ends with what the last one says
+_EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # after each case of a Bash script: stop at the first failure
 
 
-async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Found:
-    """Kinds ``asserts`` and ``check``: a driver runs the tests and calls the program by proxy."""
+async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
+    """Kinds ``asserts`` and ``check``: a driver runs the tests, and calls the program in another process."""
     sources = tuple(str(case["source"]) for case in tests.cases)
     if program.language == "bash":
         sources = (_EACH_CASE.join(sources),)
@@ -279,90 +297,92 @@ async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) ->
             entry_point=tests.entry_point,
         )
     )
-    if _trouble(execution):
-        return Found(0, len(sources), "infra", trouble=_trouble(execution))
+    if _sandbox_problem(execution):
+        return Tally(0, len(sources), "infra", problem=_sandbox_problem(execution))
     answers = execution.returns
     broken = next((answer["broken"] for answer in answers if "broken" in answer), "")
     if broken:
-        return Found(0, len(sources), "broken tests", trouble=broken)
-    verdicts: list[Mapping[str, Any] | None] = []
+        return Tally(0, len(sources), "broken tests", problem=broken)
+    verdicts: list[JsonObject | None] = []
     for number, source in enumerate(sources):
-        told = {"case": number, "test": _short(source)}
+        shown = {"case": number, "test": _short(source)}
         if number >= len(answers):
-            verdicts.append({**told, "why": _reason(execution)})
+            verdicts.append({**shown, "why": _reason(execution)})
         elif answers[number].get("passed") is True:
             verdicts.append(None)
         else:
-            verdicts.append({**told, "why": f"test {number}: {answers[number].get('error') or 'failed'}"})
+            verdicts.append({**shown, "why": f"test {number}: {answers[number].get('error') or 'failed'}"})
     return _tally(verdicts, len(sources), execution.status)
 
 
-async def _judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> Found:
+async def _judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
+    """Kind ``sql``: the query runs once per case, on the tables of the case."""
     cases = tests.cases
     setups = ["\n".join(filter(None, (tests.setup, str(case.get("setup") or "")))) for case in cases]
-    execution = await sandbox.run(_query(program, program.source, setups))
-    if _trouble(execution):
-        return Found(0, len(cases), "infra", trouble=_trouble(execution))
-    wanted = await _wanted_rows(sandbox, program, cases, setups)
-    verdicts: list[Mapping[str, Any] | None] = []
-    for number, (case, expected) in enumerate(zip(cases, wanted, strict=True)):
+    execution = await sandbox.run(_with_setups(program, program.source, setups))
+    if _sandbox_problem(execution):
+        return Tally(0, len(cases), "infra", problem=_sandbox_problem(execution))
+    expected_rows = await _expected_rows(sandbox, program, cases, setups)
+    verdicts: list[JsonObject | None] = []
+    for number, (case, expected) in enumerate(zip(cases, expected_rows, strict=True)):
         if isinstance(expected, str):
-            return Found(0, len(cases), "broken tests", trouble=expected)
+            return Tally(0, len(cases), "broken tests", problem=expected)
         ordered = case.get("ordered")
         if ordered is None:
             ordered = _is_ordered(str(case.get("reference") or ""))
-        told = {"case": number, "expected": _short(expected)}
+        shown = {"case": number, "expected": _short(expected)}
         if number >= len(execution.returns):
-            verdicts.append({**told, "why": _reason(execution)})
+            verdicts.append({**shown, "why": _reason(execution)})
             continue
         answer = execution.returns[number]
-        if "value" in answer and same_rows(expected, answer["value"], bool(ordered)):
+        if "value" in answer and same_rows(expected or (), answer["value"], bool(ordered)):
             verdicts.append(None)
         else:
             found = _short(answer.get("value", answer.get("error")))
             verdicts.append(
-                {**told, "found": found, "why": f"case {number}: gave {found}, expected {_short(expected)}"}
+                {**shown, "found": found, "why": f"case {number}: returned {found}, expected {_short(expected)}"}
             )
     return _tally(verdicts, len(cases), execution.status)
 
 
 _NO_SQL = re.compile(
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]", re.DOTALL
-)  # comments, texts, quoted names
+)  # comments, string literals and quoted names
 _INNERMOST = re.compile(r"\([^()]*\)")
 
 
 def _is_ordered(query: str) -> bool:
-    """Whether the rows of ``query`` have an order: an ORDER BY that is in no brackets."""
+    """Whether ``query`` orders its rows: it has an ORDER BY outside of all parentheses."""
     bare, count = _NO_SQL.sub(" ", query), 1
     while count:
         bare, count = _INNERMOST.subn(" ", bare)
     return bool(re.search(r"\border\s+by\b", bare, re.IGNORECASE))
 
 
-def _query(program: Program, source: str, setups: Sequence[str]) -> Program:
+def _with_setups(program: Program, source: str, setups: Sequence[str]) -> Program:
+    """``program`` with the query ``source``, run once per setup."""
     calls = tuple({"name": "", "args": [setup]} for setup in setups)
     return replace(program, source=source, calls=calls)
 
 
-async def _wanted_rows(
-    sandbox: Sandbox, program: Program, cases: Sequence[Mapping[str, Any]], setups: Sequence[str]
-) -> list[Any]:
-    """The expected rows of each case, or why a reference query gave none. References run apart from the program."""
-    wanted: list[Any] = [case.get("expected") for case in cases]
+async def _expected_rows(
+    sandbox: Sandbox, program: Program, cases: Sequence[JsonObject], setups: Sequence[str]
+) -> list[Sequence[object] | str | None]:
+    """The expected rows per case, or why its reference query failed. References run separately from the program."""
+    expected_rows: list[Sequence[object] | str | None] = [case.get("expected") for case in cases]
     by_reference: dict[str, list[int]] = {}
     for number, case in enumerate(cases):
-        if wanted[number] is None:
+        if expected_rows[number] is None:
             by_reference.setdefault(str(case["reference"]), []).append(number)
     for reference, numbers in by_reference.items():
-        execution = await sandbox.run(_query(program, reference, [setups[number] for number in numbers]))
+        execution = await sandbox.run(_with_setups(program, reference, [setups[number] for number in numbers]))
         for place, number in enumerate(numbers):
             answer = execution.returns[place] if place < len(execution.returns) else {"error": _reason(execution)}
-            wanted[number] = answer.get("value", f"the reference query failed: {answer.get('error')}")
-    return wanted
+            expected_rows[number] = answer.get("value", f"the reference query failed: {answer.get('error')}")
+    return expected_rows
 
 
-_JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Any]] = {
+_JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Awaitable[Tally]]] = {
     "stdin": _judge_inputs,
     "output": _judge_inputs,
     "function": _judge_calls,

@@ -1,13 +1,16 @@
-"""How much of a persona a judge hears in an answer, 0 to 5; the markers of ``builders.analysis.voice`` ask nobody."""
+"""How strongly a persona shows in an answer, graded 0 to 5 by a model. ``bestofn voice`` with a judge uses it.
+
+The markers in ``builders.analysis.voice`` measure the same by regular expressions, without a model.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
-from bestofn.builders.formats.judge_reply import fenced, object_schema, reply_object
+from bestofn.builders.formats.judge_reply import fenced, object_schema
+from bestofn.builders.formats.judge_request import judge_replies, judge_request
 from bestofn.builders.protocols import Sampler
-from bestofn.builders.records import Persona, Request, Sampling
+from bestofn.builders.records import Persona
 from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 
 SCHEMA = object_schema(
@@ -19,7 +22,7 @@ SCHEMA = object_schema(
 
 @dataclass(frozen=True, slots=True)
 class PersonaScore:
-    """``score`` 0 to 5, or None with what went wrong in ``reasoning``; ``heard`` from the judge's ``min_score`` on."""
+    """``score`` from 0 to 5, or None with the problem in ``reasoning``. ``heard``: the score reaches ``min_score``."""
 
     score: int | None
     confidence: float
@@ -29,7 +32,7 @@ class PersonaScore:
 
 
 class PersonaJudge:
-    """Scores the voice alone, not whether the answer is right. Temperature 0; answers lie in the journal."""
+    """Scores only the voice, not whether the answer is right. Temperature 0; the journal stores the replies."""
 
     def __init__(self, sampler: Sampler, persona: Persona, *, min_score: int = 3, max_tokens: int = 800) -> None:
         if not 0 <= min_score <= 5:
@@ -37,24 +40,12 @@ class PersonaJudge:
         self.sampler, self.persona, self.min_score, self.max_tokens = sampler, persona, min_score, max_tokens
 
     async def score(self, text: str) -> PersonaScore:
-        """Raises only what stops the run."""
+        """The score of one answer. Raises only errors that stop the run."""
         material = fenced(persona=self.persona.text, answer=text)
-        request = Request(
-            messages=(
-                {"role": "system", "content": SYSTEM},
-                {"role": "user", "content": f"{material}\n\n{prompt('persona').text}"},
-            ),
-            sampling=Sampling(temperature=0.0, max_tokens=self.max_tokens),
-            schema=SCHEMA,
-        )
-        (answer,) = await self.sampler.draw(request)
-        raise_if_it_stops_the_run(answer)
+        request = judge_request(SYSTEM, material, prompt("persona").text, SCHEMA, max_tokens=self.max_tokens)
+        (reply,) = await judge_replies(self.sampler, request, [text])
         model = self.sampler.model
-        if isinstance(answer, ProviderError):
-            return PersonaScore(None, 0.0, f"the judge gave no answer: {answer}", model, False)
-        reply = reply_object(answer.text, SCHEMA, text)
         if isinstance(reply, str):
             return PersonaScore(None, 0.0, reply, model, False)
-        return PersonaScore(
-            reply["score"], reply["confidence"], reply["reasoning"], model, reply["score"] >= self.min_score
-        )
+        heard = reply["score"] >= self.min_score
+        return PersonaScore(reply["score"], reply["confidence"], reply["reasoning"], model, heard)

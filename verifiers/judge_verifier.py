@@ -1,34 +1,36 @@
-"""A language model as a verifier: for what no program can decide, and never against what one has decided."""
+"""A language model as a verifier, for answers that no program can decide. ``conf/verifier/judge.yaml`` builds it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
-from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
+from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema
+from bestofn.builders.formats.judge_request import conversation_text, judge_replies, judge_request
 from bestofn.builders.protocols import Sampler
-from bestofn.builders.records import Candidate, Completion, Query, Request, Sampling, Verdict, content_text
-from bestofn.verifiers.judge_prompts import SYSTEM, Prompt, prompt
+from bestofn.builders.records import Candidate, JsonObject, Query, Request, Verdict
+from bestofn.verifiers.judge_prompts import SYSTEM, Prompt, prompt, with_rubric
 
 SCHEMA = object_schema(
     reasoning={"type": "string"},
     equivalent={"type": ["boolean", "null"]},
     confidence={"type": "number", "minimum": 0, "maximum": 1},
 )
+_PROMPT_OF_SPLIT = {"math": "math", "gsm8k": "math", "code": "code", "humaneval": "code"}
+_MOST_CASES = 5  # test cases that the judge is shown
 
 
 class Judge:
-    """Asks a model whether an answer is right: against the reference where there is one, else by its own lights.
+    """Asks a model whether an answer is right: compared with the reference, or by its own knowledge without one.
 
-    ``prompt`` names a text of ``verifiers/prompts`` (``math``, ``code``, ``tools``, ``reference``, ``appropriate``), a
-    ``.md`` file of one's own, or ``auto``: by the query's split and reference. ``rubric`` is added to it, one free
-    sentence or more. ``use_reference=False`` hides the reference (for datasets whose references are not trusted).
+    ``prompt`` is the name of a text in ``verifiers/prompts`` (``math``, ``code``, ``tools``, ``reference``,
+    ``appropriate``), the path of your own ``.md`` file, or ``auto``: chosen by the query's split and reference.
+    ``rubric`` is appended to it. ``use_reference=False`` hides the reference, for datasets whose references are not
+    trusted.
 
-    ``samples`` replies are drawn; the majority decides and a tie abstains. The confidence is the mean of those who
-    decided, times their share. A model that says it cannot tell makes an abstention; replies that cannot be read make
-    an ``error``, never a ``fail``. The answers lie in the journal, under model, prompt, rubric and both texts: asking
-    again costs nothing.
+    The majority of ``samples`` replies decides; a tie abstains. The confidence is the mean confidence of the majority
+    times its share of the readable replies. When the model says that it cannot tell, the verdict is ``abstain``. When
+    no reply can be read, it is ``error``, never ``fail``. The journal stores the replies, so the same question is
+    never paid for twice.
     """
 
     name = "judge"
@@ -51,28 +53,27 @@ class Judge:
         self.temperature = temperature if temperature is not None else (0.0 if samples == 1 else 0.7)
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """The majority verdict of the judge. An empty answer fails without a request."""
         text = candidate_text(candidate, MOST_JUDGED)
         if not text.strip():
             return Verdict("fail", 1.0, "the answer is empty", self.name)
-        question = self._prompt_for(query)
-        request = self.request_for(query, text, question)
-        replies = [self._read(answer, text) for answer in await self.sampler.draw(request, range(self.samples))]
-        return self._decided(replies, question)
+        chosen = self._prompt_for(query)
+        request = self.request_for(query, text, chosen)
+        return self._majority(await judge_replies(self.sampler, request, [text], self.samples), chosen)
 
-    def request_for(self, query: Query, text: str, question: Prompt) -> Request:
-        """The request of one judgement."""
+    def request_for(self, query: Query, text: str, chosen: Prompt) -> Request:
+        """The request that asks whether ``text`` answers ``query``, with the prompt ``chosen``."""
         material = {"question": _conversation(query)}
         reference = reference_text(query) if self.use_reference else ""
         if reference:
             material["reference"] = reference
-        instruction = question.text + (f"\n\nJudge by this:\n{self.rubric}" if self.rubric else "")
-        return Request(
-            messages=(
-                {"role": "system", "content": SYSTEM},
-                {"role": "user", "content": f"{fenced(**material, answer=text)}\n\n{instruction}"},
-            ),
-            sampling=Sampling(temperature=self.temperature, max_tokens=self.max_tokens),
-            schema=SCHEMA,
+        return judge_request(
+            SYSTEM,
+            fenced(**material, answer=text),
+            with_rubric(chosen.text, self.rubric),
+            SCHEMA,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
         )
 
     def _prompt_for(self, query: Query) -> Prompt:
@@ -81,35 +82,34 @@ class Judge:
         if not self.use_reference or not reference_text(query):
             return prompt("appropriate")
         split = query.split.lower()
-        named = {"math": "math", "gsm8k": "math", "code": "code", "humaneval": "code"}
-        return prompt(
-            "tools" if "tool" in split or query.reference.calls is not None else named.get(split, "reference")
-        )
+        if "tool" in split or query.reference.calls is not None:
+            return prompt("tools")
+        return prompt(_PROMPT_OF_SPLIT.get(split, "reference"))
 
-    def _read(self, answer: Completion | ProviderError, text: str) -> Mapping[str, Any] | str:
-        raise_if_it_stops_the_run(answer)
-        if isinstance(answer, ProviderError):
-            return f"the judge gave no answer: {answer}"
-        return reply_object(answer.text, SCHEMA, text)
-
-    def _decided(self, replies: Sequence[Mapping[str, Any] | str], question: Prompt) -> Verdict:
-        read = [reply for reply in replies if not isinstance(reply, str)]
-        detail = {"judge_model": self.sampler.model, "judge_prompt": question.id, "samples": len(replies),
-                  "unreadable": len(replies) - len(read), "votes": [reply["equivalent"] for reply in read]}  # fmt: skip
-        if not read:
+    def _majority(self, replies: Sequence[JsonObject | str], chosen: Prompt) -> Verdict:
+        readable = [reply for reply in replies if not isinstance(reply, str)]
+        detail = {
+            "judge_model": self.sampler.model,
+            "judge_prompt": chosen.id,
+            "samples": len(replies),
+            "unreadable": len(replies) - len(readable),
+            "votes": [reply["equivalent"] for reply in readable],
+        }
+        if not readable:
             return Verdict("error", 0.0, str(replies[0]), self.name, detail)
-        right = [reply for reply in read if reply["equivalent"] is True]
-        wrong = [reply for reply in read if reply["equivalent"] is False]
+        right = [reply for reply in readable if reply["equivalent"] is True]
+        wrong = [reply for reply in readable if reply["equivalent"] is False]
         if len(right) == len(wrong):
-            why = "the judge cannot tell" if not right else f"the judge is divided, {len(right)} to {len(wrong)}"
-            return Verdict("abstain", 0.0, f"{why}: {read[0]['reasoning']}", self.name, detail)
-        side = right if len(right) > len(wrong) else wrong
-        confidence = sum(reply["confidence"] for reply in side) / len(side) * len(side) / len(read)
-        return Verdict("pass" if side is right else "fail", confidence, side[0]["reasoning"], self.name, detail)
+            votes = f"the judge's votes are tied, {len(right)} to {len(wrong)}" if right else "the judge cannot tell"
+            return Verdict("abstain", 0.0, f"{votes}: {readable[0]['reasoning']}", self.name, detail)
+        majority = right if len(right) > len(wrong) else wrong
+        confidence = sum(reply["confidence"] for reply in majority) / len(majority) * len(majority) / len(readable)
+        outcome = "pass" if majority is right else "fail"
+        return Verdict(outcome, confidence, majority[0]["reasoning"], self.name, detail)
 
 
 def reference_text(query: Query) -> str:
-    """What is known to be right, in words for a judge; "" when nothing is."""
+    """The reference of ``query`` as text for the judge; "" when there is none."""
     reference, parts = query.reference, []
     if reference.answer is not None:
         parts.append(reference.answer)
@@ -121,12 +121,11 @@ def reference_text(query: Query) -> str:
     if reference.facts:
         parts.append("the final answer must contain: " + "; ".join(reference.facts))
     if reference.tests is not None:
-        cases = [dict(case) for case in reference.tests.cases[:5]]
+        cases = [dict(case) for case in reference.tests.cases[:_MOST_CASES]]
         parts.append(f"tests ({reference.tests.kind}, {reference.tests.language}): {cases}")
     return "\n".join(parts)
 
 
 def _conversation(query: Query) -> str:
-    said = "\n\n".join(f"[{one.get('role')}]\n{content_text(one.get('content'))}".rstrip() for one in query.messages)
     names = [str((tool.get("function") or tool).get("name")) for tool in query.tools]
-    return f"{said}\n\n[tools] {', '.join(names)}" if names else said
+    return f"{conversation_text(query)}\n\n[tools] {', '.join(names)}" if names else conversation_text(query)

@@ -1,13 +1,16 @@
-"""Scores what an answer makes of a malformed problem: right is who notices, wrong is who states a result."""
+"""Verifies answers to malformed, unsolvable and vague problems: an answer that notices the flaw passes.
+
+``conf/verifier/posed.yaml`` builds it; ``docs/epistemic.md`` describes the datasets.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
-from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema, reply_object
+from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema
+from bestofn.builders.formats.judge_request import judge_replies, judge_request
 from bestofn.builders.protocols import Sampler, Verifier
-from bestofn.builders.records import Candidate, Outcome, Query, Request, Sampling, Verdict
+from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
 from bestofn.verifiers.stance import Stance, stance
@@ -20,18 +23,21 @@ OUTCOMES: dict[Stance, tuple[Outcome, float]] = {
     "refuses": ("abstain", 0.5),
     "silent": ("abstain", 0.0),
 }
+"""Outcome and confidence of each stance for a malformed problem."""
 SCHEMA = object_schema(
     reasoning={"type": "string"}, stance={"type": "string", "enum": ["answers", "hedges", "flags", "asks", "refuses"]}
 )
 
 
 class PosedVerifier:
-    """``well_posed`` verifies problems that are well posed; of the others (``metadata["posed"]``) the stance decides.
+    """``well_posed`` verifies well-posed problems. For other problems (``metadata["posed"]``) the stance decides.
 
-    Naming the fault or asking back passes, a stated result fails, a result with its assumption named abstains; to a
-    vague request any answer may be fair, so that none fails. ``detail["stance"]`` is kept for every answer, for the
-    rates of ``builders.analysis.epistemic``. A refusal that is right is marked (``detail["refusal"]["right"]``); pairs
-    do not leave it out. With a ``sampler`` a model tells the stance of answers whose words do not.
+    An answer that names the flaw or asks back passes. A stated result fails. A result that names its assumption
+    abstains. For a vague request any answer may be fair, so no answer fails.
+
+    ``detail["stance"]`` is recorded for every answer, for the rates of ``builders.analysis.epistemic``. A justified
+    refusal has ``detail["refusal"]["right"]``, and pairing does not leave it out. With a ``sampler``, a model decides
+    the stance of answers whose wording does not show it.
     """
 
     name = "posed"
@@ -42,41 +48,28 @@ class PosedVerifier:
         self.well_posed, self.refusals, self.sampler = well_posed, refusals, sampler
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """The verdict on one answer, with its stance in ``detail``."""
         posed = str(query.metadata.get("posed") or "well")
-        taken = stance(candidate.text, str(query.metadata.get("symbol") or ""))
-        if self.sampler is not None and taken in ("hedges", "silent"):
-            taken = await self._asked(self.sampler, query, candidate) or taken
+        shown = stance(candidate.text, str(query.metadata.get("symbol") or ""))
+        if self.sampler is not None and shown in ("hedges", "silent"):
+            shown = await self._stance_by_model(self.sampler, query, candidate) or shown
         if posed == "well":
             verdict = await self.well_posed.verify(query, candidate)
-            return replace(verdict, detail={**verdict.detail, "stance": taken})
-        outcome, confidence = OUTCOMES[taken]
+            return replace(verdict, detail={**verdict.detail, "stance": shown})
+        outcome, confidence = OUTCOMES[shown]
         if posed == "vague" and outcome == "fail":
             outcome, confidence = "abstain", 0.5
-        detail = {"stance": taken, "posed": posed, "flaw": query.metadata.get("flaw") or ""}
+        detail: dict[str, object] = {"stance": shown, "posed": posed, "flaw": query.metadata.get("flaw") or ""}
         if self.refusals is not None:
             refusal = await self.refusals.classify(query, candidate)
             detail["refusal"] = {**refusal_detail(refusal), "right": outcome == "pass"}
-        return Verdict(
-            outcome, confidence, f"the problem is malformed ({posed}); the answer {taken}", self.name, detail
-        )
+        explanation = f"the problem is malformed ({posed}); stance of the answer: {shown}"
+        return Verdict(outcome, confidence, explanation, self.name, detail)
 
-    async def _asked(self, sampler: Sampler, query: Query, candidate: Candidate) -> Stance | None:
-        """The stance that a model hears; None when it gives no readable answer."""
-        said = candidate_text(candidate, MOST_JUDGED)
-        request = Request(
-            messages=(
-                {"role": "system", "content": SYSTEM},
-                {
-                    "role": "user",
-                    "content": f"{fenced(question=query.text, answer=said)}\n\n{prompt('stance').text}",
-                },
-            ),
-            sampling=Sampling(temperature=0.0, max_tokens=600),
-            schema=SCHEMA,
-        )
-        (answer,) = await sampler.draw(request)
-        raise_if_it_stops_the_run(answer)
-        if isinstance(answer, ProviderError):
-            return None
-        reply = reply_object(answer.text, SCHEMA, said)
+    async def _stance_by_model(self, sampler: Sampler, query: Query, candidate: Candidate) -> Stance | None:
+        """The stance according to a model; None when its reply cannot be read."""
+        answer = candidate_text(candidate, MOST_JUDGED)
+        material = fenced(question=query.text, answer=answer)
+        request = judge_request(SYSTEM, material, prompt("stance").text, SCHEMA, max_tokens=600)
+        (reply,) = await judge_replies(sampler, request, [answer])
         return None if isinstance(reply, str) else reply["stance"]

@@ -1,15 +1,16 @@
-"""Refusals: by patterns first, by a model only where the patterns are unsure and a model is given."""
+"""Whether an answer refuses: by patterns, and by a model where the patterns are unsure.
+
+``WithRefusal`` records the result with every verdict; ``conf/verifier/refusals.yaml`` builds the classifier.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
-from bestofn.builders.errors import ProviderError
-from bestofn.builders.formats.judge_reply import fenced, object_schema, reply_object
+from bestofn.builders.formats.judge_reply import fenced, object_schema
+from bestofn.builders.formats.judge_request import judge_replies, judge_request
 from bestofn.builders.protocols import Sampler
-from bestofn.builders.records import Candidate, Persona, Query, Request, Sampling
+from bestofn.builders.records import Candidate, JsonObject, Persona, Query
 from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 from bestofn.verifiers.refusal_patterns import CONFIDENCE, THRESHOLD, Refusal, classify
 
@@ -23,12 +24,12 @@ SCHEMA = object_schema(
 
 
 class RefusalClassifier:
-    """Tells whether an answer refuses, and how.
+    """Decides whether an answer refuses, and why.
 
-    A service's own word (``stop_reason`` refusal or content_filter) settles it. Else the patterns of
-    ``verifiers.refusal_patterns`` do, with the persona's ``whitelist``. With a ``sampler``, a model is asked where
-    they are unsure: a confidence above 0 and below ``unsure_below``, or no hit in more than ``long_from`` characters.
-    A model that gives no readable answer changes nothing.
+    The service's ``stop_reason`` decides if it is ``refusal`` or ``content_filter``. Otherwise the patterns of
+    ``verifiers.refusal_patterns`` decide, with the ``whitelist`` of the persona. With a ``sampler``, a model is asked
+    where the patterns are unsure: a confidence above 0 and below ``unsure_below``, or no match in a text of more than
+    ``long_from`` characters. An unreadable reply of the model leaves the result of the patterns.
     """
 
     def __init__(
@@ -45,46 +46,37 @@ class RefusalClassifier:
         self.long_from = long_from
 
     async def classify(self, query: Query, candidate: Candidate) -> Refusal:
+        """The classification of one answer. Raises only errors that stop the run."""
         if candidate.stop_reason in ("refusal", "content_filter"):
             return Refusal(True, CONFIDENCE[-1], "safety", (f"stop_reason:{candidate.stop_reason}",))
-        found = classify(candidate.text, self.whitelist)
-        if self.sampler is None or not self._unsure(found, candidate.text):
-            return found
-        return await self._asked(self.sampler, query, candidate, found)
+        by_patterns = classify(candidate.text, self.whitelist)
+        if self.sampler is None or not self._unsure(by_patterns, candidate.text):
+            return by_patterns
+        return await self._by_model(self.sampler, query, candidate, by_patterns)
 
-    def _unsure(self, found: Refusal, text: str) -> bool:
-        if found.matched_patterns:
-            return 0.0 < found.confidence < self.unsure_below
+    def _unsure(self, by_patterns: Refusal, text: str) -> bool:
+        if by_patterns.matched_patterns:
+            return 0.0 < by_patterns.confidence < self.unsure_below
         return len(text) > self.long_from
 
-    async def _asked(self, sampler: Sampler, query: Query, candidate: Candidate, found: Refusal) -> Refusal:
-        question = prompt("refusal")
+    async def _by_model(self, sampler: Sampler, query: Query, candidate: Candidate, by_patterns: Refusal) -> Refusal:
+        chosen = prompt("refusal")
         material = fenced(question=query.text, answer=candidate.text)
-        request = Request(
-            messages=(
-                {"role": "system", "content": SYSTEM},
-                {"role": "user", "content": f"{material}\n\n{question.text}"},
-            ),
-            sampling=Sampling(temperature=0.0, max_tokens=600),
-            schema=SCHEMA,
-        )
-        (answer,) = await sampler.draw(request)
-        if isinstance(answer, ProviderError):
-            return found
-        reply = reply_object(answer.text, SCHEMA, candidate.text)
+        request = judge_request(SYSTEM, material, chosen.text, SCHEMA, max_tokens=600)
+        (reply,) = await judge_replies(sampler, request, [candidate.text])
         if isinstance(reply, str):
-            return found
+            return by_patterns
         confidence = float(reply["confidence"]) if reply["refuses"] else 0.0
         kind = reply["refusal_type"] if reply["refusal_type"] in KINDS else "other"
         return Refusal(
             confidence >= THRESHOLD,
             confidence,
             kind if confidence >= THRESHOLD else None,
-            (*found.matched_patterns, question.id),
-            found.whitelisted,
+            (*by_patterns.matched_patterns, chosen.id),
+            by_patterns.whitelisted,
         )
 
 
-def refusal_detail(refusal: Refusal) -> Mapping[str, Any]:
+def refusal_detail(refusal: Refusal) -> JsonObject:
     """The entry ``detail["refusal"]`` of a verdict."""
     return dataclasses.asdict(refusal) | {"matched_patterns": list(refusal.matched_patterns)}

@@ -1,4 +1,4 @@
-"""The code verifier where there is a sandbox, and nothing where there is none."""
+"""Builds the code verifier if there is a sandbox. ``conf/verifier/code.yaml`` names it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bestofn.builders.protocols import Sandbox, Verifier
 
 
 def sandboxed_code(*, sandbox: Sandbox | None = None, timeout_s: float = 10.0, memory_mb: int = 512) -> Verifier | None:
-    """``CodeVerifier`` in ``sandbox``; None without one (``sandbox=none``), and a router then abstains on code."""
+    """A ``CodeVerifier`` with ``sandbox``, or None without a sandbox: ``BySplit`` then abstains on code."""
     if sandbox is None:
         return None
     from bestofn.verifiers.code_verifier import CodeVerifier

@@ -201,4 +201,4 @@ def test_steps_are_graded_in_place() -> None:
     assert two.value == 0.4
     assert two.parts["steps"] == [{"text": "a", "score": 0.9}, {"text": "b", "score": 0.4}]
     assert three.value is None
-    assert "2 chances for 3 steps" in three.parts["error"]
+    assert "2 probabilities for 3 steps" in three.parts["error"]

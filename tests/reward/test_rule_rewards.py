@@ -6,21 +6,20 @@ import asyncio
 import itertools
 import math
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Candidate, Persona, Query, Reference, Score, Verdict
-from bestofn.reward import get_reward, reward_names
-from bestofn.reward.best_of_n import best_of_n
+from bestofn.reward import get_reward, memory_plan, reward_names
 from bestofn.reward.bradley_terry import strengths, win_chances
-from bestofn.reward.conflicts import conflicts
+from bestofn.reward.conflicts import cycles
 from bestofn.reward.ensemble_reward import EnsembleReward, z_scores
 from bestofn.reward.format_reward import FormatReward
 from bestofn.reward.heuristic_reward import heuristic
 from bestofn.reward.length_reward import LengthReward
-from bestofn.reward.memory_plan import MemoryPlan, weights_gb
 from bestofn.reward.overlap_reward import OverlapReward, f1, number_share, rouge_l
 from bestofn.reward.persona_reward import PersonaReward
 from bestofn.reward.privacy_reward import PrivacyReward
@@ -175,16 +174,6 @@ def test_ensemble_of_z_scores_prices_disagreement() -> None:
     assert values(run(EnsembleReward(gap), answers("x", "y")))[1] is None
 
 
-def test_best_first_ties_stable_missing_last() -> None:
-    items = ["a", "b", "c", "d", "e"]
-    scores = [Score(1.0), Score(3.0), Score(None), Score(float("nan")), Score(3.0)]
-    assert [place for place, _, _ in best_of_n(items, scores, 5)] == [1, 4, 0, 2, 3]
-    assert [place for place, _, _ in best_of_n([0, 1, 2], [Score(1), Score(3), Score(2)], 2)] == [1, 2]
-    assert len(best_of_n(["a"], [Score(0.0)], 4)) == 1
-    with pytest.raises(ValueError, match="one score an item"):
-        best_of_n(["a"], [], 1)
-
-
 def test_every_tournament_of_four() -> None:
     """A tournament on four has 0, 1 or 2 cyclic triples: 24, 16 and 24 of the 64."""
     pairs = list(itertools.combinations(range(4), 2))
@@ -196,16 +185,16 @@ def test_every_tournament_of_four() -> None:
             len({w for w, _ in beats & set(itertools.permutations(three, 2))}) == 3
             for three in itertools.combinations(range(4), 3)
         )
-        found = conflicts(4, {pair: float(first) for pair, first in table.items()})
-        assert len(found.cycles) == brute
-        assert found.transitive == (brute == 0)
+        assert len(cycles(4, {pair: float(first) for pair, first in table.items()})) == brute
         counts[brute] += 1
     assert counts == {0: 24, 1: 16, 2: 24}
 
 
-def test_order_effects_are_counted_and_decide_nothing() -> None:
-    found = conflicts(3, {(0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 0, (0, 2): 0.5, (2, 0): 0.5})
-    assert (found.pairs, found.asymmetric, found.triples) == (3, 1, 0)
+def test_a_result_that_changes_with_the_order_is_in_no_cycle() -> None:
+    circle = {(0, 1): 1.0, (1, 2): 1.0, (2, 0): 1.0}
+    assert cycles(3, circle) == [(0, 1, 2)]
+    assert cycles(3, circle | {(1, 0): 1.0}) == []
+    assert cycles(3, circle | {(0, 1): 0.5}) == []
 
 
 def test_bradley_terry_against_known_odds() -> None:
@@ -223,16 +212,24 @@ def test_steps_and_their_folding() -> None:
     assert [fold([0.5, 0.2, 0.8], how) for how in ("min", "prod", "last", "mean")] == pytest.approx(
         [0.2, 0.08, 0.8, 0.5]
     )
-    with pytest.raises(ValueError, match="no steps"):
+    with pytest.raises(ValueError, match="chances is empty"):
         fold([], "min")
 
 
-def test_memory_plans() -> None:
-    assert weights_gb(8e9) == 16.0
-    assert MemoryPlan({"llm": 45.0, "rm": 16.0}, 128.0).fits
-    tight = MemoryPlan({"llm": 45.0, "rm": 45.0}, 80.0)
-    assert not tight.fits
-    assert "90.0 GB does not fit in 80.0" in str(tight)
+def test_a_model_that_does_not_fit_is_named_with_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"0" * 1000)
+    (tmp_path / "config.json").write_text('{"dtype": "float32"}')
+    monkeypatch.setattr(memory_plan, "available_gb", lambda: 6e-7)
+    narrow = memory_plan.check_memory(str(tmp_path), "bfloat16")
+    assert narrow is not None
+    assert narrow.fits
+    assert narrow.needed_gb == pytest.approx(5.5e-7)
+    wide = memory_plan.check_memory(str(tmp_path), "auto")
+    assert wide is not None
+    assert not wide.fits
+    assert "Set dtype=bfloat16" in caplog.text
 
 
 def test_rewards_are_found_by_name() -> None:

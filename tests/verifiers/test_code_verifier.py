@@ -173,4 +173,7 @@ def test_a_prefix_that_needs_the_program_is_not_put_before_it() -> None:
 
 def test_a_number_too_long_to_show_has_failed() -> None:
     (verdict,) = judge(Canned(returns=({"value": 4}, {"value": 10**5000})), DOUBLE, ANSWER)
-    assert (verdict.outcome, verdict.detail["first_failing"]["found"]) == ("fail", "a number too long to show")
+    assert (verdict.outcome, verdict.detail["first_failing"]["found"]) == (
+        "fail",
+        "an integer with too many digits to show",
+    )

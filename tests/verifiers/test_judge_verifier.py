@@ -152,7 +152,7 @@ def test_texts_that_join_alike_are_different_requests() -> None:
 
 
 def test_unknown_prompts_are_named(tmp_path) -> None:
-    with pytest.raises(Exception, match="judge prompt 'maths' is unknown; expected one of appropriate, code, math"):
+    with pytest.raises(Exception, match=r"judge prompt 'maths' is unknown\. Expected one of appropriate, code, math"):
         prompt("maths")
     own = tmp_path / "mine.md"
     own.write_text("Is it good?")

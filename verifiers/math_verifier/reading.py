@@ -24,7 +24,6 @@ _CODE = re.compile(
     r"(?:str|int|float|print|eval|Rational|Fraction|simplify)\((.{1,2000})\)|\((.{1,2000})\)\.(?:toString"
     r"|toFixed)\(\d*\)"
 )
-_WORD_NUMBER = re.compile(r"^(\d[\d,.]*)\s*(thousand|million|billion|trillion|hundred|k|mn|bn|m|b)\b", re.IGNORECASE)
 _SCALE = {"hundred": 2, "thousand": 3, "k": 3, "million": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
 _CURRENCY = re.compile(
     r"^(-?)(?:(?:US|C|CA|A|AU|HK|S|NZ|R)\\?\$|USD|EUR|GBP|CHF|CAD|AUD|INR|JPY|CNY|SGD|Rs\.?|RM|R(?=\d))\s*(?=[-\d(])",

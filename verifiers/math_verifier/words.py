@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 _TRUE = frozenset("true yes correct right valid".split())
-_FALSE = frozenset("false no incorrect wrong invalid not".split())
 _TRUTH = re.compile(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\b", re.IGNORECASE)
 _NOTHING = re.compile(
     r"^(?:there (?:is|are|exists?) )?(?:no (?:real |integer |such |valid |possible |finite |common "
