@@ -1,17 +1,20 @@
-"""``bestofn build``: draw, verify, score and pair."""
+"""``bestofn build``: samples candidates, verifies and scores them, and makes preference pairs."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import choices, sweep_folder
-from bestofn.builders.errors import BestofnError
+from bestofn.builders.errors import BestofnError, ConfigError
+from bestofn.builders.protocols import Executor, Source
+from bestofn.builders.records import JsonObject, Request
+from bestofn.builders.stages.requests import RequestBuilder
 from bestofn.scripts.catalogue import BUILD
 
 
@@ -40,47 +43,49 @@ def from_yaml(arguments: Arguments) -> list[str]:
 
 
 def build(config: dict[str, Any]) -> dict[str, Any]:
-    """Run the build that a resolved configuration describes; returns the run's manifest."""
+    """Run the build that a resolved configuration describes. Returns the run's manifest."""
     out = run_folder(config)
     if config.get("journal") is None and sweep_folder():
-        config["journal"] = str(out.parent / "journal.sqlite")  # the jobs of a sweep share what they paid for
+        config["journal"] = str(out.parent / "journal.sqlite")  # the runs of a sweep share their completions
     if config.get("dry_run"):
         return dry_run(config, out)
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.builders.report.headline import headline
 
-    executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
+    executor: Executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
+    resume = f"Every completed request is in {out}. Run the same command again to continue."
     try:
         described = run(executor, config, out)
     except KeyboardInterrupt:
-        print(
-            f"\nbestofn: stopped. Every answer is kept in {out}; the same command goes on from there.", file=sys.stderr
-        )
+        print(f"\nbestofn: stopped. {resume}", file=sys.stderr)
         raise SystemExit(130) from None
     except BestofnError as error:
         if (out / "manifest.json").exists():
-            error.args = (f"{error}\nWhat was paid for is kept in {out}; the same command goes on from there.",)
+            error.args = (f"{error}\n{resume}",)
         raise
     print(headline(figures_of_run(out, described), described, out))
     return described
 
 
-def run(executor: Any, config: dict[str, Any], out: Path) -> dict[str, Any]:
-    """Run the build into ``out``, and into the URL that the run's folder is, if it is one."""
+def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
+    """Run the build into ``out``. If the setting ``out`` is a URL, the run is copied there as well."""
     from bestofn.builders.run.mirror import Mirror, is_url
 
     url = str(config.get("out") or "")
     if not is_url(url):
-        return executor.run(config, out)
+        return dict(executor.run(config, out))
     with Mirror(url, out) as mirror:
         described = executor.run(config, out)
         mirror.finish()
-    return described
+    return dict(described)
 
 
-def run_folder(config: Mapping[str, Any]) -> Path:
-    """``out`` if set, else a folder named by the choices: the same command finds its own run again."""
+def run_folder(config: JsonObject) -> Path:
+    """The folder ``out`` if it is set, else a folder named after the chosen dataset and provider, or the experiment.
+
+    The same command always has the same folder, so it finds its own run again.
+    """
     if config.get("out"):
         from bestofn.builders.run.mirror import folder_of, is_url
 
@@ -94,29 +99,40 @@ def run_folder(config: Mapping[str, Any]) -> Path:
     return Path("runs") / "-".join(name for name in names if name)
 
 
-def dry_run(config: Mapping[str, Any], out: Path) -> dict[str, Any]:
-    """Send nothing: print the first rendered prompt and what the run would ask for."""
+def dry_run(config: JsonObject, out: Path) -> dict[str, Any]:
+    """Print the first prompt and an estimate of requests, tokens and cost. Sends nothing."""
     from bestofn.builders.concurrency.event_loop import Loop
-    from bestofn.builders.run import pipeline
+    from bestofn.builders.run.pipeline import create_run
     from bestofn.builders.sampling.cost import estimate
 
     with Loop() as loop:
-        made = pipeline.create_run(config, out, loop)
-        generate: Any = made.stages[0][0]
-        first, count, characters = None, 0, 0
-        for query in made.source:
-            request = generate.request_builder.request(query)
-            first = first or request
-            count += 1
-            characters += sum(len(str(message.get("content") or "")) for message in request.messages)
-        if first is None:
-            next(pipeline.shards(made.source, 1))  # says why there is no query
-            raise AssertionError("unreachable")
+        run = create_run(config, out, loop)
+        if run.generate is None:
+            raise ConfigError(
+                "dry_run=true needs the stage bestofn.builders.stages.generate.Generate; this build has none"
+            )
+        first, queries, characters = _measure(run.source, run.generate.request_builder)
         for message in first.messages:
             print(f"--- {message['role']} ---\n{message.get('content') or ''}")
-        forecast = estimate(generate, queries=count, prompt_characters=characters, ledger=made.ledger)
-        print(f"\n{forecast}\ndry_run: nothing was sent. The run would go to {out}.")
-    return {"dry_run": True, "queries": count}
+        forecast = estimate(run.generate, queries=queries, prompt_characters=characters, ledger=run.ledger)
+        print(f"\n{forecast}\ndry_run: no request was sent. The folder of the run would be {out}.")
+    return {"dry_run": True, "queries": queries}
+
+
+def _measure(source: Source, builder: RequestBuilder) -> tuple[Request, int, int]:
+    """(the first request, the number of queries, the characters of all prompts). Raises ``SourceError``."""
+    from bestofn.builders.run.pipeline import shards
+
+    first: Request | None = None
+    queries = characters = 0
+    for _, shard in shards(source, 1):
+        for query in shard:
+            request = builder.request(query)
+            first = first or request
+            queries += 1
+            characters += sum(len(str(message.get("content") or "")) for message in request.messages)
+    assert first is not None, "shards raises SourceError if there is no query"
+    return first, queries, characters
 
 
 if __name__ == "__main__":

@@ -80,9 +80,9 @@ def usage() -> str:
 
 
 def _end(code: int | str | None) -> None:
-    from bestofn.builders.concurrency.threads import end
+    from bestofn.builders.concurrency.threads import exit_process
 
-    end(code)
+    exit_process(code)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""``bestofn regenerate RUN where=failed``: draw chosen candidates of a run anew, the rest untouched."""
+"""``bestofn regenerate RUN where=failed``: samples selected candidates of a run again, and no others."""
 
 from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.config.composition import ROOT_GROUPS, compose
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
-from bestofn.builders.run.regenerate import Order, Outcome, regenerate
+from bestofn.builders.run.regenerate import RegenerateResult, RegenerateSettings, regenerate
 from bestofn.builders.run.selection import WORDS
 from bestofn.scripts.catalogue import REGENERATE
 
@@ -38,7 +39,7 @@ def regenerated(arguments: Arguments) -> str:
     dry_run = arguments.flag("dry_run")
     if output and not dry_run:
         out = copied(out, Path(output))
-    order = Order(
+    settings = RegenerateSettings(
         where=where,
         most=None if most is None else int(most),
         keep_if_better=arguments.flag("keep_if_better"),
@@ -48,18 +49,16 @@ def regenerated(arguments: Arguments) -> str:
     changed.setdefault("journal", None)
     if changed["journal"] is None and output:
         changed["journal"] = str(arguments.run / "journal.sqlite")
-    return said(regenerate(changed, out, order, dry_run=dry_run), out, dry_run)
+    return summary(regenerate(changed, out, settings, dry_run=dry_run), out, dry_run)
 
 
-def changed_config(
-    config: Mapping[str, Any], changes: Sequence[str], config_dirs: Sequence[str] = ()
-) -> dict[str, Any]:
-    """The run's resolved ``config`` with ``changes`` laid over it, in Hydra's grammar.
+def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequence[str] = ()) -> dict[str, Any]:
+    """The run's resolved ``config`` with ``changes`` applied, in Hydra's grammar.
 
-    A group choice (``provider=anthropic``) takes that group from the shipped files. The generate stage, whose settings
-    were copies of the root's, gets the changed ones.
+    A group choice (``provider=anthropic``) takes that group from the configuration files. The settings of the generate
+    stage were copied from the root of the configuration, so they are copied again.
     """
-    changed = copy.deepcopy(_without_redacted(dict(config)))
+    changed: dict[str, Any] = copy.deepcopy(_without_redacted(dict(config)))
     before = copy.deepcopy(changed)
     choices = [word for word in changes if word.split("=")[0] in ROOT_GROUPS]
     composed = compose(list(changes), config_dirs=config_dirs) if choices else {}
@@ -80,28 +79,29 @@ def changed_config(
 
 
 def copied(run_folder: Path, output: Path) -> Path:
-    """A copy of the run in ``output``, without its journal and cache; one that is there already is gone on with."""
+    """The folder ``output`` with a copy of the run, without journal and cache. An existing copy is used as it is."""
     if not (output / manifest.FILE).exists():
         shutil.copytree(run_folder / "shards", output / "shards", dirs_exist_ok=True)
         shutil.copy2(run_folder / manifest.FILE, output / manifest.FILE)
     return output
 
 
-def said(outcome: Outcome, out: Path, dry_run: bool) -> str:
-    """What a person wants to know of ``outcome``."""
-    if outcome.note:
-        return outcome.note
-    if not outcome.chosen:
-        return f"nothing to do: no candidate of {out} is meant"
-    chosen = f"{outcome.chosen:,} candidates of {outcome.queries:,} queries"
+def summary(result: RegenerateResult, out: Path, dry_run: bool) -> str:
+    """The printed summary of a regeneration."""
+    if result.note:
+        return result.note
+    if not result.chosen:
+        return f"Nothing to do: no candidate of {out} is selected."
+    chosen = f"{result.chosen:,} candidates of {result.queries:,} queries"
     if dry_run:
-        return f"{chosen} would be drawn anew; dry_run: nothing was sent"
-    moves = ", ".join(f"{move}: {count:,}" for move, count in sorted(outcome.moves.items()))
-    spent = outcome.spending
+        return f"{chosen} would be sampled again. dry_run: no request was sent."
+    moves = ", ".join(f"{move}: {count:,}" for move, count in sorted(result.moves.items()))
+    spent = result.spending
     return (
-        f"{chosen} drawn anew in {out}, {outcome.replaced:,} put in place ({moves or 'taken from an earlier start'})\n"
-        f"{spent.get('requests', 0):,} requests, ${spent.get('usd', 0.0):.4f}. What stood there before is in "
-        f"{out / 'regenerations'}"
+        f"Sampled {chosen} again in {out} and replaced {result.replaced:,} "
+        f"({moves or 'counted by an interrupted run of this command'}).\n"
+        f"{spent.get('requests', 0):,} requests, ${spent.get('usd', 0.0):.4f}. The replaced shards are in "
+        f"{out / 'regenerations'}."
     )
 
 
@@ -119,7 +119,7 @@ def _set(config: dict[str, Any], key: str, value: str) -> None:
 
 
 def _without_redacted(value: Any) -> Any:
-    """``value`` without the secrets that a manifest leaves out; they come from the environment again."""
+    """``value`` without the secrets that the manifest redacts; providers read them from the environment."""
     if isinstance(value, dict):
         return {key: _without_redacted(item) for key, item in value.items() if item != "***"}
     return value

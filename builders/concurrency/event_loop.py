@@ -1,6 +1,6 @@
-"""The one event loop of a process: it outlives every stage, and closes what was opened in it.
+"""The one event loop of a process. It outlives all stages and closes what was opened in it.
 
-A client or a lock that was used in one event loop fails in the next one, so all coroutines run here.
+A client or a lock that was used in one event loop fails in another, so all coroutines of a process run in this one.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import concurrent.futures
 import contextlib
 import gc
 from collections.abc import Coroutine, Iterator, Sequence
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
 
-GC_THRESHOLDS = (2_000, 10, 10)  # see ``fewer_collections``  # see ``fewer_collections``
+GC_THRESHOLDS = (2_000, 10, 10)  # see ``fewer_collections``
+Result = TypeVar("Result")
 
 
 class Loop:
-    """The one event loop. ``with Loop() as loop: loop.run(coroutine)`` from any thread.
+    """The event loop, in its own thread: ``with Loop() as loop: loop.run(coroutine)`` from any other thread.
 
-    ``cancel`` ends what is under way: each task gets its ``CancelledError`` and cleans up in its own ``finally``.
+    ``cancel`` ends the tasks in flight: each gets a ``CancelledError`` and cleans up in its own ``finally``.
     """
 
     def __enter__(self) -> Loop:
@@ -29,93 +31,100 @@ class Loop:
         options = {"use_uvloop": _has_uvloop()}
         self._portal = self._stack.enter_context(start_blocking_portal(backend="asyncio", backend_options=options))
         self._pending: set[concurrent.futures.Future[Any]] = set()
-        self._opened: list[_Opened] = []
-        self._cancelled = self._left = False
+        self._opened: list[_OpenContexts] = []
+        self._cancelled = self._exited = False
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.cancel()
         try:
-            for opened in list(self._opened):  # by threads that may not come to it before the loop is gone
+            for opened in list(self._opened):  # a thread in ``open`` may not reach its own end before the loop is gone
                 self._portal.call(opened.leave)
         finally:
-            self._left = True
+            self._exited = True
             self._stack.__exit__(None, None, None)
 
-    def submit(self, coroutine: Coroutine[Any, Any, Any]) -> concurrent.futures.Future[Any]:
-        """Start ``coroutine`` in the loop; its result is the future's."""
+    def submit(self, coroutine: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
+        """Start ``coroutine`` in the loop. Raises ``CancelledError`` after ``cancel``."""
         if self._cancelled:
             coroutine.close()
             raise asyncio.CancelledError("the run is being stopped")
         future = self._portal.start_task_soon(_run, coroutine)
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
-        if self._cancelled:  # in this very moment
+        if self._cancelled:  # between the check above and now
             future.cancel()
         return future
 
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run ``coroutine`` in the loop and wait for it in this thread."""
+    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run ``coroutine`` in the loop and wait for its result in this thread."""
         return self.submit(coroutine).result()
 
     def cancel(self) -> None:
-        """Stop taking work and cancel what is under way; returns at once."""
+        """Refuse new coroutines and cancel those in flight. Returns at once."""
         self._cancelled = True
         for future in list(self._pending):
             future.cancel()
 
     @contextlib.contextmanager
-    def open(self, *objects: Any) -> Iterator[None]:
-        """Enter the async contexts of ``objects`` in the loop, in order; leave them in reverse. ``cancel`` ends the
-        opening; what was open by then is closed, and an ``__aenter__`` that is cancelled cleans up after itself."""
-        opened = _Opened()
+    def open(self, *objects: object) -> Iterator[None]:
+        """Enter those of ``objects`` that are async contexts, in order; leave them in reverse order after the block.
+
+        ``cancel`` also ends the opening. What is open by then is closed. An ``__aenter__`` that is cancelled must clean
+        up itself.
+        """
+        opened = _OpenContexts()
         self._opened.append(opened)
         try:
             self.run(opened.enter(objects))
             yield
         finally:
-            if not self._left:
+            if not self._exited:
                 self._portal.call(opened.leave)
                 self._opened.remove(opened)
 
 
-class _Opened:
-    """What is open of the objects of one ``Loop.open``; entered and left in the loop, by one at a time."""
+class _OpenContexts:
+    """The open contexts of one ``Loop.open``. They are entered and left in the loop, by one task at a time."""
 
     def __init__(self) -> None:
-        self._things: list[Any] = []
-        self._turn = asyncio.Lock()
+        self._contexts: list[AbstractAsyncContextManager[object]] = []
+        self._lock = asyncio.Lock()
 
-    async def enter(self, objects: Sequence[Any]) -> None:
-        async with self._turn:
+    async def enter(self, objects: Sequence[object]) -> None:
+        """Enter the contexts in order. If one fails, those entered before it are closed."""
+        async with self._lock:
             try:
                 for thing in objects:
-                    if hasattr(thing, "__aenter__"):
+                    if isinstance(thing, AbstractAsyncContextManager):
                         await thing.__aenter__()
-                        self._things.append(thing)
+                        self._contexts.append(thing)
             except BaseException:
                 await self._close()
                 raise
 
     async def leave(self) -> None:
-        """Close what is still open. Raises the first error, when all are closed."""
-        async with self._turn:
+        """Close what is still open. Raises the first error after all are closed."""
+        async with self._lock:
             errors = await self._close()
         if errors:
             raise errors[0]
 
     async def _close(self) -> list[Exception]:
         errors: list[Exception] = []
-        while self._things:
+        while self._contexts:
             try:
-                await self._things.pop().__aexit__(None, None, None)
-            except Exception as error:  # the others must still be closed
+                await self._contexts.pop().__aexit__(None, None, None)
+            except Exception as error:  # any kind: the other contexts must still be closed
                 errors.append(error)
         return errors
 
 
-async def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """In a task of its own, cancelled once: anyio cancels at every turn of the loop, and nothing could clean up."""
+async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run ``coroutine`` as its own task, which is cancelled only once.
+
+    anyio cancels its own tasks again at every turn of the loop, so they could not clean up.
+    """
     from anyio import CancelScope
 
     task = asyncio.ensure_future(coroutine)
@@ -131,10 +140,10 @@ async def _run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 @contextlib.contextmanager
 def fewer_collections() -> Iterator[None]:
-    """Within it, Python's cyclic garbage collector runs less often, and passes over what is there by now.
+    """Inside the block, Python's cyclic garbage collector runs less often and ignores the objects that exist now.
 
-    A thousand requests under way are some ten thousand objects that live for seconds and are in no cycle; by Python's
-    own thresholds, looking through them takes a fifth of the CPU of asking.
+    A thousand requests in flight are about ten thousand objects that live for seconds and are in no reference cycle.
+    With Python's default thresholds, scanning them takes a fifth of the CPU time of sending requests.
     """
     before = gc.get_threshold()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Coroutines that run together."""
+"""Coroutines that run concurrently: the one place where the first error cancels the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Work that nothing can interrupt, in threads that a stop leaves behind: an import, a model's loading, a long batch.
+"""Runs blocking work that cannot be interrupted (an import, loading a model, a long batch) in daemon threads.
 
-The threads of ``asyncio.to_thread`` are waited for when their loop closes and again when Python ends, so that Ctrl-C
-while a model loads would be answered when it has loaded.
+Python waits for the threads of ``asyncio.to_thread`` when their loop closes and again when the process ends. So Ctrl-C
+while a model loads would only take effect after the loading. The threads of this module are abandoned instead.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 import logging
 import os
 import queue
@@ -20,12 +21,14 @@ from typing import NoReturn, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_idle: list[_Thread] = []  # whoever worked last is next: beside each, native libraries keep threads of their own
-_left: list[threading.Event] = []  # set when what was left behind has ended
+_idle: list[
+    _Thread
+] = []  # the thread used last is reused first, because native libraries keep further threads per thread
+_abandoned: list[threading.Event] = []  # set when the abandoned work has ended
 
 
 class _Thread(threading.Thread):
-    """Does one job after another; Python does not wait for it when it ends."""
+    """Does one job after another. Python does not wait for it when the process ends."""
 
     def __init__(self) -> None:
         super().__init__(name="in_thread", daemon=True)
@@ -33,41 +36,42 @@ class _Thread(threading.Thread):
         self.start()
 
     def run(self) -> None:
+        """Do the jobs of the queue, forever."""
         while True:
             self.jobs.get()()
 
 
 async def in_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """``function(…)`` in a thread beside. When the caller is cancelled, nobody waits for it any more."""
+    """The result of ``function(…)`` in another thread. Cancelling the caller abandons the work."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
     ended = threading.Event()
     thread = _thread()
 
-    def tell(tell_it: Callable[..., None], outcome: object) -> None:
-        def now() -> None:
+    def finish(set_result: Callable[[], None]) -> None:
+        def set_if_awaited() -> None:
             if not result.done():
-                tell_it(outcome)
+                set_result()
 
         ended.set()
-        _idle.append(thread)  # before anybody hears of it, so that the next job comes here
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(now)
+        _idle.append(thread)  # before the result is set, so that the next job comes to this thread
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for the result
+            loop.call_soon_threadsafe(set_if_awaited)
 
     def work() -> None:
         try:
             value = context.run(function, *given, **named)
         except BaseException as error:
-            tell(result.set_exception, error)
+            finish(functools.partial(result.set_exception, error))
         else:
-            tell(result.set_result, value)
+            finish(functools.partial(result.set_result, value))
 
     thread.jobs.put(work)
     try:
         return await result
     except asyncio.CancelledError:
-        _left.append(ended)
+        _abandoned.append(ended)
         raise
 
 
@@ -78,12 +82,12 @@ def _thread() -> _Thread:
         return _Thread()
 
 
-def end(code: int | str | None) -> NoReturn:
-    """End the process as ``SystemExit(code)`` would, but at once if threads were left behind that still run.
+def exit_process(code: int | str | None) -> NoReturn:
+    """End the process as ``SystemExit(code)`` does, but immediately if abandoned threads still run.
 
-    A thread inside a native library may crash an interpreter that is taken down around it, so none is.
+    Then the interpreter is not shut down, because a thread inside a native library may crash during that.
     """
-    if not all(ended.is_set() for ended in _left):
+    if not all(ended.is_set() for ended in _abandoned):
         if isinstance(code, str):
             print(code, file=sys.stderr)
         logging.shutdown()

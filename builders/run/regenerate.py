@@ -47,7 +47,7 @@ Selected = dict[Path, dict[int, list[int]]]
 
 
 @dataclass(frozen=True)
-class Order:
+class RegenerateSettings:
     """What to sample again: the candidates that ``where`` selects (``run.selection``), at most ``most`` of them.
 
     With ``keep_if_better``, a new response replaces the old one only if its verdict is better. ``changes`` are the
@@ -61,7 +61,7 @@ class Order:
 
 
 @dataclass
-class Outcome:
+class RegenerateResult:
     """The result of a regeneration. In a dry run only the number of selected candidates and queries is set."""
 
     chosen: int = 0
@@ -72,23 +72,27 @@ class Outcome:
     note: str = ""
 
 
-def regenerate(config: JsonObject, out: Path, order: Order, *, dry_run: bool = False) -> Outcome:
+def regenerate(
+    config: JsonObject, out: Path, settings: RegenerateSettings, *, dry_run: bool = False
+) -> RegenerateResult:
     """Sample the selected candidates of the run in ``out`` again, with ``config``. Raises ``ConfigError``."""
-    wanted = condition(order.where)
+    wanted = condition(settings.where)
     if not dry_run and _finish_interrupted(out):
         with prepared_run(config, out) as run:
             _publish(run, out)
-        return Outcome(note="An interrupted regeneration was finished. Run the command again to sample more attempts.")
+        return RegenerateResult(
+            note="An interrupted regeneration was finished. Run the command again to sample more attempts."
+        )
     parts = views.parts_of(out)
-    selected = select(parts, wanted, order.most)
-    outcome = Outcome(
+    selected = select(parts, wanted, settings.most)
+    result = RegenerateResult(
         chosen=sum(len(positions) for rows in selected.values() for positions in rows.values()),
         queries=sum(len(rows) for rows in selected.values()),
     )
-    if not dry_run and outcome.chosen:
+    if not dry_run and result.chosen:
         with prepared_run(config, out) as run:
-            _regenerate_parts(run, parts, selected, order, outcome)
-    return outcome
+            _regenerate_parts(run, parts, selected, settings, result)
+    return result
 
 
 def select(parts: Sequence[Path], wanted: Condition, most: int | None) -> Selected:
@@ -104,12 +108,14 @@ def select(parts: Sequence[Path], wanted: Condition, most: int | None) -> Select
     return selected
 
 
-def _regenerate_parts(run: Run, parts: Sequence[Path], selected: Selected, order: Order, outcome: Outcome) -> None:
+def _regenerate_parts(
+    run: Run, parts: Sequence[Path], selected: Selected, settings: RegenerateSettings, result: RegenerateResult
+) -> None:
     """Write new shards into a folder of this regeneration, then exchange them and publish the run again."""
     states = {part.name: _file_state(part) for part in parts}
     markers = [marker_of(part).read_text("utf-8") for part in parts]
-    folder = run.out / "regenerations" / fingerprint(asdict(order), markers, states)[:12]
-    regeneration = _Regeneration(run, order, outcome)
+    folder = run.out / "regenerations" / fingerprint(asdict(settings), markers, states)[:12]
+    regeneration = _Regeneration(run, settings, result)
     run.open()
     manifest.write_text(folder / "made_of.json", json.dumps(states) + "\n")
     for part in parts:
@@ -117,17 +123,17 @@ def _regenerate_parts(run: Run, parts: Sequence[Path], selected: Selected, order
             rows = list(views.nested([part]))
             run.loop.run(regeneration.update_rows(rows, selected[part]))
             parquet_files.write_parquet(rows, folder / part.name, _features(), {"schema_version": SCHEMA_VERSION})
-    outcome.spending = run.ledger.totals()
-    record = asdict(outcome) | {"order": asdict(order), "at": datetime.now(UTC).isoformat(timespec="seconds")}
+    result.spending = run.ledger.totals()
+    record = asdict(result) | {"order": asdict(settings), "at": datetime.now(UTC).isoformat(timespec="seconds")}
     manifest.write_text(folder / "ready.json", json.dumps(record, default=str) + "\n")
     _exchange(run.out, folder)
     _publish(run, run.out)
 
 
 class _Regeneration:
-    """Replaces candidates in rows, and counts in ``outcome`` what it did."""
+    """Replaces candidates in rows, and counts in ``result`` what it did."""
 
-    def __init__(self, run: Run, order: Order, outcome: Outcome) -> None:
+    def __init__(self, run: Run, settings: RegenerateSettings, result: RegenerateResult) -> None:
         generate = run.generate
         if generate is None or not isinstance(generate.sampler, Sampler):
             raise ConfigError("The responses of this run were recorded, not sampled. Name a provider: provider=…")
@@ -135,8 +141,8 @@ class _Regeneration:
         self._generate: Generate = generate
         self._verify: Stage = stages.pop("verify")
         self._later_stages = [stage for stage in stages.values() if stage is not generate]
-        self._order = order
-        self._outcome = outcome
+        self._settings = settings
+        self._result = result
 
     async def update_rows(self, rows: Sequence[dict[str, Any]], selected: Mapping[int, Sequence[int]]) -> None:
         """Replace the selected candidates of ``rows``; scores and pairs of changed rows are computed again."""
@@ -149,7 +155,7 @@ class _Regeneration:
             new = candidate_to_row(sampled[row["candidates"][position]["index"]])
             (verdict,) = (await self._verify({**row, "candidates": [new]}))["verdicts"]
             replaced += self._replace(row, position, new, verdict)
-        self._outcome.replaced += replaced
+        self._result.replaced += replaced
         for stage in self._later_stages if replaced else ():
             row.update(await stage(row))
 
@@ -170,14 +176,14 @@ class _Regeneration:
         old, old_verdict = row["candidates"][position], row["verdicts"][position]
         before, after = old_verdict["outcome"], verdict["outcome"]
         move = f"{before} -> {after}"
-        self._outcome.moves[move] = self._outcome.moves.get(move, 0) + 1
-        replaces = RANK[after] > RANK[before] or not self._order.keep_if_better
+        self._result.moves[move] = self._result.moves.get(move, 0) + 1
+        replaces = RANK[after] > RANK[before] or not self._settings.keep_if_better
         kept, other, other_verdict = (new, old, old_verdict) if replaces else (old, new, verdict)
         history = [*((old["detail"] or {}).get("history") or ()), _history_entry(other, other_verdict, replaces)]
         kept["detail"] = {**(kept["detail"] or {}), "history": history, "regen_count": len(history)}
         if replaces:
             kept["detail"]["previous_status"] = before
-            kept["detail"]["regenerated_with"] = list(self._order.changes)
+            kept["detail"]["regenerated_with"] = list(self._settings.changes)
             row["verdicts"][position] = verdict
         row["candidates"][position] = kept
         return replaces

@@ -121,7 +121,7 @@ def test_other_file_systems_rename_into_place(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("fails", "place"), [(1, "while it runs"), (2, "at the end"), (10**9, "for ever")])
-def test_an_upload_that_fails_is_tried_again(tmp_path, monkeypatch, caplog, fails, place) -> None:
+def test_a_failed_upload_is_retried(tmp_path, monkeypatch, caplog, fails, place) -> None:
     monkeypatch.setattr(mirror_module, "PUSH_EVERY_S", 0.02)
     folder, url = tmp_path / "run", f"memory://{uuid.uuid4().hex}"
     (folder / "shards").mkdir(parents=True)
@@ -161,10 +161,10 @@ def test_an_upload_that_fails_is_tried_again(tmp_path, monkeypatch, caplog, fail
     else:
         run()
         assert len(names(url)) == 5
-    assert "It is tried again" in caplog.text
+    assert "The copy is retried" in caplog.text
 
 
-def test_the_error_that_ended_the_run_is_told_whatever_becomes_of_the_uploads(tmp_path, monkeypatch) -> None:
+def test_the_error_that_ended_the_run_is_raised_even_if_uploads_fail(tmp_path, monkeypatch) -> None:
     (tmp_path / "shards").mkdir()
     (tmp_path / "shards" / "00000.json").write_text("{}")
     mirror = Mirror(f"memory://{uuid.uuid4().hex}", tmp_path)

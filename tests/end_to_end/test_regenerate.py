@@ -1,4 +1,4 @@
-"""Drawing chosen candidates of a finished run anew, against a real HTTP server on loopback."""
+"""``bestofn regenerate`` on a finished run, against a real HTTP server on loopback."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def outcomes(row: dict[str, Any]) -> list[str]:
     return [verdict["outcome"] for verdict in row["verdicts"]]
 
 
-def test_failed_candidates_are_drawn_anew_and_their_siblings_are_not(built) -> None:
+def test_failed_candidates_are_sampled_again_and_the_others_of_their_query_are_not(built) -> None:
     out, server, command = built
     before = rows_of(out)
     failed = sum(outcomes(row).count("fail") for row in before.values())
-    assert "would be drawn anew" in run([str(out), "where=failed", "--dry-run"])
+    assert "would be sampled again" in run([str(out), "where=failed", "--dry-run"])
     assert server.requests == 0
-    told = run([str(out), "where=failed"])
-    assert f"{failed:,} candidates" in told
+    summary = run([str(out), "where=failed"])
+    assert f"{failed:,} candidates" in summary
     assert server.completions == failed
     after = rows_of(out)
     assert list(after) == list(before)
@@ -92,7 +92,7 @@ def test_failed_candidates_are_drawn_anew_and_their_siblings_are_not(built) -> N
     assert rows_of(out) == after, "the same build leaves the regenerated candidates in place"
 
 
-def test_a_second_order_draws_a_further_attempt_and_keeps_all_that_was(built) -> None:
+def test_a_second_regeneration_samples_a_further_attempt_and_keeps_the_history(built) -> None:
     out, _, _ = built
     run([str(out), "where=query:q3+candidate:0"])
     run([str(out), "where=query:q3+candidate:0"])
@@ -103,8 +103,8 @@ def test_a_second_order_draws_a_further_attempt_and_keeps_all_that_was(built) ->
 
 def test_nothing_to_do_sends_nothing(built, capsys) -> None:
     out, server, _ = built
-    assert "nothing to do" in run([str(out), "where=truncated"])
-    assert "nothing to do" in run([str(out), "where=split:nowhere"])
+    assert "Nothing to do" in run([str(out), "where=truncated"])
+    assert "Nothing to do" in run([str(out), "where=split:nowhere"])
     assert server.requests == 0
 
 
@@ -113,9 +113,9 @@ def test_other_settings_are_used_and_noted(built) -> None:
     run([str(out), "where=failed", "max=2", "sampling.temperature=0.3", "stages.generate.system_prompt='Be exact.'"])
     assert {body["temperature"] for body in server.bodies} == {0.3}
     assert server.bodies[0]["messages"][0] == {"role": "system", "content": "Be exact."}
-    redrawn = [one for row in rows_of(out).values() for one in row["candidates"] if one["attempt"]]
-    assert len(redrawn) == 2
-    assert redrawn[0]["detail"]["regenerated_with"][0] == "sampling.temperature=0.3"
+    changed = [one for row in rows_of(out).values() for one in row["candidates"] if one["attempt"]]
+    assert len(changed) == 2
+    assert changed[0]["detail"]["regenerated_with"][0] == "sampling.temperature=0.3"
     assert manifest.read(out)["config"]["sampling"]["temperature"] == 1.0
 
 
@@ -141,20 +141,20 @@ def test_a_copy_leaves_the_run_alone(built, tmp_path) -> None:
     asked = server.requests
     shutil.rmtree(tmp_path / "copy")
     run([str(out), "where=failed", f"output={tmp_path / 'copy'}"])
-    assert server.requests == asked, "the run's own journal holds what was drawn for the copy"
+    assert server.requests == asked, "the journal of the run holds the completions of the copy"
 
 
 class Killed(BaseException):
-    """Stands for the end of the process."""
+    """Raised where the process would be killed."""
 
 
-@pytest.mark.parametrize("place", ["while drawing", "before the exchange", "within the exchange"])
-def test_interrupted_at_any_place_it_goes_on_and_asks_nothing_twice(built, monkeypatch, place) -> None:
+@pytest.mark.parametrize("place", ["while sampling", "before the exchange", "within the exchange"])
+def test_an_interrupted_regeneration_resumes_and_sends_no_request_twice(built, monkeypatch, place) -> None:
     out, server, _ = built
     before = rows_of(out)
     failed = sum(outcomes(row).count("fail") for row in before.values())
     with monkeypatch.context() as broken:
-        if place == "while drawing":
+        if place == "while sampling":
             write = parquet_files.write_parquet
             calls = []
 
@@ -187,7 +187,7 @@ def test_interrupted_at_any_place_it_goes_on_and_asks_nothing_twice(built, monke
         assert attempts == [int(outcome == "fail") for outcome in outcomes(before[query])]
 
 
-def test_what_an_interrupted_order_has_drawn_never_undoes_a_later_one(built, monkeypatch) -> None:
+def test_an_interrupted_regeneration_never_overwrites_a_later_one(built, monkeypatch) -> None:
     out, server, _ = built
     write, written = parquet_files.write_parquet, []
 
@@ -214,12 +214,12 @@ def test_what_an_interrupted_order_has_drawn_never_undoes_a_later_one(built, mon
         assert new["detail"]["history"][1]["messages"] == old["messages"]
     assert {one["attempt"] for query, row in after.items() if query != "q1" for one in row["candidates"]} == {1}
     assert server.completions == asked + 4 + 2 * 4, (
-        "q1 once more, and the third shard; what else the first order had drawn is in the journal"
+        "q1 again, and the third shard; the other completions of the first regeneration are in the journal"
     )
     assert [one["order"]["where"] for one in manifest.read(out)["regenerations"]].count("all") == 1
 
 
-def test_a_shard_that_changed_while_its_candidates_were_drawn_stays(built, monkeypatch, caplog) -> None:
+def test_a_shard_that_changed_during_the_regeneration_is_kept(built, monkeypatch, caplog) -> None:
     out, _, _ = built
     exchange = regenerating._exchange
 
@@ -233,10 +233,10 @@ def test_a_shard_that_changed_while_its_candidates_were_drawn_stays(built, monke
     run([str(out), "where=all"])
     attempts = {query: {one["attempt"] for one in row["candidates"]} for query, row in rows_of(out).items()}
     assert attempts == {query: {int(int(query[1:]) // 5 != 1)} for query in before}
-    assert "00001.parquet was changed meanwhile" in caplog.text
+    assert "00001.parquet has changed since this regeneration started" in caplog.text
 
 
-def test_a_spent_budget_is_said_and_the_same_order_goes_on(built) -> None:
+def test_a_spent_budget_stops_the_regeneration_and_the_same_command_resumes_it(built) -> None:
     out, server, _ = built
     words = [str(out), "where=all", "provider.free=false", "+prices={mock: {call: 1.0}}"]
     with pytest.raises(BudgetError, match="budget_usd=6"):
@@ -259,7 +259,7 @@ def test_a_spent_budget_is_said_and_the_same_order_goes_on(built) -> None:
         (["RUN", "where=failed", "nonsense"], "is not understood"),
     ],
 )
-def test_what_is_wrong_is_said(built, given, message, capsys) -> None:
+def test_wrong_arguments_end_in_a_clear_message(built, given, message, capsys) -> None:
     out, server, _ = built
     with pytest.raises(SystemExit) as ended:
         main([word.replace("RUN", str(out)) for word in given])

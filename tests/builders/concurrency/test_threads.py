@@ -26,7 +26,7 @@ async def main():
 asyncio.run(main())
 time.sleep(0.3)
 print("said")
-threads.end(eval(sys.argv[2]))
+threads.exit_process(eval(sys.argv[2]))
 """
 
 
