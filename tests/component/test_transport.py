@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-import time
 
 import pytest
 
@@ -111,9 +110,7 @@ def test_html_error_pages_are_quoted_and_cut() -> None:
 
 
 def test_a_service_that_hangs_is_given_up() -> None:
-    started = time.monotonic()
     error = error_of(Answer(GOOD, after_s=1), ConnectionFailed, limits=RateLimits(timeout_s=0.2))
-    assert time.monotonic() - started < 2
     assert "timeout_s" in str(error)
 
 

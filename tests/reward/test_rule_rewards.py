@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from bestofn.reward.repetition_reward import RepetitionReward, repeated_share
 from bestofn.reward.routed_reward import RoutedReward
 from bestofn.reward.verification_reward import VerificationReward
 from bestofn.reward.weighted_reward import WeightedReward
+from tests.growth import assert_linear
 
 
 class Given:
@@ -136,9 +136,9 @@ def test_privacy_counts_what_the_question_did_not_hold() -> None:
     query = Query("q", "s", ({"role": "user", "content": "Write to ann@example.org"},))
     given = answers("To ann@example.org", "To bob@example.org, 555 123 4567", "key sk-abcdefghijklmnopqrstuv")
     assert values(run(PrivacyReward(), given, query)) == [0.0, -0.5, -0.25]
-    started = time.perf_counter()
+    for piece in ("a.", "1-"):
+        assert_linear(lambda text: run(PrivacyReward(), answers(text), query), piece, 100_000)
     assert values(run(PrivacyReward(), answers("a." * 50_000, "1-" * 50_000), query)) == [0.0, 0.0]
-    assert time.perf_counter() - started < 5  # an answer that ran away holds up nobody: it took minutes
 
 
 def test_weights_and_missing_parts() -> None:

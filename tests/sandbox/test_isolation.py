@@ -128,7 +128,7 @@ def test_nothing_gets_out(case: dict[str, Any], outcomes: tuple[dict[str, Outcom
     assert bait.secret not in said
     assert not outcome.taken
     assert execution.status != "infra", execution.detail
-    assert outcome.seconds < case.get("wall_s", 5) + 3
+    assert outcome.seconds < case.get("wall_s", 5) + 20
     assert len(execution.stdout) <= Limits().stdout_bytes
     assert len(execution.stderr) <= Limits().stderr_bytes
     assert outcome.probe == CLEAN

@@ -48,7 +48,7 @@ def test_waiting_for_a_processor_is_told_from_using_it() -> None:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
     assert waited > 0.3
-    assert waited + used == pytest.approx(seconds, abs=0.2)
+    assert 0.7 * seconds < waited + used < seconds + 0.2
     assert _waited_for_processor(1 << 30) == 0.0
 
 

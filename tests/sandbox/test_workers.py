@@ -4,6 +4,7 @@ import asyncio
 import math
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_a_call_past_its_time_is_killed_and_the_next_one_works():
         return time.perf_counter() - started, await pool.call(abs, -3, timeout_s=30)
 
     seconds, after = with_pool(work, count=1)
-    assert seconds < 3
+    assert seconds < 30  # the power takes minutes
     assert after == 3
 
 
@@ -63,14 +64,16 @@ def test_a_call_past_the_memory_cap_is_a_memory_error():
     assert with_pool(work, count=1, memory_mb=200) == 3
 
 
-def test_calls_run_side_by_side():
-    async def work(pool):
-        await asyncio.gather(*(pool.call(abs, 0, timeout_s=30) for _ in range(2)))
-        started = time.perf_counter()
-        await asyncio.gather(*(pool.call(time.sleep, 1.0, timeout_s=30) for _ in range(2)))
-        return time.perf_counter() - started
+def test_calls_run_at_the_same_time(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)  # whoever opens one end waits until the other end is open too
 
-    assert with_pool(work, count=2) < 1.9
+    async def work(pool):
+        return await asyncio.gather(
+            pool.call(Path.read_text, pipe, timeout_s=60), pool.call(Path.write_text, pipe, "met", timeout_s=60)
+        )
+
+    assert with_pool(work, count=2) == ["met", 3]
 
 
 def test_a_cancelled_call_frees_its_place():

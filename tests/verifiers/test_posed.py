@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from bestofn.builders.records import Candidate, Completion, Query, Reference, Ve
 from bestofn.verifiers.posed_verifier import PosedVerifier
 from bestofn.verifiers.refusal_classifier import RefusalClassifier
 from bestofn.verifiers.stance import stance
+from tests.growth import assert_linear
 
 TABLE = Path(__file__).parent / "tables" / "stances.txt"
 ROWS = [line.split("\t", 1) for line in TABLE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
@@ -67,9 +67,7 @@ def test_a_letter_in_the_result_counts_only_where_the_question_left_it_undefined
     "piece", ["a ", "is not ", "{{", "what do ", "“a", "1.", "\\boxed{", "so 1 ", "so 1a", "so 1="]
 )
 def test_long_and_hostile_answers_take_no_time(piece: str) -> None:
-    started = time.perf_counter()
-    stance(piece * (400_000 // len(piece)), "k")
-    assert time.perf_counter() - started < 1.0
+    assert_linear(lambda text: stance(text, "k"), piece, 400_000)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Candidate, Completion, Query
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
 from bestofn.verifiers.refusal_patterns import CONFIDENCE, PATTERNS, RefusalPattern, classify, prose
+from tests.growth import assert_linear
 
 TABLE = Path(__file__).parent / "tables" / "refusals.txt"
 QUERY = Query("q", "chat", ({"role": "user", "content": "?"},))
@@ -87,11 +88,7 @@ def test_any_text_gets_an_answer(text: str) -> None:
     "piece", ["I cannot ", "it is not ", '"', "`", "```", "I " * 3, "is no ", "<think>", "however "]
 )
 def test_long_and_hostile_texts_take_no_time(piece: str) -> None:
-    import time
-
-    started = time.perf_counter()
-    classify(piece * (400_000 // len(piece)))
-    assert time.perf_counter() - started < 5.0
+    assert_linear(classify, piece, 400_000)
 
 
 class Model:

@@ -121,7 +121,7 @@ def test_cancel_ends_what_is_opening_and_closes_what_is_open(patient) -> None:
             thread.join()
     thread.join()
     assert seen == ["open a", "open b", "undo b", "close a"]
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60  # opening alone would take longer
 
 
 def test_what_was_opened_before_a_failure_is_closed() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -16,6 +15,7 @@ from bestofn.builders.sources.corruptions import CORRUPTIONS
 from bestofn.builders.sources.malformed import Malformed
 from bestofn.builders.sources.unsolvable import FAMILIES, Unsolvable
 from bestofn.builders.sources.vague import Vague, vagueness
+from tests.growth import assert_linear
 
 NAMES = ("Mara", "Timo", "Ines", "Olav", "Rosa")
 THINGS = ("lanterns", "kites", "tiles", "seeds", "ropes")
@@ -211,9 +211,7 @@ def test_requests_that_say_what_they_are_about(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["“a", '"a', "this text ", ": ", "\n "])
 def test_long_and_hostile_prompts_take_no_time(piece: str) -> None:
-    started = time.perf_counter()
-    vagueness(piece * (200_000 // len(piece)))
-    assert time.perf_counter() - started < 1.0
+    assert_linear(vagueness, piece, 200_000)
 
 
 def test_only_the_vague_ones_are_kept() -> None:

@@ -1,0 +1,26 @@
+"""How the work of a function grows with its input: a bound that holds on every processor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+FACTOR = 8  # the larger input is this much larger
+LINEAR_AT_MOST = 3 * FACTOR  # quadratic growth would be 64 times
+CLOCK_STEP_S = 0.02  # shorter than this nothing is measured
+
+
+def assert_linear(work: Callable[[str], Any], piece: str, length: int) -> None:
+    """Fail if ``work`` on ``length`` characters of repeated ``piece`` takes far more than 8 times that on an eighth."""
+    work(piece)
+    small = min(_cpu_seconds(work, piece, length // FACTOR) for _ in range(3))
+    large = _cpu_seconds(work, piece, length)
+    assert large < LINEAR_AT_MOST * max(CLOCK_STEP_S, small)
+
+
+def _cpu_seconds(work: Callable[[str], Any], piece: str, length: int) -> float:
+    text = piece * (length // len(piece))
+    started = time.process_time()
+    work(text)
+    return time.process_time() - started
