@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from bestofn.builders.formats import exact_json
-from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Score, Usage, Verdict
+from bestofn.builders.records import Candidate, CodeTests, Judged, Query, Reference, Row, Score, Usage, Verdict
 
 SCHEMA_VERSION = "1.0.0"
 USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # ``cache_hour`` tells in the price alone
@@ -132,6 +132,15 @@ def score_to_row(score: Score) -> dict[str, Any]:
 
 def score_from_row(row: Mapping[str, Any]) -> Score:
     return Score(row["value"], row.get("parts") or {})
+
+
+def judged_from_row(row: Row) -> list[Judged]:
+    """The candidates of a nested row with their verdicts and scores, in order."""
+    aligned = zip(row["candidates"], row["verdicts"], row["scores"], strict=True)
+    return [
+        Judged(candidate_from_row(candidate), verdict_from_row(verdict), score_from_row(score))
+        for candidate, verdict, score in aligned
+    ]
 
 
 def clean(value: Any) -> Any:

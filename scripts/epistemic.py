@@ -32,7 +32,7 @@ def main(words: Sequence[str] | None = None) -> None:
 def epistemic(arguments: Arguments) -> None:
     """Print the rates of a run over malformed, unsolvable or vague problems."""
     from bestofn.builders.analysis.epistemic import epistemic_report, stands
-    from bestofn.builders.tables.views import nested, parts_of
+    from bestofn.builders.tables.shards import nested, parts_of
 
     found = epistemic_report(stands(nested(parts_of(arguments.run))))
     print(json.dumps(dataclasses.asdict(found), indent=2) if arguments.flag("json") else text(found))

@@ -32,13 +32,13 @@ def write(run: Path, page: Path, *, browse: int = 700) -> Path:
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report import html_page
     from bestofn.builders.run import manifest
-    from bestofn.builders.tables import views
+    from bestofn.builders.tables.shards import nested, parts_of
 
-    shards = views.parts_of(run)
+    parts = parts_of(run)
     described = manifest.read(run)
     figures = figures_of_run(run, described)
     every = max(1, math.ceil(figures.queries / browse))
-    shown = itertools.islice(views.nested(shards), 0, None, every)
+    shown = itertools.islice(nested(parts), 0, None, every)
     manifest.write_text(page, html_page.page(figures, itertools.islice(shown, browse), described, run.name))
     return page
 

@@ -18,7 +18,9 @@ from bestofn.builders.schema import (
     score_to_row,
     verdict_to_row,
 )
-from bestofn.builders.tables import parquet_files, views
+from bestofn.builders.tables import parquet_files
+from bestofn.builders.tables.columns import TableSettings
+from bestofn.builders.tables.writer import write_views
 
 ADD = {"type": "function", "function": {"name": "add", "description": "adds", "parameters": {"type": "object"}}}
 CONFIG: Mapping[str, Any] = {
@@ -30,6 +32,7 @@ CONFIG: Mapping[str, Any] = {
     "dataset": {"path": "sums.jsonl", "licence": "MIT"},
     "notes": "What: sums\nWhy: größer",
 }
+SETTINGS = TableSettings(temperature=0.7, max_tokens=64, test_share=0.25)
 
 
 def rows(count: int, n: int = 4, *, seed: int = 0, tools: bool = True) -> Iterator[dict[str, Any]]:
@@ -112,7 +115,7 @@ def write_run(
     )
     config = {**CONFIG, "n": n, "provider": {**CONFIG["provider"], "model": model}}
     described = manifest.describe(config, state="complete", queries=written, spending={"usd": 0.004 * count})
-    described["views"] = views.write_views([part], out, described)
+    described["views"] = write_views([part], out, described, SETTINGS)
     manifest.write(out, described)
     return out
 

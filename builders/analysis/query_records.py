@@ -17,8 +17,9 @@ from typing import NamedTuple
 from bestofn.builders.records import Row
 from bestofn.builders.sources.seen_ids import SeenIds
 from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k
-from bestofn.builders.tables import candidate_table, views
+from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.candidate_table import CandidateTable
+from bestofn.builders.tables.views import view_rows
 
 
 class CandidateRecord(NamedTuple):
@@ -122,9 +123,9 @@ def records_of_table(table: CandidateTable) -> Iterator[QueryRecord]:
         yield record_of_rows(unfinished)
 
 
-def record_of_nested_row(row: Row, manifest: Row) -> QueryRecord | None:
+def record_of_nested_row(row: Row) -> QueryRecord | None:
     """The record of one query from its nested row in a shard; None for a query without candidates."""
-    rows = [TableRow._make(map(flat.get, TableRow._fields)) for flat in views.candidates(row, manifest)]
+    rows = [TableRow._make(map(flat.get, TableRow._fields)) for flat in view_rows("candidates", row)]
     return record_of_rows(rows) if rows else None
 
 

@@ -25,7 +25,7 @@ from bestofn.builders.analysis.query_records import (
 from bestofn.builders.records import Row
 from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean, bootstrap_interval
-from bestofn.builders.tables import candidate_table, views
+from bestofn.builders.tables import candidate_table, shards
 
 OUTCOMES = ("pass", "fail", "abstain", "error")
 Table = Mapping[str, NDArray[np.float64]]  # column -> one value per kind of query
@@ -294,7 +294,7 @@ def figures_of_run(run: Path, manifest: Row | None = None) -> RunFigures:
     Raises ``SourceError`` when there is nothing to read.
     """
     if manifest is not None and manifest.get("state") != "complete":
-        return _figures_of_shards(run, manifest)
+        return _figures_of_shards(run)
     table = candidate_table.read(run)
     figures = RunFigures(table.name, table.metadata, pairs=pairs_of_run(run))
     for query in records_of_table(table):
@@ -302,11 +302,11 @@ def figures_of_run(run: Path, manifest: Row | None = None) -> RunFigures:
     return figures
 
 
-def _figures_of_shards(run: Path, manifest: Row) -> RunFigures:
+def _figures_of_shards(run: Path) -> RunFigures:
     pairs = PairFigures()
     figures = RunFigures(run.name, pairs=pairs)
-    for row in views.nested(views.parts_of(run)):
-        if query := record_of_nested_row(row, manifest):
+    for row in shards.nested(shards.parts_of(run)):
+        if query := record_of_nested_row(row):
             figures.add(query)
         pairs.add(pairs_of_row(row))
     return figures

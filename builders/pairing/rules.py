@@ -1,4 +1,8 @@
-"""Who may be paired with whom: the rules that hold for every pairing."""
+"""Rules that hold for every pairing: which candidates may be taught, and which two may form a pair.
+
+``teachable`` is the one rule for a single candidate. The pairing strategies use it, and so do the ``kto`` and ``sft``
+tables (``builders.tables.training_views``).
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,27 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bestofn.builders.records import Candidate, Judged, content_text
+from bestofn.builders.protocols import Pairing
+from bestofn.builders.records import Candidate, JsonObject, Judged, Outcome, content_text
 
-Two = tuple[Judged, Judged]
-SHINGLE = 5  # words of one shingle of the near-duplicate test
+PairSides = tuple[Judged, Judged]
+"""(chosen, rejected) of one possible pair."""
+
+SHINGLE = 5  # words per shingle of the near-duplicate test
+NOTHING: JsonObject = {}
 
 
 @dataclass(frozen=True, slots=True)
 class PairRules:
-    """Limits on the sides of a pair; what is left at None limits nothing.
+    """Limits on the candidates that may be taught and on the two sides of a pair; None means no limit.
 
-    ``margin``, ``margin_most``: bounds of the difference of scores. ``length_ratio``: the longer side is at most this
-    many times the shorter, in characters. ``similarity``: two sides whose 5-word shingles have a larger Jaccard share
-    say the same, but for a slip. ``pass_rate_least``, ``pass_rate_most``: queries outside this window are left out, for
-    they are too hard or too easy to teach. ``models``: only answers of these models, for on-policy pairs.
-    ``truncated``, ``refused``, ``made_up_tools``: let in answers that were cut off, that refuse, or that rest on tool
-    results which a language model made up. ``greedy``: let in the answer drawn at temperature 0.
+    ``margin``, ``margin_most``: smallest and largest difference of the two scores. ``length_ratio``: largest ratio of
+    the longer to the shorter side, in characters. ``similarity``: largest Jaccard similarity of the sides' 5-word
+    shingles; more similar texts are near-duplicates. ``pass_rate_least``, ``pass_rate_most``: queries whose pass rate
+    is outside this range are too hard or too easy to teach, and get no pairs. ``models``: only candidates of these
+    models, for on-policy pairs; empty means all. ``truncated``, ``refused``, ``made_up_tools``: also accept candidates
+    that were cut off, that refuse, or that use tool results which a language model made up. ``greedy``: also accept the
+    candidate sampled at temperature 0.
     """
 
     margin: float | None = None
@@ -40,105 +49,141 @@ class PairRules:
 
     def __post_init__(self) -> None:
         if self.length_ratio is not None and self.length_ratio < 1:
-            raise ValueError(f"length_ratio is {self.length_ratio}; expected at least 1, or null")
+            raise ValueError(f"length_ratio is {self.length_ratio}; expected null or a number of at least 1")
         if not 0 <= self.pass_rate_least <= self.pass_rate_most <= 1:
-            window = (self.pass_rate_least, self.pass_rate_most)
-            raise ValueError(f"the pass rate window is {window}; expected 0 ≤ least ≤ most ≤ 1")
+            raise ValueError(
+                f"pass_rate_least is {self.pass_rate_least} and pass_rate_most is {self.pass_rate_most}; "
+                "expected 0 ≤ pass_rate_least ≤ pass_rate_most ≤ 1"
+            )
 
 
-def sides(judged: Sequence[Judged], rules: PairRules) -> tuple[list[Judged], list[Judged]]:
-    """Who may be chosen (``pass``) and who rejected (``fail``), each text once, in an order that ignores positions."""
+def teachable(judged: Judged, rules: PairRules) -> bool:
+    """Whether a candidate may be trained on: it has content, and the rules accept how it was generated.
+
+    The verdict's outcome does not matter here. ``models`` and the limits on pairs are not checked.
+    """
+    candidate = judged.candidate
+    return (
+        not candidate.error
+        and _has_content(candidate)
+        and (rules.greedy or candidate.arm != "greedy")
+        and (rules.truncated or candidate.stop_reason != "length")
+        and (rules.refused or not _refuses_wrongly(judged))
+        and (rules.made_up_tools or not _uses_made_up_tool_results(candidate))
+    )
+
+
+def rules_of(pairing: Pairing) -> PairRules:
+    """The rules that a configured pairing was given; the defaults for a pairing without ``rules``."""
+    rules = pairing.keywords.get("rules") if isinstance(pairing, functools.partial) else getattr(pairing, "rules", None)
+    return rules if isinstance(rules, PairRules) else PairRules()
+
+
+def eligible_sides(judged: Sequence[Judged], rules: PairRules) -> tuple[list[Judged], list[Judged]]:
+    """The candidates of one query that may be chosen (``pass``) and rejected (``fail``).
+
+    Each text occurs once per side. The order is by score, highest first, and does not depend on the candidates'
+    positions.
+    """
     conclusive = [one.verdict.outcome for one in judged if one.verdict.outcome in ("pass", "fail")]
     rate = conclusive.count("pass") / len(conclusive) if conclusive else 0.0
     if not rules.pass_rate_least <= rate <= rules.pass_rate_most:
         return [], []
-    usable = [one for one in judged if _usable(one, rules) and not _contradicted(one, judged)]
-    return tuple(_distinct(one for one in usable if one.verdict.outcome == side) for side in ("pass", "fail"))  # type: ignore[return-value]
+    usable = [
+        one
+        for one in judged
+        if teachable(one, rules)
+        and (not rules.models or one.candidate.model in rules.models)
+        and not _has_both_verdicts(one, judged)
+    ]
+    return _distinct(usable, "pass"), _distinct(usable, "fail")
 
 
-def allowed(chosen: Sequence[Judged], rejected: Sequence[Judged], rules: PairRules) -> list[Two]:
-    """Every pair of the two sides that the rules allow."""
-    return [(good, bad) for good in chosen for bad in rejected if _allowed((good, bad), rules)]
+def allowed_pairs(chosen: Sequence[Judged], rejected: Sequence[Judged], rules: PairRules) -> list[PairSides]:
+    """Every combination of the two sides that the rules allow."""
+    return [(good, bad) for good in chosen for bad in rejected if _is_allowed((good, bad), rules)]
 
 
-def said(one: Judged) -> str:
-    """What a candidate says, as one string: texts and tool calls of its trace, white space evened out."""
-    return _said(one.candidate)
+def trace_text(judged: Judged) -> str:
+    """The texts and tool calls of a candidate as one string, with white space normalised."""
+    return "\n".join(_trace_parts(judged.candidate))
 
 
-def score(one: Judged) -> float:
-    """The value of a candidate; −∞ when its reward could not be computed."""
-    return one.score.value if one.score.value is not None else float("-inf")
+def score_of(judged: Judged) -> float:
+    """The score of a candidate; −∞ when its reward could not be computed."""
+    return judged.score.value if judged.score.value is not None else float("-inf")
 
 
-def gap(pair: Two) -> float:
-    """Score of the chosen minus score of the rejected; −∞ when either is missing."""
+def margin_of(pair: PairSides) -> float:
+    """Score of the chosen side minus score of the rejected side; −∞ when either is missing."""
     good, bad = pair[0].score.value, pair[1].score.value
     return float("-inf") if good is None or bad is None else good - bad
 
 
-def tie(*sides_: Judged) -> str:
-    """A stable order for equals that does not depend on the candidates' positions."""
-    return hashlib.sha256("\0".join(map(said, sides_)).encode("utf-8", "replace")).hexdigest()
+def tie_break_key(*candidates: Judged) -> str:
+    """A sort key for candidates or pairs of equal score: a digest of their texts, independent of their positions."""
+    return hashlib.sha256("\0".join(map(trace_text, candidates)).encode("utf-8", "replace")).hexdigest()
 
 
-def similarity(one: str, other: str) -> float:
-    """Jaccard share of the 5-word shingles of two texts; texts of fewer words are alike only when equal."""
+def text_similarity(one: str, other: str) -> float:
+    """Jaccard similarity of the 5-word shingles of two texts; shorter texts have 1.0 when equal, else 0.0."""
     first, second = _shingles(one), _shingles(other)
     if not first or not second:
         return float(one == other)
     return len(first & second) / len(first | second)
 
 
-def _usable(one: Judged, rules: PairRules) -> bool:
-    candidate = one.candidate
-    refusal = one.verdict.detail.get("refusal") or {}
-    refused = refusal.get("is_refusal") or candidate.stop_reason in ("refusal", "content_filter")
-    results = candidate.detail.get("tool_results") or ()
-    return (
-        not candidate.error
-        and bool(said(one).strip())
-        and (rules.greedy or candidate.arm == "sample")
-        and (rules.truncated or candidate.stop_reason != "length")
-        and (rules.refused or refusal.get("right") or not refused)  # right: the problem cannot be solved
-        and (rules.made_up_tools or not any(result.get("source") == "llm" for result in results))
-        and (not rules.models or candidate.model in rules.models)
-    )
+def _has_content(candidate: Candidate) -> bool:
+    return any(content_text(m.get("content")).strip() or m.get("tool_calls") for m in candidate.messages)
 
 
-def _contradicted(one: Judged, judged: Sequence[Judged]) -> bool:
-    """Whether the very same answer got both verdicts, as a program at the edge of its time may: neither proves much."""
-    both = {one.verdict.outcome, *(o.verdict.outcome for o in judged if o.candidate.messages == one.candidate.messages)}
-    return {"pass", "fail"} <= both
+def _refuses_wrongly(judged: Judged) -> bool:
+    """Whether a candidate refuses or was filtered, except where refusing is right because the task has no solution."""
+    refusal: JsonObject = judged.verdict.detail.get("refusal") or NOTHING
+    refused = refusal.get("is_refusal") or judged.candidate.stop_reason in ("refusal", "content_filter")
+    return bool(refused) and not refusal.get("right")
 
 
-def _allowed(pair: Two, rules: PairRules) -> bool:
+def _uses_made_up_tool_results(candidate: Candidate) -> bool:
+    results: Sequence[JsonObject] = candidate.detail.get("tool_results") or ()
+    return any(result.get("source") == "llm" for result in results)
+
+
+def _has_both_verdicts(one: Judged, judged: Sequence[Judged]) -> bool:
+    """Whether the same messages got both ``pass`` and ``fail``, as a program close to its time limit may."""
+    outcomes = {other.verdict.outcome for other in judged if other.candidate.messages == one.candidate.messages}
+    return {"pass", "fail"} <= outcomes | {one.verdict.outcome}
+
+
+def _is_allowed(pair: PairSides, rules: PairRules) -> bool:
     good, bad = pair
-    texts = said(good), said(bad)
+    texts = trace_text(good), trace_text(bad)
     if texts[0] == texts[1] or _same_answer(good, bad):
         return False
-    difference = gap(pair)
-    if rules.margin is not None and not difference >= rules.margin:
+    margin = margin_of(pair)
+    if rules.margin is not None and not margin >= rules.margin:
         return False
-    if rules.margin_most is not None and not difference <= rules.margin_most:
+    if rules.margin_most is not None and not margin <= rules.margin_most:
         return False
-    lengths = sorted(max(1, len(text)) for text in texts)
-    if rules.length_ratio is not None and lengths[1] > rules.length_ratio * lengths[0]:
+    shorter, longer = sorted(max(1, len(text)) for text in texts)
+    if rules.length_ratio is not None and longer > rules.length_ratio * shorter:
         return False
-    return rules.similarity is None or similarity(*texts) <= rules.similarity
+    return rules.similarity is None or text_similarity(*texts) <= rules.similarity
 
 
 def _same_answer(good: Judged, bad: Judged) -> bool:
-    """Whether both sides came to the same result in canonical form: then one verdict is doubtful."""
+    """Whether both sides have the same canonical answer; then one of the two verdicts is doubtful."""
     forms = [one.verdict.detail.get("answer_form") for one in (good, bad)]
     return forms[0] is not None and forms[0] == forms[1]
 
 
-def _distinct(judged: Iterable[Judged]) -> list[Judged]:
+def _distinct(judged: Iterable[Judged], outcome: Outcome) -> list[Judged]:
+    """The candidates with this outcome, one per text (the highest-scored), the highest score first."""
     first: dict[str, Judged] = {}
-    for one in sorted(judged, key=lambda one: (-score(one), one.candidate.index)):
-        first.setdefault(said(one), one)
-    return sorted(first.values(), key=lambda one: (-score(one), tie(one)))
+    with_outcome = [one for one in judged if one.verdict.outcome == outcome]
+    for one in sorted(with_outcome, key=lambda one: (-score_of(one), one.candidate.index)):
+        first.setdefault(trace_text(one), one)
+    return sorted(first.values(), key=lambda one: (-score_of(one), tie_break_key(one)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -147,11 +192,7 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(words[start : start + SHINGLE]) for start in range(len(words) - SHINGLE + 1))
 
 
-def _said(candidate: Candidate) -> str:
-    return "\n".join(_parts(candidate))
-
-
-def _parts(candidate: Candidate) -> Iterator[str]:
+def _trace_parts(candidate: Candidate) -> Iterator[str]:
     for message in candidate.messages:
         yield " ".join(content_text(message.get("content")).split())
         if message.get("tool_calls"):

@@ -1,17 +1,17 @@
-"""Pairings: plain functions from one query's judged candidates to its preferences.
+"""Pairing strategies: plain functions from the judged candidates of one query to its preference pairs.
 
-Whatever the strategy, a chosen side passed and a rejected side was refuted (``fail``); the two differ in what they say
-and in the answer they come to; neither is an error, cut off, refused or a repeat (``pair_rules``). The order of the
-candidates never matters, and chance is drawn from ``seed`` and the texts alone.
+``conf/pairs/*.yaml`` selects one of them; ``stages.pair`` calls it per query. In every strategy the chosen side passed
+and the rejected side failed, the two sides differ in text and in answer, and both are teachable (``pairing.rules``).
+The order of the candidates does not matter. Random choices depend only on ``seed`` and the texts.
 
-    best_vs_worst        the highest-scored pass, the lowest-scored fail
-    hard_negative        the highest-scored pass, the highest-scored fail
-    verified_vs_refuted  passes and fails drawn at random, each used as evenly as can be
-    best_vs_random       the highest-scored pass, fails at random (as UltraFeedback was binarised for Zephyr)
-    shortest_pass        the shortest pass, fails at random: teaches brevity where it costs nothing
-    all_pairs            all c·(n−c), the widest margins first, capped
-    ladder               the best pass against fails spread evenly from the worst to the best
-    length_balanced      at random, so that the chosen side is the longer in half of the queries
+    best_vs_worst        the highest-scored pass against the lowest-scored fail
+    hard_negative        the highest-scored pass against the highest-scored fail
+    verified_vs_refuted  random passes against random fails, each candidate used equally often where possible
+    best_vs_random       the highest-scored pass against random fails (as UltraFeedback was binarised for Zephyr)
+    shortest_pass        the shortest pass against random fails: teaches short answers
+    all_pairs            all passes against all fails, largest margins first, up to a limit
+    ladder               the highest-scored pass against fails spread evenly from the lowest to the highest score
+    length_balanced      random pairs; the chosen side is the longer one in half of the queries
 """
 
 from __future__ import annotations
@@ -20,100 +20,119 @@ import hashlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from bestofn.builders.pairing.rules import PairRules, Two, allowed, gap, said, score, sides, tie
+from bestofn.builders.pairing.rules import (
+    PairRules,
+    PairSides,
+    allowed_pairs,
+    eligible_sides,
+    margin_of,
+    score_of,
+    tie_break_key,
+    trace_text,
+)
 from bestofn.builders.records import Judged, Pair
 
 RULES = PairRules()
 
 
 def best_vs_worst(judged: Sequence[Judged], *, rules: PairRules = RULES, debias_length: bool = False) -> Iterator[Pair]:
-    """At most one pair: the highest-scored pass against the lowest-scored fail, of those with a positive margin.
+    """At most one pair: the highest-scored pass against the lowest-scored fail, with a positive margin.
 
-    ``debias_length`` ranks by what is left of the scores after the slope on length within the query is taken away.
+    ``debias_length`` ranks by the scores minus their linear trend on length within the query (``length_residuals``).
     """
-    worth = residuals(judged) if debias_length else score
-    pairs = _positive(allowed(*sides(judged, rules), rules))
-    yield from _first(pairs, lambda pair: (-worth(pair[0]), worth(pair[1])), 1, "best_vs_worst")
+    value = length_residuals(judged) if debias_length else score_of
+    pairs = _with_positive_margin(_candidate_pairs(judged, rules))
+    yield from _first(pairs, lambda pair: (-value(pair[0]), value(pair[1])), 1, "best_vs_worst")
 
 
 def hard_negative(judged: Sequence[Judged], *, rules: PairRules = RULES, debias_length: bool = False) -> Iterator[Pair]:
-    """At most one pair: the highest-scored pass against the mistake that looks most like the truth."""
-    worth = residuals(judged) if debias_length else score
-    pairs = _positive(allowed(*sides(judged, rules), rules))
-    yield from _first(pairs, lambda pair: (-worth(pair[0]), -worth(pair[1])), 1, "hard_negative")
+    """At most one pair: the highest-scored pass against the highest-scored fail, with a positive margin.
+
+    ``debias_length`` is as in ``best_vs_worst``.
+    """
+    value = length_residuals(judged) if debias_length else score_of
+    pairs = _with_positive_margin(_candidate_pairs(judged, rules))
+    yield from _first(pairs, lambda pair: (-value(pair[0]), -value(pair[1])), 1, "hard_negative")
 
 
 def verified_vs_refuted(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """Passes against fails drawn at random, each candidate used as evenly as can be. Scores do not matter."""
-    pairs = _shuffled(allowed(*sides(judged, rules), rules), seed)
-    used: dict[int, int] = {}
+    """Random passes against random fails, each candidate used equally often where possible. Scores do not matter."""
+    pairs = _shuffled(_candidate_pairs(judged, rules), seed)
+    uses: dict[int, int] = {}
     for _ in range(min(pairs_per_query, len(pairs))):
-        pick = min(pairs, key=lambda pair: sum(used.get(side.candidate.index, 0) for side in pair))
-        pairs.remove(pick)
-        for side in pick:
-            used[side.candidate.index] = used.get(side.candidate.index, 0) + 1
-        yield _pair(pick, "verified_vs_refuted")
+        least_used = min(pairs, key=lambda pair: sum(uses.get(side.candidate.index, 0) for side in pair))
+        pairs.remove(least_used)
+        for side in least_used:
+            uses[side.candidate.index] = uses.get(side.candidate.index, 0) + 1
+        yield _pair(least_used, "verified_vs_refuted")
 
 
 def best_vs_random(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """The highest-scored pass against fails drawn at random."""
-    chosen, rejected = sides(judged, rules)
-    for pair in _shuffled(allowed(chosen[:1], rejected, rules), seed)[:pairs_per_query]:
+    """The highest-scored pass against random fails."""
+    chosen, rejected = eligible_sides(judged, rules)
+    for pair in _shuffled(allowed_pairs(chosen[:1], rejected, rules), seed)[:pairs_per_query]:
         yield _pair(pair, "best_vs_random")
 
 
 def shortest_pass(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """The shortest pass against fails drawn at random."""
-    chosen, rejected = sides(judged, rules)
-    shortest = sorted(chosen, key=lambda one: (len(said(one)), tie(one)))[:1]
-    for pair in _shuffled(allowed(shortest, rejected, rules), seed)[:pairs_per_query]:
+    """The shortest pass against random fails."""
+    chosen, rejected = eligible_sides(judged, rules)
+    shortest = sorted(chosen, key=lambda one: (len(trace_text(one)), tie_break_key(one)))[:1]
+    for pair in _shuffled(allowed_pairs(shortest, rejected, rules), seed)[:pairs_per_query]:
         yield _pair(pair, "shortest_pass")
 
 
 def all_pairs(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 64) -> Iterator[Pair]:
-    """Every pass against every fail with a positive margin, the widest first, at most ``pairs_per_query``."""
-    pairs = _positive(allowed(*sides(judged, rules), rules))
-    yield from _first(pairs, lambda pair: (-gap(pair),), pairs_per_query, "all_pairs")
+    """Every pass against every fail with a positive margin, largest margins first, at most ``pairs_per_query``."""
+    pairs = _with_positive_margin(_candidate_pairs(judged, rules))
+    yield from _first(pairs, lambda pair: (-margin_of(pair),), pairs_per_query, "all_pairs")
 
 
 def ladder(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 3) -> Iterator[Pair]:
-    """The highest-scored pass against ``pairs_per_query`` fails, evenly from the lowest-scored to the highest."""
-    chosen, rejected = sides(judged, rules)
-    pairs = sorted(_positive(allowed(chosen[:1], rejected, rules)), key=lambda pair: (score(pair[1]), tie(*pair)))
-    for pair in evenly(pairs, pairs_per_query):
+    """The highest-scored pass against ``pairs_per_query`` fails, spread evenly over the fails ordered by score."""
+    chosen, rejected = eligible_sides(judged, rules)
+    pairs = _with_positive_margin(allowed_pairs(chosen[:1], rejected, rules))
+    by_rejected_score = sorted(pairs, key=lambda pair: (score_of(pair[1]), tie_break_key(*pair)))
+    for pair in evenly_spaced(by_rejected_score, pairs_per_query):
         yield _pair(pair, "ladder")
 
 
 def length_balanced(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """At random, but a coin says which side shall be the longer; where none is, the pair closest to it in length."""
-    pairs = _shuffled(allowed(*sides(judged, rules), rules), seed)
-    longer = 1 if _draw(pairs, f"coin:{seed}").random() < 0.5 else -1
-    pairs.sort(key=lambda pair: max(0, -longer * (len(said(pair[0])) - len(said(pair[1])))))
-    for turn in range(min(pairs_per_query, len(pairs))):
-        yield _pair(pairs[turn], "length_balanced")
+    """Random pairs; per query, a seeded coin decides whether the chosen side should be the longer one.
+
+    When no pair has the decided order of lengths, the pair closest to it is taken.
+    """
+    pairs = _shuffled(_candidate_pairs(judged, rules), seed)
+    sign = 1 if _seeded_random(pairs, f"coin:{seed}").random() < 0.5 else -1
+    pairs.sort(key=lambda pair: max(0, -sign * (len(trace_text(pair[0])) - len(trace_text(pair[1])))))
+    for pair in pairs[:pairs_per_query]:
+        yield _pair(pair, "length_balanced")
 
 
-def residuals(judged: Sequence[Judged]) -> Callable[[Judged], float]:
-    """Score less its least-squares slope on length among the siblings: what a candidate is worth beyond its length."""
-    points = [(len(said(one)), score(one)) for one in judged if one.score.value is not None]
+def length_residuals(judged: Sequence[Judged]) -> Callable[[Judged], float]:
+    """A score function without the effect of length: score minus its least-squares trend on length in this query.
+
+    With fewer than three scored candidates this is the score itself.
+    """
+    points = [(len(trace_text(one)), score_of(one)) for one in judged if one.score.value is not None]
     if len(points) < 3:
-        return score
-    middle = sum(length for length, _ in points) / len(points)
-    spread = sum((length - middle) ** 2 for length, _ in points)
-    slope = sum((length - middle) * value for length, value in points) / spread if spread else 0.0
-    return lambda one: score(one) - slope * (len(said(one)) - middle)
+        return score_of
+    mean_length = sum(length for length, _ in points) / len(points)
+    spread = sum((length - mean_length) ** 2 for length, _ in points)
+    slope = sum((length - mean_length) * value for length, value in points) / spread if spread else 0.0
+    return lambda one: score_of(one) - slope * (len(trace_text(one)) - mean_length)
 
 
-def evenly(items: Sequence[Two], count: int) -> list[Two]:
-    """``count`` of ``items``, spread evenly from the first to the last; all when there are no more."""
+def evenly_spaced(items: Sequence[PairSides], count: int) -> list[PairSides]:
+    """``count`` of ``items``, spread evenly from the first to the last; all items when there are at most ``count``."""
     if len(items) <= count:
         return list(items)
     if count == 1:
@@ -121,29 +140,39 @@ def evenly(items: Sequence[Two], count: int) -> list[Two]:
     return [items[round(step * (len(items) - 1) / (count - 1))] for step in range(count)]
 
 
-def _first(pairs: Iterable[Two], order: Callable[[Two], tuple[float, ...]], count: int, reason: str) -> Iterator[Pair]:
-    for pair in sorted(pairs, key=lambda pair: (order(pair), tie(*pair)))[:count]:
+def _candidate_pairs(judged: Sequence[Judged], rules: PairRules) -> list[PairSides]:
+    return allowed_pairs(*eligible_sides(judged, rules), rules)
+
+
+def _first(
+    pairs: Iterable[PairSides], order: Callable[[PairSides], tuple[float, ...]], count: int, reason: str
+) -> Iterator[Pair]:
+    for pair in sorted(pairs, key=lambda pair: (order(pair), tie_break_key(*pair)))[:count]:
         yield _pair(pair, reason)
 
 
-def _positive(pairs: Iterable[Two]) -> list[Two]:
-    return [pair for pair in pairs if gap(pair) > 0]
+def _with_positive_margin(pairs: Iterable[PairSides]) -> list[PairSides]:
+    return [pair for pair in pairs if margin_of(pair) > 0]
 
 
-def _shuffled(pairs: list[Two], seed: int) -> list[Two]:
-    ordered = sorted(pairs, key=lambda pair: tie(*pair))
-    _draw(ordered, str(seed)).shuffle(ordered)
+def _shuffled(pairs: list[PairSides], seed: int) -> list[PairSides]:
+    ordered = sorted(pairs, key=lambda pair: tie_break_key(*pair))
+    _seeded_random(ordered, str(seed)).shuffle(ordered)
     return ordered
 
 
-def _draw(pairs: Sequence[Two], seed: str) -> random.Random:
-    """Chance from the seed and from what the pairs say."""
-    texts = sorted({said(side) for pair in pairs for side in pair})
+def _seeded_random(pairs: Sequence[PairSides], seed: str) -> random.Random:
+    """A random generator seeded with ``seed`` and the texts of the pairs."""
+    texts = sorted({trace_text(side) for pair in pairs for side in pair})
     digest = hashlib.sha256("\0".join([seed, *texts]).encode("utf-8", "replace")).digest()
     return random.Random(digest)
 
 
-def _pair(sides_: Two, reason: str) -> Pair:
-    difference = gap(sides_)
-    margin = difference if difference != float("-inf") else 0.0
-    return Pair(sides_[0].candidate.index, sides_[1].candidate.index, margin, reason)
+def _pair(sides: PairSides, reason: str) -> Pair:
+    margin = margin_of(sides)
+    return Pair(
+        chosen=sides[0].candidate.index,
+        rejected=sides[1].candidate.index,
+        margin=margin if margin != float("-inf") else 0.0,
+        reason=reason,
+    )

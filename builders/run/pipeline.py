@@ -26,6 +26,7 @@ from bestofn.builders.config.composition import ROOT_GROUPS, Resolved
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.formats.nearest_match import unknown_key
+from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, Source, Stage
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run import manifest
@@ -47,8 +48,11 @@ from bestofn.builders.sampling.provider import Provider
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import SCHEMA_VERSION, features, query_to_row
 from bestofn.builders.stages.generate import Generate
-from bestofn.builders.tables import parquet_files, views
+from bestofn.builders.stages.pair import MakePairs
+from bestofn.builders.tables import parquet_files
 from bestofn.builders.tables.arrow_rows import to_table
+from bestofn.builders.tables.columns import TableSettings
+from bestofn.builders.tables.writer import write_views
 
 log = logging.getLogger(__name__)
 
@@ -261,9 +265,22 @@ def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
         "shards": len(parts),
     }
     described = manifest.describe(run.config, state="complete", **facts)
-    described["views"] = views.write_views(parts, run.out, described, system=_persona_of_prompts(run))
+    described["views"] = write_views(parts, run.out, described, _table_settings(run))
     manifest.write(run.out, described)
     return described
+
+
+def _table_settings(run: Run) -> TableSettings:
+    """The settings of the run that change the published tables."""
+    sampling = run.config.get("sampling") or {}
+    rules = [stage.rules for stage, _ in run.stages if isinstance(stage, MakePairs)]
+    return TableSettings(
+        rules=rules[0] if rules else PairRules(),
+        temperature=sampling.get("temperature"),
+        max_tokens=sampling.get("max_tokens"),
+        test_share=float(run.config.get("test_share") or 0.0),
+        system=_persona_of_prompts(run),
+    )
 
 
 def _persona_of_prompts(run: Run) -> str:

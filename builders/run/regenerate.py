@@ -34,7 +34,7 @@ from bestofn.builders.run.run_folder import marker_of
 from bestofn.builders.run.selection import Condition, condition, selected_positions
 from bestofn.builders.schema import SCHEMA_VERSION, candidate_to_row, features, query_from_row
 from bestofn.builders.stages.generate import Generate
-from bestofn.builders.tables import parquet_files, views
+from bestofn.builders.tables import parquet_files, shards
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -83,7 +83,7 @@ def regenerate(
         return RegenerateResult(
             note="An interrupted regeneration was finished. Run the command again to sample more attempts."
         )
-    parts = views.parts_of(out)
+    parts = shards.parts_of(out)
     selected = select(parts, wanted, settings.most)
     result = RegenerateResult(
         chosen=sum(len(positions) for rows in selected.values() for positions in rows.values()),
@@ -100,7 +100,7 @@ def select(parts: Sequence[Path], wanted: Condition, most: int | None) -> Select
     left = float("inf") if most is None else most
     selected: Selected = {}
     for part in parts:
-        for number, row in enumerate(views.nested([part])):
+        for number, row in enumerate(shards.nested([part])):
             positions = selected_positions(row, wanted)[: int(min(left, len(row["candidates"])))]
             if positions:
                 selected.setdefault(part, {})[number] = positions
@@ -120,7 +120,7 @@ def _regenerate_parts(
     manifest.write_text(folder / "made_of.json", json.dumps(states) + "\n")
     for part in parts:
         if part in selected and not (folder / part.name).exists():
-            rows = list(views.nested([part]))
+            rows = list(shards.nested([part]))
             run.loop.run(regeneration.update_rows(rows, selected[part]))
             parquet_files.write_parquet(rows, folder / part.name, _features(), {"schema_version": SCHEMA_VERSION})
     result.spending = run.ledger.totals()
@@ -248,7 +248,7 @@ def _finish_interrupted(out: Path) -> bool:
 def _publish(run: Run, out: Path) -> None:
     """Write the views again. The manifest keeps the run's own configuration and lists all regenerations."""
     own = manifest.read(out)
-    finish_run(run, views.parts_of(out))
+    finish_run(run, shards.parts_of(out))
     described = manifest.read(out)
     done = [json.loads(path.read_text("utf-8")) for path in sorted((out / "regenerations").glob("*/done.json"))]
     described |= {"config": own.get("config", described["config"]), "regenerations": done}

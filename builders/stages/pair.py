@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from bestofn.builders.pairing.rules import rules_of
 from bestofn.builders.protocols import Pairing
-from bestofn.builders.records import Judged, Row
-from bestofn.builders.schema import candidate_from_row, features, score_from_row, verdict_from_row
+from bestofn.builders.records import Row
+from bestofn.builders.schema import features, judged_from_row
 
 
 class MakePairs:
@@ -20,6 +21,7 @@ class MakePairs:
 
     def __init__(self, pairing: Pairing) -> None:
         self.pairing = pairing
+        self.rules = rules_of(pairing)
 
     @property
     def adds(self) -> Mapping[str, object]:
@@ -28,10 +30,7 @@ class MakePairs:
 
     async def __call__(self, row: Row) -> Row:
         """The pairs of one query."""
-        judged = [
-            Judged(candidate_from_row(candidate), verdict_from_row(verdict), score_from_row(score))
-            for candidate, verdict, score in zip(row["candidates"], row["verdicts"], row["scores"], strict=True)
-        ]
+        judged = judged_from_row(row)
         by_index = {one.candidate.index: one for one in judged}
         pairs = list(self.pairing(judged))
         for pair in pairs:

@@ -118,8 +118,8 @@ def print_stages(words: list[str], out: Path, rows: int) -> None:
 
     with (
         timed_as(pipeline, "apply", lambda dataset, stage, *rest: stage.name),
-        timed_as(pipeline.views, "write_tables", lambda *given: "part"),
-        timed_as(pipeline.views, "write_views", lambda *given: "views"),
+        timed_as(pipeline.parquet_files, "write_tables", lambda *given: "part"),
+        timed_as(pipeline, "write_views", lambda *given: "views"),
     ):
         began = time.process_time()
         LocalExecutor(shards_in_flight=1).run(compose(words), out)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from datasets import Dataset, load_dataset
 
-from bestofn.builders.tables import views
+from bestofn.builders.tables.views import view_features, view_rows
 from tests.runs import write_run
 from tests.tiny_models import save_language_model, save_reward_model
 
@@ -115,8 +115,8 @@ def test_steps_are_in_trls_stepwise_form() -> None:
     row["candidates"][0]["error"] = ""
     row["candidates"][0]["messages"] = [{"role": "assistant", "content": "12 + 13 is 25\nso the answer is 26"}]
     row["scores"][0] = {"value": 0.1, "parts": {"steps": graded}}
-    (flat,) = views.prm(row, {})
-    held = Dataset.from_list([flat], features=views.view_features("prm"))[0]
+    (flat,) = view_rows("prm", row)
+    held = Dataset.from_list([flat], features=view_features("prm"))[0]
     assert len(held["completions"]) == len(held["labels"]) == len(held["scores"]) == 2
     assert held["labels"] == [True, False]
     assert "".join(message["content"] for message in held["prompt"]).startswith("What is")
@@ -129,7 +129,7 @@ def test_a_reward_model_learns_a_separable_preference(judge: str, tmp_path: Path
         question = {"role": "user", "content": f"Is {number} = {number}?"}
         return [question, {"role": "assistant", "content": word}]
 
-    features = views.view_features("reward_model")
+    features = view_features("reward_model")
     kept = {name: features[name] for name in ("chosen", "rejected", "margin")}
     rows = [{"chosen": said(n, "yes"), "rejected": said(n, "no"), "margin": 0.5} for n in range(32)]
     data = Dataset.from_list(rows, features=type(features)(kept))

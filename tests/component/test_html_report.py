@@ -75,7 +75,7 @@ def page(nested: list[dict[str, Any]], described: dict[str, Any], name: str) -> 
     """The page of these rows, all of them in its browser."""
     figures = RunFigures(pairs=PairFigures())
     for row in nested:
-        query = record_of_nested_row(row, described)
+        query = record_of_nested_row(row)
         assert query is not None
         figures.add(query)
         assert figures.pairs is not None

@@ -11,7 +11,7 @@ import torch
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Candidate, Query, Score, Verdict
-from bestofn.builders.tables import views
+from bestofn.builders.tables.views import view_rows
 from bestofn.reward.model_reward import ModelReward, chat_of
 from bestofn.reward.sequence_scorer import SequenceScorer
 from bestofn.reward.token_batches import batches, padding_waste, shared_prefix
@@ -97,7 +97,7 @@ def test_a_conversation_is_scored_in_the_form_that_it_is_published_in(folder: Pa
     row = {"query_id": "q", "split": "s", "messages": query.messages, "tools": (), "scores": [{"value": 0.0}] * 2}
     both = [{"index": 0, "messages": said}, {"index": 1, "messages": said}]
     pair = {"chosen": 0, "rejected": 1, "margin": 0.0, "reason": ""}
-    (published,) = views.reward_model({**row, "candidates": both, "pairs": [pair]}, {})
+    (published,) = view_rows("reward_model", {**row, "candidates": both, "pairs": [pair]})
     asked, trained = scores(
         ModelReward(str(folder)),
         (query, [candidate]),

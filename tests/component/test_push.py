@@ -16,7 +16,7 @@ from huggingface_hub import DatasetCard
 
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.report.hub import Hub, prepare
-from bestofn.builders.tables import parquet_files, views
+from bestofn.builders.tables import parquet_files, writer
 from tests.hub_double import HubDouble
 from tests.runs import write_run
 
@@ -98,7 +98,7 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
 def test_tables_of_several_files_load_back_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(parquet_files, "FILE_BYTES", 1)
-        patch.setattr(views, "WAITING_BYTES", 1)
+        patch.setattr(writer, "BUFFERED_BYTES", 1)
         run = write_run(tmp_path / "run", QUERIES)
     assert len(parquet_files.table_files(run / "dpo", "train")) > 1
     with HubDouble() as hub:

@@ -14,7 +14,7 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError
 from bestofn.builders.run import manifest
 from bestofn.builders.run import regenerate as regenerating
-from bestofn.builders.tables import parquet_files, views
+from bestofn.builders.tables import parquet_files, shards
 from bestofn.scripts.build import build
 from bestofn.scripts.catalogue import REGENERATE
 from bestofn.scripts.regenerate import main, regenerated
@@ -53,7 +53,7 @@ def built(tmp_path: Path, monkeypatch):
 
 
 def rows_of(out: Path) -> dict[str, dict[str, Any]]:
-    return {row["query_id"]: row for row in views.nested(sorted((out / "shards").glob("*.parquet")))}
+    return {row["query_id"]: row for row in shards.nested(sorted((out / "shards").glob("*.parquet")))}
 
 
 def outcomes(row: dict[str, Any]) -> list[str]:
@@ -85,7 +85,7 @@ def test_failed_candidates_are_sampled_again_and_the_others_of_their_query_are_n
     assert flat
     assert manifest.read(out)["regenerations"][0]["chosen"] == failed
     kept = sorted((out / "regenerations").glob("*/before/*.parquet"))
-    assert {row["query_id"]: row for row in views.nested(kept)} == before
+    assert {row["query_id"]: row for row in shards.nested(kept)} == before
     server.reset()
     build(compose(command))
     assert server.requests == 0
@@ -225,7 +225,7 @@ def test_a_shard_that_changed_during_the_regeneration_is_kept(built, monkeypatch
 
     def late(run_folder: Path, folder: Path) -> None:
         part = run_folder / "shards" / "00001.parquet"
-        parquet_files.write_parquet(list(views.nested([part])), part, regenerating._features(), {})
+        parquet_files.write_parquet(list(shards.nested([part])), part, regenerating._features(), {})
         exchange(run_folder, folder)
 
     monkeypatch.setattr(regenerating, "_exchange", late)

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestofn.builders.pairing import strategies as pairs
-from bestofn.builders.pairing.rules import PairRules, said, sides, similarity
+from bestofn.builders.pairing.rules import PairRules, eligible_sides, text_similarity, trace_text
 from bestofn.builders.records import Candidate, Judged, Pair, Query, Score, Verdict
 from bestofn.builders.schema import candidate_to_row, query_to_row, score_to_row, verdict_to_row
-from bestofn.builders.tables import views
+from bestofn.builders.tables.views import view_rows
 
 PAIRINGS: dict[str, Callable[..., object]] = {
     name: getattr(pairs, name)
@@ -77,7 +77,7 @@ def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order:
         chosen, rejected = by_index[pair.chosen], by_index[pair.rejected]
         assert chosen.verdict.outcome == "pass"
         assert rejected.verdict.outcome == "fail"
-        assert said(chosen) != said(rejected)
+        assert trace_text(chosen) != trace_text(rejected)
         for side in (chosen, rejected):
             assert not side.candidate.error
             assert side.candidate.stop_reason != "length"
@@ -95,16 +95,16 @@ def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order:
 
 def expected_count(name: str, table: list[Judged]) -> int:
     """Pairs by formula: c · (n − c) over distinct usable texts, less what is forbidden, capped by the strategy."""
-    chosen, rejected = sides(table, PairRules())
-    assert {said(one) for one in chosen} == texts_of(table, "pass")
-    assert {said(one) for one in rejected} == texts_of(table, "fail")
+    chosen, rejected = eligible_sides(table, PairRules())
+    assert {trace_text(one) for one in chosen} == texts_of(table, "pass")
+    assert {trace_text(one) for one in rejected} == texts_of(table, "fail")
     if name == "shortest_pass" and chosen:
-        chosen = [one for one in chosen if len(said(one)) == min(map(len, map(said, chosen)))][:1]
+        chosen = [one for one in chosen if len(trace_text(one)) == min(map(len, map(trace_text, chosen)))][:1]
     if name in ("best_vs_random", "ladder"):
         chosen = chosen[:1]
     free = sum(
-        similarity(said(good), said(bad)) <= 0.9
-        and said(good) != said(bad)
+        text_similarity(trace_text(good), trace_text(bad)) <= 0.9
+        and trace_text(good) != trace_text(bad)
         and (name not in BY_SCORE or worth(good) > worth(bad) > -1)
         for good in chosen
         for bad in rejected
@@ -119,11 +119,11 @@ def worth(one: Judged) -> float:
 def texts_of(table: list[Judged], outcome: str) -> set[str]:
     """The distinct texts that a side may be, by the rules as documented."""
     return {
-        said(one)
+        trace_text(one)
         for one in table
         if one.verdict.outcome == outcome
         and not one.candidate.error
-        and said(one).strip()
+        and trace_text(one).strip()
         and one.candidate.stop_reason != "length"
         and one.candidate.arm == "sample"
         and not one.verdict.detail["refusal"]["is_refusal"]
@@ -156,7 +156,7 @@ def test_published_sides_answer_their_own_prompt(name: str, groups: list[list[Ju
                 for p in PAIRINGS[name](table)  # type: ignore[attr-defined]
             ],
         }
-        for flat, whole in zip(views.dpo(row, {}), views.reward_model(row, {}), strict=True):
+        for flat, whole in zip(view_rows("dpo", row), view_rows("reward_model", row), strict=True):
             assert flat["prompt"] == [{"role": "user", "content": f"question {number}"}]
             assert flat["chosen"] != flat["rejected"]
             assert table[flat["chosen_idx"]].verdict.outcome == "pass"
@@ -226,7 +226,7 @@ def test_windows_of_margin_and_pass_rate() -> None:
     assert made(pairs.best_vs_worst(LADDER, rules=PairRules(margin=0.95))) == []
     assert made(pairs.best_vs_worst(LADDER, rules=PairRules(pass_rate_least=0.5))) == []
     assert made(pairs.best_vs_worst(LADDER, rules=PairRules(models=("other",)))) == []
-    with pytest.raises(ValueError, match="pass rate window"):
+    with pytest.raises(ValueError, match="expected 0 ≤ pass_rate_least"):
         PairRules(pass_rate_least=0.9, pass_rate_most=0.1)
 
 
@@ -267,4 +267,4 @@ def test_debiased_ranking_sees_through_length() -> None:
     table = table_of(*rows)
     assert made(pairs.best_vs_worst(table))[0][0] == 0
     assert made(pairs.best_vs_worst(table, rules=PairRules(), debias_length=True)) == [(1, 4, 0.2)]
-    assert pairs.residuals(table)(table[1]) > pairs.residuals(table)(table[0])
+    assert pairs.length_residuals(table)(table[1]) > pairs.length_residuals(table)(table[0])

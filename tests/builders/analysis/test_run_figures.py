@@ -12,7 +12,7 @@ from bestofn.builders.analysis.run_figures import Pool, RunFigures, figures_of_r
 from bestofn.builders.report.headline import headline
 from bestofn.builders.report.html_page import page
 from bestofn.builders.run import manifest
-from bestofn.builders.tables import views
+from bestofn.builders.tables import shards
 from tests.runs import write_run
 
 OUTCOMES = {"p": "pass", "f": "fail", "a": "abstain", "e": "error"}
@@ -125,6 +125,6 @@ def test_shards_and_tables_give_the_same_figures(tmp_path: Path) -> None:
 
 def test_a_query_without_candidates_has_no_record(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", 1)
-    (row,) = views.nested(views.parts_of(run))
+    (row,) = shards.nested(shards.parts_of(run))
     row = {**row, "candidates": [], "verdicts": [], "scores": [], "pairs": []}
-    assert record_of_nested_row(row, manifest.read(run)) is None
+    assert record_of_nested_row(row) is None

@@ -18,7 +18,7 @@ from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import hub
-from bestofn.builders.tables import parquet_files, views
+from bestofn.builders.tables import parquet_files, shards, writer
 from bestofn.builders.tables.parquet_files import Writer, file_side, table_files
 from bestofn.builders.training.trainers import TrainingSettings, dataset
 from bestofn.scripts import compare, loop
@@ -30,9 +30,9 @@ QUERIES = 600
 
 
 def small(monkeypatch: pytest.MonkeyPatch, file_bytes: int = 1, waiting: int = 1) -> None:
-    monkeypatch.setattr(views, "WAITING_ROWS", 100)
+    monkeypatch.setattr(writer, "BUFFERED_ROWS", 100)
     monkeypatch.setattr(parquet_files, "FILE_BYTES", file_bytes)
-    monkeypatch.setattr(views, "WAITING_BYTES", waiting)
+    monkeypatch.setattr(writer, "BUFFERED_BYTES", waiting)
 
 
 @pytest.fixture(scope="module")
@@ -58,16 +58,16 @@ def test_rows_come_back_in_order_from_as_many_files_as_it_took(
 ) -> None:
     folder = tmp_path_factory.mktemp("table")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_files, "ROWS_AT_ONCE", 3)
-        with Writer(folder / "train.parquet", FEATURES, {"seed": "7"}, file_bytes) as writer:
+        patch.setattr(parquet_files, "BUFFERED_ROWS", 3)
+        with Writer(folder / "train.parquet", FEATURES, {"seed": "7"}, file_bytes) as written:
             for place, text in enumerate(texts):
                 if place in cuts:
-                    writer.end_group()
-                writer.add({"text": text})
+                    written.end_group()
+                written.add({"text": text})
     files = table_files(folder, "train")
     assert [path.name for path in sorted(folder.iterdir())] == [file.name for file in files]
     assert [row["text"] for file in files for row in pq.read_table(file).to_pylist()] == texts
-    assert writer.count == len(texts) == parquet_files.rows_in(files)
+    assert written.count == len(texts) == parquet_files.rows_in(files)
     assert all(pq.read_schema(file).metadata[b"seed"] == b"7" for file in files)
     names = [file.name for file in files]
     count = len(names)
@@ -94,7 +94,7 @@ def test_what_waits_is_bounded_over_all_views(tmp_path: Path, monkeypatch: pytes
         real(self, row)
         if self.path.parent.name != "shards":
             open_ones.add(self)
-        held.append(sum(writer.waiting for writer in open_ones))
+        held.append(sum(one.buffered_bytes for one in open_ones))
 
     small(monkeypatch, file_bytes=1 << 30, waiting=limit)
     monkeypatch.setattr(Writer, "add", add)
@@ -114,13 +114,13 @@ def test_few_long_rows_wait_as_python_objects(tmp_path: Path, monkeypatch: pytes
     def add(self: Writer, row: Any) -> None:
         real(self, row)
         if self.path.parent.name == "candidates":
-            held[long] = max(held.get(long, 0), len(self._rows))
+            held[long] = max(held.get(long, 0), self.buffered_rows)
 
     monkeypatch.setattr(Writer, "add", add)
-    for long, size in ((False, views.READ_BYTES), (True, 20_000)):
-        monkeypatch.setattr(views, "READ_BYTES", size)
+    for long, size in ((False, shards.READ_BYTES), (True, 20_000)):
+        monkeypatch.setattr(shards, "READ_BYTES", size)
         write_run(tmp_path / str(long), QUERIES)
-    assert 100 < held[False] < views.WAITING_ROWS
+    assert 100 < held[False] < writer.BUFFERED_ROWS
     assert held[True] < 100
 
 

@@ -10,7 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from bestofn.builders.tables import parquet_files, views
+from bestofn.builders.pairing.rules import PairRules
+from bestofn.builders.tables import parquet_files
+from bestofn.builders.tables.columns import TableSettings
+from bestofn.builders.tables.views import VIEWS, view_features, view_rows
+from bestofn.builders.tables.writer import side_of, write_views
 from tests.runs import rows, write_run
 
 
@@ -74,7 +78,7 @@ def test_ranks_rates_and_clusters(run: Path) -> None:
 def test_repeats_are_marked() -> None:
     (row,) = rows(1, 3)
     row["candidates"] = [row["candidates"][0] | {"index": index} for index in range(3)]
-    flat = list(views.candidates(row, {}))
+    flat = list(view_rows("candidates", row))
     assert [one["is_duplicate_of"] for one in flat] == [None, 0, 0]
 
 
@@ -92,14 +96,14 @@ def test_whether_a_judge_was_asked_is_told(detail: dict[str, Any], used: bool, f
     (row,) = rows(1, 1)
     row["verdicts"][0]["detail"] = detail
     row["verdicts"][0]["outcome"] = "pass"
-    (flat,) = views.candidates(row, {})
+    (flat,) = view_rows("candidates", row)
     assert (flat["verification_llm_judge_used"], flat["verification_llm_judge_failed"]) == (used, failed)
 
 
 def test_a_judge_alone_that_gave_no_verdict_has_failed() -> None:
     (row,) = rows(1, 1)
     row["verdicts"][0] |= {"outcome": "error", "detail": {"judge_model": "j"}}
-    (flat,) = views.candidates(row, {})
+    (flat,) = view_rows("candidates", row)
     assert flat["verification_llm_judge_failed"]
 
 
@@ -107,7 +111,7 @@ def test_a_second_try_is_told() -> None:
     (row,) = rows(1, 2)
     retry = {"is_retry": True, "retry_of_candidate_idx": 1, "retry_reason": "capability_refusal"}
     row["candidates"][1]["detail"] = {"retry": retry}
-    flat = list(views.candidates(row, {}))
+    flat = list(view_rows("candidates", row))
     assert [one["verification_is_retry"] for one in flat] == [False, True]
     assert [one["verification_retry_of_candidate_idx"] for one in flat] == [None, 1]
     assert [one["verification_retry_reason"] for one in flat] == [None, "capability_refusal"]
@@ -139,7 +143,7 @@ def test_a_prompt_is_on_one_side_in_whatever_form_its_source_wrote_it() -> None:
     for number in range(50):
         plain = {"role": "user", "content": f"What is {number} + 1?"}
         parts = {"role": "user", "content": [{"type": "text", "text": plain["content"]}], "name": None}
-        assert views.side_of({"messages": [plain]}, 0.5) == views.side_of({"messages": [parts]}, 0.5)
+        assert side_of({"messages": [plain]}, 0.5) == side_of({"messages": [parts]}, 0.5)
 
 
 def test_pairs_are_ready_to_train_on(run: Path) -> None:
@@ -184,7 +188,7 @@ def test_whatever_arguments_a_model_wrote_are_published(tmp_path: Path, written:
     row = answers({}, {}) | {"pairs": [{"chosen": 0, "rejected": 1, "margin": 0.5, "reason": "test"}]}
     row["candidates"][0]["messages"] = [{"role": "assistant", "content": None, "tool_calls": [call]}]
     path = tmp_path / "dpo" / "train.parquet"
-    parquet_files.write_parquet(views.dpo(row, {}), path, views.view_features("dpo"), {})
+    parquet_files.write_parquet(view_rows("dpo", row), path, view_features("dpo"), {})
     ((message,),) = loaded(tmp_path, "dpo")["chosen"]
     assert message["tool_calls"][0]["function"]["arguments"] == read
 
@@ -197,7 +201,7 @@ def test_steps_become_labels() -> None:
     (row,) = rows(1, 2)
     steps = [{"text": "one", "score": 0.9}, {"text": "two", "score": 0.2}]
     row["scores"] = [{"value": 0.2, "parts": {"detail": {"process": {"steps": steps}}}}, {"value": 0.5, "parts": {}}]
-    (flat,) = views.prm(row, {})
+    (flat,) = view_rows("prm", row)
     assert flat["completions"] == ["one", "two"]
     assert flat["labels"] == [True, False]
 
@@ -229,11 +233,11 @@ UNFIT: dict[str, dict[str, Any]] = {
 def test_what_no_pair_takes_is_not_taught_alone_either(reason: str) -> None:
     """Cut off, refused, resting on made-up tool results, greedy: only where the pairs' rules let it in."""
     row = answers(UNFIT[reason], {})
-    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [1]
-    assert [flat["candidate_idx"] for flat in views.sft(row, {})] == [1]
-    run = {"config": {"pairs": {"rules": {reason: True}}}}
-    assert [flat["candidate_idx"] for flat in views.kto(row, run)] == [0, 1]
-    assert [flat["candidate_idx"] for flat in views.sft(row, run)] == [0]
+    assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [1]
+    assert [flat["candidate_idx"] for flat in view_rows("sft", row)] == [1]
+    settings = TableSettings(rules=PairRules(**{reason: True}))
+    assert [flat["candidate_idx"] for flat in view_rows("kto", row, settings)] == [0, 1]
+    assert [flat["candidate_idx"] for flat in view_rows("sft", row, settings)] == [0]
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", []])
@@ -242,15 +246,15 @@ def test_an_answer_that_says_nothing_is_not_taught(nothing: Any) -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     silent = {"role": "assistant", "content": nothing}
     row = answers({"messages": [silent]}, {"messages": [silent | {"tool_calls": [call]}]})
-    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [1]
-    assert [flat["candidate_idx"] for flat in views.sft(row, {})] == [1]
+    assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [1]
+    assert [flat["candidate_idx"] for flat in view_rows("sft", row)] == [1]
 
 
 def test_a_text_that_was_said_twice_is_one_label() -> None:
     row = answers({}, {"messages": [{"role": "assistant", "content": "answer 0"}]}, {})
-    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [0, 2]
+    assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [0, 2]
     row["verdicts"][1]["outcome"] = "fail"  # the same program, at the edge of its time
-    assert [flat["candidate_idx"] for flat in views.kto(row, {})] == [2]
+    assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [2]
 
 
 def test_no_partial_file_is_left(tmp_path: Path) -> None:
@@ -259,7 +263,7 @@ def test_no_partial_file_is_left(tmp_path: Path) -> None:
         raise RuntimeError("cut")
 
     with pytest.raises(RuntimeError, match="cut"):
-        parquet_files.write_parquet(broken(), tmp_path / "x.parquet", views.view_features("grpo"), {})
+        parquet_files.write_parquet(broken(), tmp_path / "x.parquet", view_features("grpo"), {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -267,16 +271,15 @@ def test_features_name_every_column() -> None:
     (row,) = rows(1, 4)
     row["scores"][0]["parts"] = {"steps": [{"text": "a", "score": 1.0}]}
     row["candidates"][0]["error"] = ""
-    for name, view in views.VIEWS.items():
-        for flat in view(row, {}):
-            assert set(flat) == set(views.view_features(name)), name
+    for name in VIEWS:
+        for flat in view_rows(name, row):
+            assert list(flat) == list(view_features(name)), name
 
 
 def test_a_kept_persona_begins_every_training_prompt_and_no_stored_one(run: Path, tmp_path: Path) -> None:
     parts = sorted((run / "shards").glob("*.parquet"))
-    described = {"config": {"test_share": 0.1}}
-    views.write_views(parts, tmp_path / "plain", described)
-    views.write_views(parts, tmp_path / "kept", described, system="You are gloomy.")
+    write_views(parts, tmp_path / "plain", {}, TableSettings(test_share=0.1))
+    write_views(parts, tmp_path / "kept", {}, TableSettings(test_share=0.1, system="You are gloomy."))
     first = {"role": "system", "content": "You are gloomy."}
     for name in ("dpo", "kto", "sft", "grpo"):
         plain, kept = loaded(tmp_path / "plain", name), loaded(tmp_path / "kept", name)

@@ -1,0 +1,323 @@
+"""The ``candidates`` table: one row per candidate, with everything that is known about it.
+
+``COLUMNS`` is the only definition: the Arrow types, the rows and the table in docs/schema.md come from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.tables.columns import Column, Kind, PublishedTable, TableSettings
+from bestofn.builders.tables.query_row import EMPTY, QueryRow, json_text, last_text
+
+CLUSTER_CHARS = 80  # longer canonical answers are replaced by a digest
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRecord:
+    """One candidate with what the columns are computed from."""
+
+    query: QueryRow
+    settings: TableSettings
+    candidate: Row
+    verdict: Row
+    score: Row
+    rank: int
+    duplicate_of: int | None  # index of the first candidate with the same messages
+    answer: str  # text of the last assistant message
+    reasoning: str
+    has_calls: bool  # whether any message calls a tool
+    detail: JsonObject  # of the verdict
+    refusal: JsonObject
+    usage: JsonObject
+    retry: JsonObject
+    adaptive: JsonObject
+
+
+def candidate_records(query: QueryRow, settings: TableSettings) -> Iterator[CandidateRecord]:
+    """One record per candidate of ``query``, in order."""
+    first_with: dict[str, int] = {}
+    for (candidate, verdict, score), rank, trace in zip(query.aligned(), query.ranks, query.traces, strict=True):
+        messages, index = candidate["messages"], candidate["index"]
+        first = first_with.setdefault(trace, index) if messages else index
+        detail: JsonObject = verdict["detail"] or EMPTY
+        own: JsonObject = candidate["detail"] or EMPTY
+        yield CandidateRecord(
+            query=query,
+            settings=settings,
+            candidate=candidate,
+            verdict=verdict,
+            score=score,
+            rank=rank,
+            duplicate_of=first if first != index else None,
+            answer=last_text(messages, "assistant"),
+            reasoning=candidate["reasoning"] or "",
+            has_calls=any(message.get("tool_calls") for message in messages),
+            detail=detail,
+            refusal=detail.get("refusal") or EMPTY,
+            usage=candidate["usage"] or EMPTY,
+            retry=own.get("retry") or EMPTY,
+            adaptive=own.get("adaptive") or EMPTY,
+        )
+
+
+def _column(name: str, kind: Kind, meaning: str, value: Callable[[CandidateRecord], object]) -> Column[CandidateRecord]:
+    return Column(name, kind, meaning, value)
+
+
+def _completeness(one: CandidateRecord) -> float:
+    if one.candidate["error"] or not (one.answer or one.has_calls):
+        return 0.0
+    return 1.0 if one.candidate["stop_reason"] in ("stop", "tool_calls") else 0.5
+
+
+def _judge_failed(one: CandidateRecord) -> bool:
+    no_verdict = "judge_model" in one.detail and one.verdict["outcome"] == "error"
+    return bool(one.detail.get("llm_judge_failed") or no_verdict)
+
+
+def _temperature(one: CandidateRecord) -> float | None:
+    return 0.0 if one.candidate["arm"] == "greedy" else one.settings.temperature
+
+
+def answer_cluster(one: CandidateRecord) -> str | None:
+    """A string that is equal for candidates with the same answer; None without an answer.
+
+    This is the verifier's canonical form. Without one, it is the normalised text with the tool calls.
+    """
+    if one.candidate["error"] or not one.candidate["messages"]:
+        return None
+    form = one.detail.get("answer_form")
+    text = str(form) if form is not None else _normalised_answer(one)
+    if len(text) <= CLUSTER_CHARS:
+        return text
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _normalised_answer(one: CandidateRecord) -> str:
+    calls = [call.get("function") for m in one.candidate["messages"] for call in m.get("tool_calls") or ()]
+    return " ".join(one.answer.lower().split()) + (json_text(calls) if calls else "")
+
+
+COLUMNS: tuple[Column[CandidateRecord], ...] = (
+    _column("query_id", "string", "with `candidate_idx`, the key of the row", lambda one: one.query.row["query_id"]),
+    _column("candidate_idx", "int", "index of the candidate in its query, from 0", lambda one: one.candidate["index"]),
+    _column("split", "string", "split of the source dataset", lambda one: one.query.row["split"]),
+    _column(
+        "category",
+        "string",
+        "category that the source gives the query, or null",
+        lambda one: (one.query.row["metadata"] or EMPTY).get("category"),
+    ),
+    _column("source_dataset", "string", "dataset that the query comes from", lambda one: one.query.row["source"]),
+    _column("question", "string", "text of the last user message", lambda one: one.query.question),
+    _column("input_messages", "JSON", "messages of the prompt", lambda one: one.query.input_messages),
+    _column(
+        "output_messages",
+        "JSON",
+        "messages of the candidate, with tool calls and tool results",
+        lambda one: json_text(one.candidate["messages"]),
+    ),
+    _column("tools", "JSON", "declared tools, or null", lambda one: one.query.tools),
+    _column("answer", "string", "text of the last assistant message", lambda one: one.answer),
+    _column("thinking", "string", "reasoning, where the provider returns it", lambda one: one.candidate["reasoning"]),
+    _column(
+        "ground_truth_answer", "string", "reference answer, or null", lambda one: one.query.reference.get("answer")
+    ),
+    _column(
+        "ground_truth_source",
+        "string",
+        "origin of the reference: `gold`, `model` or `none`",
+        lambda one: one.query.reference.get("source"),
+    ),
+    _column("is_verified", "bool", "the verdict is `pass`", lambda one: one.verdict["outcome"] == "pass"),
+    _column(
+        "verification_status",
+        "string",
+        "the verdict: `pass`, `fail`, `abstain` or `error`",
+        lambda one: one.verdict["outcome"],
+    ),
+    _column(
+        "verification_confidence", "float", "confidence of the verdict, 0 to 1", lambda one: one.verdict["confidence"]
+    ),
+    _column("verification_explanation", "string", "reason for the verdict", lambda one: one.verdict["explanation"]),
+    _column("verification_method", "string", "how the verifier decided, or null", lambda one: one.detail.get("method")),
+    _column("verifier_name", "string", "name of the verifier", lambda one: one.verdict["verifier"]),
+    _column(
+        "verification_detail",
+        "JSON",
+        "details: canonical forms, failing test, precision and recall of calls, …",
+        lambda one: json_text(one.detail),
+    ),
+    _column("verification_seconds", "float", "time to verify, in seconds", lambda one: one.verdict["seconds"]),
+    _column(
+        "verification_is_verified", "bool", "same value as `is_verified`", lambda one: one.verdict["outcome"] == "pass"
+    ),
+    _column(
+        "verification_score",
+        "float",
+        "same value as `verification_confidence`",
+        lambda one: one.verdict["confidence"],
+    ),
+    _column(
+        "verification_info",
+        "string",
+        "same value as `verification_explanation`",
+        lambda one: one.verdict["explanation"],
+    ),
+    _column(
+        "verification_llm_judge_used",
+        "bool",
+        "a language model was asked for the verdict",
+        lambda one: "judge_model" in one.detail or bool(one.detail.get("llm_judge_used")),
+    ),
+    _column("verification_llm_judge_failed", "bool", "the language model gave no verdict", _judge_failed),
+    _column(
+        "verification_is_retry",
+        "bool",
+        "the candidate replaced one that refused because it had no tool",
+        lambda one: bool(one.retry.get("is_retry")),
+    ),
+    _column(
+        "verification_retry_of_candidate_idx",
+        "int",
+        "index of the candidate that it replaced, or null",
+        lambda one: one.retry.get("retry_of_candidate_idx"),
+    ),
+    _column(
+        "verification_retry_reason",
+        "string",
+        "reason for the retry, or null",
+        lambda one: one.retry.get("retry_reason"),
+    ),
+    _column("answer_cluster", "string", "equal for candidates of a query with the same answer", answer_cluster),
+    _column(
+        "is_duplicate_of",
+        "int",
+        "index of the first candidate with the same messages, or null",
+        lambda one: one.duplicate_of,
+    ),
+    _column(
+        "refusal_is_refusal",
+        "bool",
+        "the candidate refuses the request",
+        lambda one: bool(one.refusal.get("is_refusal")),
+    ),
+    _column(
+        "refusal_confidence",
+        "float",
+        "confidence that it is a refusal, 0 to 1",
+        lambda one: float(one.refusal.get("confidence") or 0.0),
+    ),
+    _column("refusal_type", "string", "kind of the refusal, or null", lambda one: one.refusal.get("refusal_type")),
+    _column(
+        "refusal_matched_patterns",
+        "JSON",
+        "phrases that mark the refusal",
+        lambda one: json_text(one.refusal.get("matched_patterns") or []),
+    ),
+    _column("quality_answer_length", "int", "characters of `answer`", lambda one: len(one.answer)),
+    _column("quality_reasoning_length", "int", "characters of `thinking`", lambda one: len(one.reasoning)),
+    _column(
+        "quality_total_response_length",
+        "int",
+        "characters of both",
+        lambda one: len(one.answer) + len(one.reasoning),
+    ),
+    _column("quality_has_reasoning", "bool", "`thinking` is not empty", lambda one: bool(one.reasoning)),
+    _column(
+        "quality_is_short_answer", "bool", "`answer` has fewer than 50 characters", lambda one: len(one.answer) < 50
+    ),
+    _column(
+        "quality_is_substantive",
+        "bool",
+        "`thinking` has more than 100 characters, or `answer` more than 50",
+        lambda one: len(one.reasoning) > 100 or len(one.answer) > 50,
+    ),
+    _column(
+        "quality_is_empty",
+        "bool",
+        "neither an answer nor a tool call",
+        lambda one: not one.answer and not one.has_calls,
+    ),
+    _column(
+        "quality_completeness_score",
+        "float",
+        "0 for no answer, 0.5 for one that was cut off or filtered, 1 for a complete one",
+        _completeness,
+    ),
+    _column(
+        "reward_final", "float", "the score; null when no reward could be computed", lambda one: one.score["value"]
+    ),
+    _column("reward_parts", "JSON", "parts of the score", lambda one: json_text(one.score["parts"] or {})),
+    _column("rank", "int", "rank by score within the query; 0 is the best", lambda one: one.rank),
+    _column(
+        "group_pass_rate",
+        "float",
+        "share of `pass` among the query's verdicts `pass` and `fail`, or null",
+        lambda one: one.query.pass_rate,
+    ),
+    _column(
+        "finish_reason",
+        "string",
+        "`stop`, `length`, `tool_calls`, `refusal`, `content_filter` or `error`",
+        lambda one: one.candidate["stop_reason"],
+    ),
+    _column(
+        "generation_error",
+        "string",
+        "why there is no answer, or null",
+        lambda one: one.candidate["error"] or None,
+    ),
+    _column("model", "string", "model that answered", lambda one: one.candidate["model"]),
+    _column("temperature", "float", "sampling temperature; 0 for the greedy candidate", _temperature),
+    _column("max_tokens", "int", "limit on the tokens of an answer, or null", lambda one: one.settings.max_tokens),
+    _column("seed", "int", "seed of the sample, or null", lambda one: one.candidate["seed"]),
+    _column("arm", "string", "`sample`, or `greedy` for temperature 0", lambda one: one.candidate["arm"]),
+    _column("variant", "string", "name of the prompt variant; empty for none", lambda one: one.candidate["variant"]),
+    _column(
+        "attempt",
+        "int",
+        "0, or a higher number after `bestofn regenerate`",
+        lambda one: one.candidate["attempt"],
+    ),
+    _column(
+        "n_used",
+        "int",
+        "with adaptive sampling, the number of samples of the query; else null",
+        lambda one: one.adaptive.get("n_used"),
+    ),
+    _column(
+        "n_fixed",
+        "int",
+        "with adaptive sampling, how many samples were taken unconditionally; else null",
+        lambda one: one.adaptive.get("n_fixed"),
+    ),
+    _column(
+        "logprob",
+        "float",
+        "sum of the tokens' log-probabilities, where the provider returns them",
+        lambda one: one.candidate["logprob"],
+    ),
+    _column("usage_prompt_tokens", "int", "tokens of the prompt", lambda one: one.usage.get("prompt")),
+    _column("usage_completion_tokens", "int", "tokens of the completion", lambda one: one.usage.get("completion")),
+    _column(
+        "usage_cached_tokens",
+        "int",
+        "prompt tokens read from the provider's cache",
+        lambda one: one.usage.get("cached"),
+    ),
+    _column(
+        "usage_reasoning_tokens",
+        "int",
+        "completion tokens spent on reasoning",
+        lambda one: one.usage.get("reasoning"),
+    ),
+    _column("latency_s", "float", "time of the request, in seconds", lambda one: one.candidate["seconds"]),
+    _column("cost_usd", "float", "cost in US dollars; null without a price", lambda one: one.candidate["cost_usd"]),
+)
+
+CANDIDATES = PublishedTable("candidates", "one candidate", COLUMNS, candidate_records, sides=("data",))

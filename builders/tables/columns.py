@@ -1,0 +1,82 @@
+"""Columns of the published tables: name, type, meaning, and how the value is computed.
+
+A table is a list of ``Column``. Its Arrow types (``features_of``), its rows (``Table.rows``) and its documentation
+(``tables.schema_page``) come from that list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from bestofn.builders.arrow_types import Features, feature_types, features_from
+from bestofn.builders.pairing.rules import PairRules
+from bestofn.builders.tables.query_row import QueryRow
+
+Kind = Literal["string", "int", "float", "bool", "JSON", "conversation", "strings", "bools", "floats"]
+"""The type of a column; ``JSON`` is a string of JSON text, ``conversation`` a list of messages."""
+
+RecordT = TypeVar("RecordT")
+InputT = TypeVar("InputT", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[InputT]):
+    """One column of a table; ``value`` computes it from the record of a row."""
+
+    name: str
+    kind: Kind
+    meaning: str  # for docs/schema.md
+    value: Callable[[InputT], object]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSettings:
+    """Settings of a run that change the published tables.
+
+    ``rules`` decide which candidates are taught. ``temperature`` and ``max_tokens`` are copied into the candidates
+    table. ``test_share`` is the share of queries on the test side. ``system`` is the text that all training prompts
+    begin with; empty for none.
+    """
+
+    rules: PairRules = PairRules()
+    temperature: float | None = None
+    max_tokens: int | None = None
+    test_share: float = 0.0
+    system: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedTable(Generic[RecordT]):
+    """One published table: its columns, and the records that one query adds to it."""
+
+    name: str
+    row_is: str  # what one row holds, for docs/schema.md
+    columns: Sequence[Column[RecordT]]
+    records: Callable[[QueryRow, TableSettings], Iterable[RecordT]]
+    sides: tuple[str, ...] = ("train", "test")
+    optional: bool = False  # no file is written when the table has no rows
+
+    def rows(self, query: QueryRow, settings: TableSettings) -> Iterator[dict[str, object]]:
+        """The flat rows of one query."""
+        for record in self.records(query, settings):
+            yield {column.name: column.value(record) for column in self.columns}
+
+
+def features_of(columns: Iterable[Column[Any]]) -> Features:
+    """The datasets features of a table with these columns."""
+    types = feature_types()
+    text, flag, number = types.Value("string"), types.Value("bool"), types.Value("float64")
+    kinds: dict[Kind, object] = {
+        "string": text,
+        "JSON": text,
+        "int": types.Value("int64"),
+        "float": number,
+        "bool": flag,
+        "conversation": types.List(types.Json()),
+        "strings": types.List(text),
+        "bools": types.List(flag),
+        "floats": types.List(number),
+    }
+    return features_from({column.name: kinds[column.kind] for column in columns})

@@ -1,0 +1,105 @@
+"""One nested row of a shard, with the values that several published tables need computed at most once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from bestofn.builders.formats.trainable import trainable, trainable_message
+from bestofn.builders.records import JsonObject, Judged, Message, Row, content_text, with_system_text
+from bestofn.builders.schema import judged_from_row
+
+EMPTY: JsonObject = {}
+
+
+class QueryRow:
+    """A nested row (see ``builders.schema``); training prompts begin with the text ``system``, unless it is empty."""
+
+    def __init__(self, row: Row, system: str = "") -> None:
+        self.row = row
+        self.system = system
+
+    @cached_property
+    def stored_prompt(self) -> list[dict[str, Any]]:
+        """The prompt as the source gave it, in the form for training."""
+        return trainable(self.row["messages"])
+
+    @cached_property
+    def prompt(self) -> list[dict[str, Any]]:
+        """The prompt of the training tables."""
+        if not self.system:
+            return self.stored_prompt
+        return trainable(with_system_text(self.row["messages"], self.system))
+
+    @cached_property
+    def question(self) -> str:
+        """The text of the last user message."""
+        return last_text(self.row["messages"], "user")
+
+    @cached_property
+    def input_messages(self) -> str:
+        """The stored messages of the prompt as JSON text."""
+        return json_text(self.row["messages"])
+
+    @cached_property
+    def tools(self) -> str | None:
+        """The declared tools as JSON text; None without tools."""
+        return json_text(self.row["tools"]) if self.row["tools"] else None
+
+    @cached_property
+    def reference(self) -> JsonObject:
+        """The reference as it is stored."""
+        return self.row["reference"] or EMPTY
+
+    @cached_property
+    def pass_rate(self) -> float | None:
+        """Share of ``pass`` among the verdicts ``pass`` and ``fail``; None without such verdicts."""
+        conclusive = [verdict["outcome"] for verdict in self.row["verdicts"] if verdict["outcome"] in ("pass", "fail")]
+        return conclusive.count("pass") / len(conclusive) if conclusive else None
+
+    @cached_property
+    def ranks(self) -> list[int]:
+        """The rank of each candidate: 0 is the highest score, missing scores come last, ties keep their order."""
+        values: list[float | None] = [score["value"] for score in self.row["scores"]]
+        order = sorted(range(len(values)), key=lambda i: (values[i] is None, -(values[i] or 0.0), i))
+        ranks = [0] * len(values)
+        for rank, place in enumerate(order):
+            ranks[place] = rank
+        return ranks
+
+    @cached_property
+    def judged(self) -> list[Judged]:
+        """The candidates with their verdicts and scores, as records."""
+        return judged_from_row(self.row)
+
+    @cached_property
+    def traces(self) -> list[str]:
+        """The messages of each candidate as JSON text, in the form for training: equal for repeated answers."""
+        return [trace_of(candidate["messages"]) for candidate in self.row["candidates"]]
+
+    def aligned(self) -> Iterator[tuple[Row, Row, Row]]:
+        """(candidate, verdict, score) of each candidate, in order."""
+        return zip(self.row["candidates"], self.row["verdicts"], self.row["scores"], strict=True)
+
+
+def trace_of(messages: Sequence[Message]) -> str:
+    """The messages as JSON text, in the form for training."""
+    return json_text([trainable_message(message) for message in messages])
+
+
+def last_text(messages: Sequence[Message], role: str) -> str:
+    """The text of the last message of ``role``; "" when there is none."""
+    for message in reversed(messages):
+        if message.get("role") == role:
+            return content_text(message.get("content"))
+    return ""
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
+def json_text(value: object) -> str:
+    """``value`` as JSON text; values without a JSON form are written as text."""
+    return _JSON.encode(value)

@@ -1,0 +1,57 @@
+"""Reading the nested shards of a finished run, a few rows in memory at a time.
+
+``tables.writer`` makes the published tables from them; the report, the epistemic report and ``run.regenerate`` read
+them with ``nested``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bestofn.builders.arrow_types import features_of_schema, open_parquet
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.tables.arrow_rows import from_table
+
+READ_ROWS, READ_BYTES = 64, 8 << 20  # limits on what is read from a shard at once; bytes are Arrow's
+
+
+def parts_of(run: Path) -> list[Path]:
+    """The finished shards in a run folder, in order. Raises ``ConfigError`` when there is none."""
+    parts = sorted((run / "shards").glob("*.parquet"), key=lambda part: (len(part.name), part.name))
+    if not parts:
+        raise ConfigError(f"{run} contains no finished shard; expected the folder of a `bestofn build`.")
+    return parts
+
+
+def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """The rows of nested shards, one batch in memory at a time."""
+    for batch, _ in nested_batches(parts):
+        yield from batch
+
+
+def nested_batches(parts: Sequence[Path]) -> Iterator[tuple[Sequence[dict[str, Any]], int]]:
+    """Batches of (rows, their bytes in Arrow); a batch of long rows has fewer of them."""
+    for part in parts:
+        with open_parquet(part) as file:
+            features = features_of_schema(file.schema_arrow)
+            size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
+            at_once = READ_BYTES * file.metadata.num_rows // max(1, size)
+            for batch in file.iter_batches(batch_size=max(1, min(READ_ROWS, at_once))):
+                yield from_table(batch, features), batch.nbytes
+
+
+def totals(parts: Sequence[Path]) -> dict[str, Any]:
+    """The numbers of queries and candidates and the share verified in nested shards; reads only the outcomes."""
+    queries = 0
+    outcomes: Counter[str] = Counter()
+    for part in parts:
+        with open_parquet(part) as file:
+            column = file.read(columns=["verdicts.list.element.outcome"])["verdicts"]
+        queries += len(column)
+        outcomes.update(verdict["outcome"] for row in column.to_pylist() for verdict in row or ())
+    count = sum(outcomes.values())
+    rate = round(outcomes["pass"] / count, 6) if count else None
+    return {"queries": queries, "candidates": count, "avg_verification_rate": rate}

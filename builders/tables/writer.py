@@ -1,0 +1,147 @@
+"""Writes the published tables from the finished shards, in one pass and bounded memory.
+
+``run.pipeline`` calls ``write_views`` at the end of a build. The hash of its prompt decides whether a query belongs to
+``train`` or ``test``, so no prompt is on both sides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.tables import parquet_files, shards
+from bestofn.builders.tables.columns import TableSettings
+from bestofn.builders.tables.parquet_files import Writer, table_files
+from bestofn.builders.tables.query_row import EMPTY, QueryRow
+from bestofn.builders.tables.views import VIEWS, view_features
+
+BUFFERED_ROWS, BUFFERED_BYTES = 300, 12 << 20  # over all tables: rows as Python objects, Arrow's bytes in row groups
+
+Writers = Mapping[tuple[str, str], Writer]
+"""(table, side) -> its open writer."""
+
+
+def write_views(
+    parts: Sequence[Path],
+    out: Path,
+    run: JsonObject,
+    settings: TableSettings | None = None,
+    names: Iterable[str] = tuple(VIEWS),
+) -> dict[str, int]:
+    """Write the published tables of the shards ``parts`` into ``out``; returns rows by ``table`` or ``table/side``.
+
+    ``run`` is the manifest, whose facts go into the metadata of every file. ``candidates/data.parquet`` holds all
+    candidates. A training table has ``train.parquet`` and, unless it is empty, ``test.parquet``. A table larger than
+    ``parquet_files.FILE_BYTES`` is several files.
+    """
+    names = tuple(names)
+    metadata = schema_metadata({**run, **shards.totals(parts)})
+    _delete_temporary_files(out, names)
+    with contextlib.ExitStack() as stack:
+        writers = {
+            (name, side): stack.enter_context(
+                Writer(out / name / f"{side}.parquet", view_features(name), metadata, parquet_files.FILE_BYTES)
+            )
+            for name in names
+            for side in VIEWS[name].sides
+        }
+        _write_rows(parts, writers, settings or TableSettings())
+    return _delete_empty_files(writers)
+
+
+def side_of(row: Row, test_share: float) -> str:
+    """``train`` or ``test`` by the hash of the prompt; equal prompts in any form are on the same side."""
+    return _side_of(QueryRow(row), test_share)
+
+
+def schema_metadata(run: JsonObject) -> dict[str, str]:
+    """The facts about the run that the schema of every Parquet file carries (CFG-6); ``run`` is the manifest."""
+    config: JsonObject = run.get("config") or EMPTY
+    provider: JsonObject = config.get("provider") or EMPTY
+    sampling: JsonObject = config.get("sampling") or EMPTY
+    dataset: JsonObject = config.get("dataset") or EMPTY
+    persona: JsonObject = config.get("persona") or EMPTY
+    facts: dict[str, object] = {
+        "schema_version": run.get("schema_version"),
+        "generated_at": run.get("updated_at"),
+        "model": provider.get("model") or provider.get("path"),
+        "num_candidates": config.get("n"),
+        "temperature": sampling.get("temperature"),
+        "max_tokens": sampling.get("max_tokens"),
+        "seed": config.get("seed"),
+        "splits": dataset.get("splits"),
+        "total_queries": run.get("queries"),
+        "total_records": run.get("candidates"),
+        "avg_verification_rate": run.get("avg_verification_rate"),
+        "config_file": config.get("config_file"),
+        "persona": persona.get("name") or persona.get("path"),
+        "notes": config.get("notes"),
+        "versions": run.get("versions"),
+        "config": config,
+    }
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        for key, value in facts.items()
+        if value is not None
+    }
+
+
+def _write_rows(parts: Sequence[Path], writers: Writers, settings: TableSettings) -> None:
+    read = 0
+    for batch, size in shards.nested_batches(parts):
+        for row in batch:
+            _write_row(QueryRow(row, settings.system), writers, settings)
+            _limit_buffers(writers)
+        read += size
+        if read >= shards.READ_BYTES:
+            read = 0
+            for writer in writers.values():
+                writer.flush()
+
+
+def _write_row(query: QueryRow, writers: Writers, settings: TableSettings) -> None:
+    """Add the flat rows of one query to the tables of its side."""
+    side = _side_of(query, settings.test_share)
+    for (name, of_side), writer in writers.items():
+        if of_side in ("data", side):
+            for flat in VIEWS[name].rows(query, settings):
+                writer.add(flat)
+
+
+def _side_of(query: QueryRow, test_share: float) -> str:
+    prompt = json.dumps(query.stored_prompt, sort_keys=True, default=str)
+    digest = hashlib.sha256(prompt.encode("utf-8", "replace")).digest()
+    return "test" if int.from_bytes(digest[:8], "big") / 2**64 < test_share else "train"
+
+
+def _limit_buffers(writers: Writers) -> None:
+    """Flush the writer with most rows, and end the largest row group, when all together hold too much."""
+    if sum(writer.buffered_rows for writer in writers.values()) >= BUFFERED_ROWS:
+        max(writers.values(), key=lambda writer: writer.buffered_rows).flush()
+    if sum(writer.buffered_bytes for writer in writers.values()) >= BUFFERED_BYTES:
+        max(writers.values(), key=lambda writer: writer.buffered_bytes).end_group()
+
+
+def _delete_temporary_files(out: Path, names: Iterable[str]) -> None:
+    """Delete the temporary files that a killed run left."""
+    for name in names:
+        for file in (out / name).glob("*.tmp"):
+            file.unlink()
+
+
+def _delete_empty_files(writers: Writers) -> dict[str, int]:
+    """Delete empty test files and empty optional tables; returns the rows of the files that stay."""
+    counts: dict[str, int] = {}
+    for (name, side), writer in writers.items():
+        if writer.count or not (VIEWS[name].optional or side == "test"):
+            counts[name if side == "data" else f"{name}/{side}"] = writer.count
+            continue
+        writer.path.unlink()
+        if VIEWS[name].optional and not table_files(writer.path.parent):
+            with contextlib.suppress(OSError):
+                writer.path.parent.rmdir()
+    return counts
