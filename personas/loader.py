@@ -1,11 +1,13 @@
-"""Personas from text files: a front matter of YAML between ``---`` lines, then the text for the system prompt."""
+"""Loads personas from text files: YAML front matter between ``---`` lines, then the text for the system prompt.
+
+``conf/persona/*.yaml`` call ``load``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -14,7 +16,7 @@ from bestofn.builders.formats.nearest_match import did_you_mean, unknown_key
 from bestofn.builders.records import Persona
 
 FOLDER = Path(__file__).parent
-LONGEST = 6_000  # characters of a persona's text: about 1,500 tokens that every request pays for
+LONGEST = 6_000  # characters: about 1,500 tokens, which every request pays for
 FIELDS = ("name", "affect", "markers", "whitelist")
 _FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*\n(.*)\Z", re.DOTALL)
 
@@ -22,34 +24,36 @@ _FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*\n(.*)\Z", re.DOTALL)
 def load(
     *, name: str = "", path: str = "", text: str = "", markers: Sequence[str] = (), whitelist: Sequence[str] = ()
 ) -> Persona:
-    """The persona shipped as ``name``, written in the file at ``path``, or given as ``text``: exactly one of them.
+    """The persona that is shipped as ``name``, stored in the file ``path``, or given as ``text``: exactly one of these.
 
     ``markers`` and ``whitelist`` (regular expressions) are added to those of the file. Raises ``ConfigError``.
     """
     if [bool(name), bool(path), bool(text)].count(True) != 1:
-        raise ConfigError(f"a persona is one of name={name!r}, path={path!r}, text={text!r}; give exactly one of them")
+        raise ConfigError(
+            f"A persona needs exactly one of name, path and text. Found name={name!r}, path={path!r}, text={text!r}."
+        )
     if text:
         persona = Persona("inline", text.strip())
     else:
-        persona = read(_shipped(name) if name else _found(path))
-    made = Persona(
+        persona = read(_shipped(name) if name else _existing(path))
+    combined = Persona(
         persona.name,
         persona.text,
         persona.affect,
         (*persona.markers, *markers),
         (*persona.whitelist, *whitelist),
     )
-    _check(made, path or name or "text")
-    return made
+    _check(combined, path or name or "text")
+    return combined
 
 
 def read(file: Path) -> Persona:
-    """The persona in one file; a file without front matter is all text."""
+    """The persona in one file. A file without front matter is only text."""
     whole = file.read_text("utf-8")
     match = _FRONT.match(whole)
-    front: Any = yaml.safe_load(match[1]) if match else {}
+    front: object = yaml.safe_load(match[1]) if match else {}
     if not isinstance(front, dict):
-        raise ConfigError(f"{file}: the front matter is {front!r}; expected keys {', '.join(FIELDS)}")
+        raise ConfigError(f"{file}: the front matter is {front!r}; expected a mapping with keys of {', '.join(FIELDS)}")
     for key in front:
         if key not in FIELDS:
             raise ConfigError(unknown_key(str(file), str(key), FIELDS, "The front matter of a persona"))
@@ -63,31 +67,37 @@ def read(file: Path) -> Persona:
 
 
 def names() -> list[str]:
-    """The personas that are shipped."""
+    """The names of the shipped personas."""
     return sorted(file.stem for file in FOLDER.glob("*.txt"))
 
 
 def _shipped(name: str) -> Path:
     if name not in names():
         hint = did_you_mean(name, names())
-        raise ConfigError(f"persona {name!r} is not shipped{hint} Shipped: {', '.join(names())}. Or give path=…")
+        raise ConfigError(
+            f"There is no shipped persona {name!r}{hint} Expected one of {', '.join(names())}; or use "
+            "persona=file persona.path=FILE."
+        )
     return FOLDER / f"{name}.txt"
 
 
-def _found(path: str) -> Path:
-    """The file at ``path`` from here; else one shipped under that name, from anywhere."""
+def _existing(path: str) -> Path:
+    """The file at ``path``, or the shipped file of that name."""
     for file in (Path(path).expanduser(), FOLDER.parent / path, FOLDER / Path(path).name):
         if file.is_file():
             return file
-    raise ConfigError(f"persona file {path} does not exist (looked in {Path.cwd()} and among {', '.join(names())})")
+    raise ConfigError(
+        f"The persona file {path} does not exist in {Path.cwd()}, nor among the shipped personas "
+        f"({', '.join(names())}). Check persona.path."
+    )
 
 
 def _check(persona: Persona, where: str) -> None:
     if not persona.text:
-        raise ConfigError(f"persona {where} has no text; expected what to put into the system prompt")
+        raise ConfigError(f"The persona {where} has no text; expected the text for the system prompt.")
     if len(persona.text) > LONGEST:
         raise ConfigError(
-            f"persona {where} has {len(persona.text)} characters; expected at most {LONGEST}. Shorten it."
+            f"The text of persona {where} has {len(persona.text)} characters; expected at most {LONGEST}. Shorten it."
         )
     for kind, expressions in (("marker", persona.markers), ("whitelist phrase", persona.whitelist)):
         for expression in expressions:
@@ -95,5 +105,5 @@ def _check(persona: Persona, where: str) -> None:
                 re.compile(expression)
             except (re.error, TypeError) as error:
                 raise ConfigError(
-                    f"persona {where}: {kind} {expression!r} is no regular expression: {error}"
+                    f"Persona {where}: the {kind} {expression!r} is not a valid regular expression: {error}"
                 ) from error

@@ -1,8 +1,9 @@
-"""Published benchmarks of reward models, from the scores a reward gives to their answers. Pure functions.
+"""Scores of published reward-model benchmarks, from the values that a reward gives to their answers.
 
-RewardBench 2 (arXiv:2506.01937): one right answer of four; its Ties subset has many right answers beside wrong ones.
-RM-Bench (arXiv:2410.16184): three right and three wrong answers, from terse to embellished. RMB (arXiv:2410.09893): a
-winner among losers. JudgeBench (arXiv:2410.12784): a pair asked in both orders.
+``tests/benchmarks/accuracy_reward.py`` prints them. RewardBench 2 (arXiv:2506.01937): one right answer of four; its
+subset Ties has many right answers. RM-Bench (arXiv:2410.16184): three right and three wrong answers, from terse to
+embellished. RMB (arXiv:2410.09893): one winner and several losers. JudgeBench (arXiv:2410.12784): a pair in both
+orders.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ def best_of_credit(right: Sequence[float], wrong: Sequence[float]) -> float:
 
 
 def pair_credit(right: float, wrong: float) -> float:
-    """1 for the right answer above the wrong one, 1/2 for a tie: the same whatever the order they are shown in."""
+    """1 when the right answer scores higher, ½ for a tie, 0 otherwise."""
     return float(right > wrong) + 0.5 * (right == wrong)
 
 
 def style_accuracies(rows: Iterable[tuple[Sequence[float], Sequence[float]]]) -> dict[str, float]:
-    """RM-Bench's accuracies of (scores of right, scores of wrong), each by rising style.
+    """The accuracies of RM-Bench. Each row: scores of the right and of the wrong answers, from terse to embellished.
 
-    ``hard``: the wrong answer is the more embellished; ``normal``: alike; ``easy``: the right one is. A tie counts as
-    wrong. Raises ``ValueError`` for a row without three scores a side.
+    ``hard``: the wrong answer is more embellished; ``normal``: both are equal; ``easy``: the right answer is more
+    embellished. A tie counts as wrong. Raises ``ValueError`` for a row without three scores on each side.
     """
     won: dict[str, list[bool]] = {"easy": [], "normal": [], "hard": []}
     for right, wrong in rows:
@@ -45,22 +46,23 @@ def style_accuracies(rows: Iterable[tuple[Sequence[float], Sequence[float]]]) ->
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """One prompt of the Ties subset: how far its right answers lie apart, and above the best wrong one."""
+    """One prompt of the Ties subset: the spread of its right answers, and their margin to the best wrong one."""
 
     among_right: float | None  # None with one right answer
     above_wrong: float
 
     @classmethod
     def of(cls, right: Sequence[float], wrong: Sequence[float]) -> Margins:
+        """The margins of one prompt, from the scores of its answers."""
         return cls(max(right) - min(right) if len(right) > 1 else None, min(right) - max(wrong))
 
 
 def ties_score(reference: Mapping[str, Margins], tied: Mapping[str, Margins]) -> dict[str, float]:
-    """RewardBench 2's Ties: by prompt id, the version with one right answer and the one with many.
+    """The Ties score of RewardBench 2, from the prompts with one right answer and with many, by prompt id.
 
     0.3 · tied accuracy + 0.3 · reference accuracy + 0.2 · preferred + 0.2 · preferred hard + 0.01 · margin: at most
-    1.01. ``preferred``: right answers lie closer together than the gap to the wrong ones; ``hard``: also closer
-    than the gap of the reference prompt. A spread of 0 gives no margin.
+    1.01. ``preferred``: the spread of the right answers is smaller than their margin to the wrong ones. ``hard``: it is
+    also smaller than the margin of the reference prompt. A spread of 0 gives no margin.
     """
     both = sorted(reference.keys() & tied.keys())
     rows = [(tied[key].among_right or 0.0, tied[key].above_wrong, reference[key].above_wrong) for key in both]

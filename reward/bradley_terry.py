@@ -1,4 +1,4 @@
-"""Strengths from comparisons."""
+"""Strengths of answers from pairwise comparisons. ``pairwise_reward`` and ``listwise_reward`` use it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 
 def strengths(wins: Sequence[Sequence[float]], prior: float = 0.1, rounds: int = 200) -> list[float]:
-    """Log-strengths, centred on 0, of a Bradley–Terry model fitted to ``wins[i][j]``, how often i beat j (tie: ½).
+    """Log-strengths with mean 0 of a Bradley–Terry model. ``wins[i][j]``: how often i beat j; a tie counts ½.
 
-    Zermelo's iteration in its minorise-maximise form (Hunter 2004). ``prior`` wins either way of each pair keep an
-    unbeaten side finite and the comparison graph connected.
+    Zermelo's iteration in its minorise-maximise form (Hunter 2004). ``prior`` wins are added to both sides of each
+    pair, so that the strength of an unbeaten side is finite and the comparison graph is connected.
     """
     n = len(wins)
     if any(len(row) != n for row in wins):
-        raise ValueError(f"wins has rows of {[len(row) for row in wins]}; expected a square table of {n}")
+        raise ValueError(f"wins has {n} rows of lengths {[len(row) for row in wins]}; expected a square table")
     worth = [1.0] * n
     if n < 2:
         return [0.0] * n
@@ -34,7 +34,7 @@ def strengths(wins: Sequence[Sequence[float]], prior: float = 0.1, rounds: int =
 
 
 def win_chances(wins: Sequence[Sequence[float]], prior: float = 0.1) -> list[float]:
-    """The chance of each to beat a drawn sibling, 0 to 1, by the fitted strengths; 0.5 for one alone."""
+    """The probability of each answer to beat a random sibling; 0.5 for a single answer."""
     fitted = strengths(wins, prior)
     others = len(fitted) - 1
     if others < 1:

@@ -1,4 +1,7 @@
-"""Is the Python in an answer Python, and is it kept tidy? Read only, never run: running is the verifier's work."""
+"""A reward for valid and tidy Python in an answer. It parses the code and does not run it.
+
+``conf/reward/code.yaml`` builds it.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,25 @@ from collections.abc import Sequence
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 BLOCK = re.compile(r"```[ \t]*(?:python|py|python3)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-LONGEST = 20_000  # characters of one block that are parsed: deep nesting costs the parser stack
+LONGEST = 20_000  # characters per block: deep nesting can exhaust the stack of the parser
 
 
 class CodeReward:
-    """0 when a fenced Python block does not parse or there is none; else 1 less ``per_fault`` for each fault of style.
+    """0 when there is no Python block or one does not parse; otherwise 1 − ``per_fault`` per line with a style fault.
 
-    Faults, by line: longer than ``width``, a tab in the indentation, white space at the end, several statements, a bare
-    ``except``. The value is never below 0.5 for code that parses, so that style orders nothing before syntax.
+    Style faults: a line longer than ``width``, a tab in the indentation, white space at the end, several statements, a
+    bare ``except``. Code that parses gets at least 0.5, so invalid code always ranks lower.
     """
 
     name = "code"
 
     def __init__(self, width: int = 100, per_fault: float = 0.05) -> None:
         if width < 1 or per_fault < 0:
-            raise ValueError(f"width is {width}, per_fault is {per_fault}; expected at least 1 and at least 0")
+            raise ValueError(f"width is {width} and per_fault is {per_fault}; expected width ≥ 1 and per_fault ≥ 0")
         self.width, self.per_fault = width, per_fault
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The reward of every candidate."""
         return [self._one(candidate) for candidate in candidates]
 
     def _one(self, candidate: Candidate) -> Score:
@@ -35,7 +39,7 @@ class CodeReward:
             return Score(None)
         blocks = BLOCK.findall(candidate.text)
         if not blocks:
-            return Score(0.0, {"problem": "no Python block"})
+            return Score(0.0, {"problem": "the answer has no Python block"})
         trees = [parsed(block) for block in blocks]
         if broken := [tree for tree in trees if isinstance(tree, str)]:
             return Score(0.0, {"problem": broken[0]})
@@ -44,9 +48,9 @@ class CodeReward:
 
 
 def parsed(source: str) -> ast.Module | str:
-    """The syntax tree of ``source``, or why there is none."""
+    """The syntax tree of ``source``, or the reason why it cannot be parsed."""
     if len(source) > LONGEST:
-        return f"a block of {len(source)} characters; at most {LONGEST} are read"
+        return f"a block has {len(source)} characters; at most {LONGEST} are parsed"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
@@ -56,7 +60,7 @@ def parsed(source: str) -> ast.Module | str:
 
 
 def faults(source: str, width: int) -> int:
-    """How many lines of ``source`` have a fault of style."""
+    """The number of lines of ``source`` with a style fault."""
     return sum(
         len(line) > width
         or "\t" in line[: len(line) - len(line.lstrip())]

@@ -1,4 +1,4 @@
-"""Several judges of the same thing, on one scale, with a price on their disagreement."""
+"""Several rewards on one scale, with a penalty for disagreement. ``conf/reward/ensemble.yaml`` builds it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class EnsembleReward:
-    """z-scores of the members, then ``mean``, ``min``, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023).
+    """The ``mean`` or ``min`` of the z-scores, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023).
 
-    A member's z-scores are among the siblings of one query, or by its (mean, standard deviation) in ``scales``, which
-    keep absolute quality comparable between queries. ``parts`` holds the raw value and the z-score of each member and
+    The z-scores of a member are relative to the siblings of one query. With ``scales``, a (mean, standard deviation)
+    per member, they are comparable between queries. ``parts`` holds the value and the z-score of each member, and
     ``disagreement``, the variance of the z-scores. A candidate that one member could not score has no value.
     """
 
@@ -30,11 +30,12 @@ class EnsembleReward:
         scales: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         if not rewards:
-            raise ValueError("rewards is empty; expected at least one")
+            raise ValueError("rewards is empty; expected at least one reward")
         self.rewards, self.combine, self.penalty = dict(rewards), combine, penalty
         self.scales = dict(scales or {})
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The combined z-score of every candidate."""
         columns = await asyncio.gather(*(reward.score(query, candidates, verdicts) for reward in self.rewards.values()))
         raw = [[score.value for score in column] for column in columns]
         standard = [z_scores(values, self.scales.get(name)) for name, values in zip(self.rewards, raw, strict=True)]
@@ -57,7 +58,7 @@ class EnsembleReward:
 
 
 def z_scores(values: Sequence[float | None], scale: tuple[float, float] | None = None) -> list[float | None]:
-    """(value − mean) / standard deviation, by ``scale`` or among the values; 0 where nothing varies."""
+    """(value − mean) / standard deviation, by ``scale`` or of ``values``; 0 when the deviation is 0."""
     known = [value for value in values if value is not None]
     if not known:
         return list(values)

@@ -1,21 +1,20 @@
-"""Did the answer keep to its form?"""
+"""A reward for the requested format of an answer. ``conf/reward/format.yaml`` builds it."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from bestofn.builders.records import Candidate, Query, Score, Verdict
+from bestofn.builders.records import Candidate, JsonObject, Query, Score, Verdict
 
 
 class FormatReward:
-    """1.0 when the answer has the form asked for, else 0.0.
+    """1.0 when the answer has the requested format, otherwise 0.0 with the ``problem`` in ``parts``.
 
-    ``pattern`` is a regular expression that the whole text must match (``.`` matches line ends); the default asks for
-    ``<think>…</think><answer>…</answer>``, each once. With ``tool_calls`` every tool call of the trace must name a
-    declared tool and carry a JSON object; with ``sections`` each must appear, in order.
+    ``pattern``: a regular expression that the whole text must match (``.`` also matches line ends). The default is
+    ``<think>…</think><answer>…</answer>``, each once. ``sections``: texts that must occur in this order. With
+    ``tool_calls``, every tool call must name a declared tool and have a JSON object as its arguments.
     """
 
     name = "format"
@@ -30,10 +29,11 @@ class FormatReward:
         try:
             self.pattern = re.compile(pattern, re.DOTALL) if pattern else None
         except re.error as error:
-            raise ValueError(f"pattern is {pattern!r}, which is no regular expression: {error}") from error
+            raise ValueError(f"pattern is not a valid regular expression: {pattern!r}: {error}") from error
         self._once = re.findall(r"</?\w+>", pattern or "")
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The reward of every candidate."""
         return [self._one(query, candidate) for candidate in candidates]
 
     def _one(self, query: Query, candidate: Candidate) -> Score:
@@ -47,7 +47,7 @@ class FormatReward:
         if self.pattern and not self.pattern.fullmatch(text):
             return "the text does not match the pattern"
         if any(text.count(tag) != 1 for tag in self._once):
-            return "a tag appears more than once"
+            return "a tag does not appear exactly once"
         place = 0
         for section in self.sections:
             place = text.find(section, place)
@@ -60,14 +60,15 @@ class FormatReward:
         return ""
 
 
-def _call_problem(call: Mapping[str, Any], declared: set[str]) -> str:
+def _call_problem(call: JsonObject, declared: set[str]) -> str:
+    """What is wrong with a tool call, or ""."""
     function = call.get("function") or {}
     if function.get("name") not in declared:
-        return f"tool {function.get('name')!r} was not declared"
+        return f"tool {function.get('name')!r} is not declared"
     arguments = function.get("arguments")
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
             return f"the arguments of {function.get('name')!r} are not JSON"
-    return "" if isinstance(arguments, Mapping) else f"the arguments of {function.get('name')!r} are no object"
+    return "" if isinstance(arguments, Mapping) else f"the arguments of {function.get('name')!r} are not a JSON object"

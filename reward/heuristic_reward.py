@@ -1,4 +1,4 @@
-"""A reward by surface alone: a documented baseline to compare others with, never a judge of truth."""
+"""A reward from surface features of the text: a baseline for comparisons, not a measure of correctness."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ DOUBTS = ("i'm not sure", "i don't know", "might be")
 
 
 class HeuristicReward:
-    """From 0.5: length, words of reasoning, a stated answer; minus repetition and doubt; kept within 0 to 1.
+    """0.5, plus length, reasoning words and a stated answer, minus repetition and doubt; clipped to 0…1.
 
-    Substrings of the lower-cased text count, so "then" is found in "strengthen": the rules are kept as they are known.
+    Words are searched as substrings of the lower-cased text, so "then" also matches "strengthen". The rules are kept
+    in their published form.
     """
 
     name = "heuristic"
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The reward of every candidate."""
         return [Score(heuristic(candidate.text)) if not candidate.error else Score(None) for candidate in candidates]
 
 

@@ -1,4 +1,7 @@
-"""Agreement with a reference text, by words: for references that no verifier can decide."""
+"""A reward for words shared with the reference text, where no verifier can decide.
+
+``conf/reward/overlap.yaml`` builds it.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 class OverlapReward:
-    """``f1`` of words, ``rouge_l`` or ``numbers``, each from 0 to 1; of several references the best counts."""
+    """``f1`` of words, ``rouge_l`` or ``numbers``, from 0 to 1. The best of several references counts."""
 
     name = "overlap"
 
@@ -22,6 +25,7 @@ class OverlapReward:
         self._function = MEASURES[measure]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The overlap of every candidate; without a reference text there is no value."""
         references = [text for text in (query.reference.answer, *query.reference.answers) if text]
         if not references:
             return [Score(None, {"error": "the query has no reference text"})] * len(candidates)
@@ -32,29 +36,29 @@ class OverlapReward:
 
 
 def f1(text: str, reference: str) -> float:
-    """Harmonic mean of precision and recall of the words, each counted as often as it appears (SQuAD's F1)."""
-    said, meant = Counter(_words(text)), Counter(_words(reference))
-    common = sum((said & meant).values())
-    return 2 * common / (sum(said.values()) + sum(meant.values())) if common else 0.0
+    """Harmonic mean of precision and recall of the words, with repetitions (the F1 of SQuAD)."""
+    given, wanted = Counter(_words(text)), Counter(_words(reference))
+    common = sum((given & wanted).values())
+    return 2 * common / (sum(given.values()) + sum(wanted.values())) if common else 0.0
 
 
 def rouge_l(text: str, reference: str) -> float:
     """F-measure of the longest common subsequence of words (Lin 2004)."""
-    said, meant = _words(text), _words(reference)
-    if not said or not meant:
+    given, wanted = _words(text), _words(reference)
+    if not given or not wanted:
         return 0.0
-    row = [0] * (len(meant) + 1)
-    for word in said:
+    row = [0] * (len(wanted) + 1)
+    for word in given:
         before = 0
-        for place, other in enumerate(meant, start=1):
+        for place, other in enumerate(wanted, start=1):
             before, row[place] = row[place], before + 1 if word == other else max(row[place], row[place - 1])
-    return 2 * row[-1] / (len(said) + len(meant))
+    return 2 * row[-1] / (len(given) + len(wanted))
 
 
 def number_share(text: str, reference: str) -> float:
-    """Share of the reference's numbers that the text says; 0.0 when the reference has none."""
-    said, meant = Counter(_numbers(text)), Counter(_numbers(reference))
-    return sum((said & meant).values()) / sum(meant.values()) if meant else 0.0
+    """The share of the numbers in ``reference`` that occur in ``text``; 0.0 without numbers in the reference."""
+    given, wanted = Counter(_numbers(text)), Counter(_numbers(reference))
+    return sum((given & wanted).values()) / sum(wanted.values()) if wanted else 0.0
 
 
 MEASURES: Mapping[str, Callable[[str, str], float]] = {"f1": f1, "rouge_l": rouge_l, "numbers": number_share}

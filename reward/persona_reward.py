@@ -1,4 +1,4 @@
-"""How much of a persona's voice is heard."""
+"""A reward for the voice of a persona. ``conf/reward/persona.yaml`` builds it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ CODE = re.compile(r"```.*?```|\\boxed\{[^}]*\}", re.DOTALL)
 
 
 class PersonaReward:
-    """The share of ``strong`` marker hits reached, 0 to 1; minus 0.5 when the voice speaks inside code or a box."""
+    """Marker matches divided by ``strong``, at most 1; minus 0.5 for a match inside code or ``\\boxed``."""
 
     name = "persona"
 
     def __init__(self, persona: Persona | None = None, strong: int = 3) -> None:
         if strong < 1:
-            raise ValueError(f"strong is {strong}; expected at least 1 marker")
+            raise ValueError(f"strong is {strong}; expected at least 1 match")
         self.strong = strong
         self.markers = [re.compile(marker, re.IGNORECASE) for marker in (persona.markers if persona else ())]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The reward of every candidate; no value without a persona that has markers."""
         return [self._one(candidate) for candidate in candidates]
 
     def _one(self, candidate: Candidate) -> Score:
         if candidate.error or not self.markers:
-            return Score(None, {} if self.markers else {"error": "the run has no persona with markers"})
+            return Score(
+                None,
+                {} if self.markers else {"error": "the run has no persona with markers"},
+            )
         prose = CODE.sub(" ", candidate.text)
         hits = sum(len(marker.findall(prose)) for marker in self.markers)
         inside = any(marker.search(part) for part in CODE.findall(candidate.text) for marker in self.markers)

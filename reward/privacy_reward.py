@@ -1,4 +1,4 @@
-"""Minus a step for each piece of personal data that an answer gives away and the question did not hold."""
+"""A penalty for personal data in an answer that is not in the question. ``conf/reward/privacy.yaml`` builds it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bestofn.builders.records import Candidate, Query, Score, Verdict, content_text
 
 PATTERNS = {
-    "email": re.compile(r"(?<![\w.+-])[.+-]*(\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)\b"),  # tried once a word: time is linear
+    "email": re.compile(r"(?<![\w.+-])[.+-]*(\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)\b"),  # linear time
     "phone": re.compile(r"(?<![\w.])(?:\+\d{1,3}[ -]?)?\(?\d{3}\)?[ -]\d{3}[ -]\d{4}(?![\w.])"),
     "card": re.compile(r"\b(?:\d{4}[ -]){3}\d{4}\b"),
     "social_security": re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
@@ -17,22 +17,23 @@ PATTERNS = {
 
 
 class PrivacyReward:
-    """0 when nothing leaks, minus ``step`` a leak, at worst −1. Finds forms, not meaning: a name is not noticed."""
+    """Minus ``step`` per leaked item, at least −1. Recognises formats such as e-mail addresses, not names."""
 
     name = "privacy"
 
     def __init__(self, step: float = 0.25) -> None:
         if step <= 0:
-            raise ValueError(f"step is {step}; expected above 0")
+            raise ValueError(f"step is {step}; expected a number above 0")
         self.step = step
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The penalty of every candidate, with the leaks by kind in ``parts``."""
         given = " ".join(content_text(message.get("content")) for message in query.messages)
         return [Score(None) if one.error else self._one(one.text, given) for one in candidates]
 
     def _one(self, text: str, given: str) -> Score:
-        found = {
+        counts = {
             kind: len({hit for hit in pattern.findall(text) if hit not in given}) for kind, pattern in PATTERNS.items()
         }
-        leaks = {kind: count for kind, count in found.items() if count}
+        leaks = {kind: count for kind, count in counts.items() if count}
         return Score(max(-1.0, 0.0 - self.step * sum(leaks.values())), {"leaks": leaks} if leaks else {})

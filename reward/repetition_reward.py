@@ -1,4 +1,4 @@
-"""Saying the same thing again costs."""
+"""A penalty for repeated phrases. ``conf/reward/repetition.yaml`` builds it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class RepetitionReward:
-    """Minus the share of n-grams of words that were said before, from 0 (none) down to −1 (all but the first)."""
+    """Minus the share of repeated n-grams of words: 0 without repetition, towards −1 when all but one repeat."""
 
     name = "repetition"
 
@@ -18,11 +18,12 @@ class RepetitionReward:
         self.n = n
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The penalty of every candidate."""
         return [Score(None) if one.error else Score(0.0 - repeated_share(one.text, self.n)) for one in candidates]
 
 
 def repeated_share(text: str, n: int) -> float:
-    """1 − distinct/all of the n-grams of words; 0.0 for a text shorter than ``n`` words."""
+    """1 − distinct n-grams / all n-grams of words; 0.0 for a text with fewer than ``n`` words."""
     words = text.lower().split()
     grams = [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
     return 1.0 - len(set(grams)) / len(grams) if grams else 0.0

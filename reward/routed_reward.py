@@ -1,4 +1,4 @@
-"""The reward of a query's split."""
+"""A reward per split. ``conf/reward/by_split.yaml`` builds it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class RoutedReward:
-    """``routes[query.split]``, else ``default``; without one the candidates have no score, and ``parts`` says so."""
+    """``routes[query.split]``, or ``default``. Without either, the candidates have no value and ``parts["error"]``."""
 
     name = "routed"
 
@@ -17,8 +17,11 @@ class RoutedReward:
         self.routes, self.default = dict(routes), default
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The scores of the reward that is responsible for the split."""
         reward = self.routes.get(query.split, self.default)
         if reward is None:
             known = ", ".join(sorted(self.routes)) or "none"
-            return [Score(None, {"error": f"no reward for split {query.split!r}; routes: {known}"})] * len(candidates)
+            return [Score(None, {"error": f"no reward for split {query.split!r}; routes has {known}"})] * len(
+                candidates
+            )
         return await reward.score(query, candidates, verdicts)

@@ -1,4 +1,4 @@
-"""What judges are asked to look at, by name; any other text is a rubric of its own."""
+"""The rubrics of judging rewards, by name. Their texts are part of the requests to the judge."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ RUBRICS: dict[str, str] = {
 
 
 def rubric_text(rubric: str) -> str:
-    """The rubric of that name, or ``rubric`` itself when it is a sentence of your own.
+    """The rubric with that name, or ``rubric`` itself if it is a sentence.
 
-    Raises ``ConfigError`` for one word that is no name: a misspelling would silently become a rubric.
+    Raises ``ConfigError`` for a single unknown word, because a misspelled name would silently become a rubric.
     """
     if rubric in RUBRICS:
         return RUBRICS[rubric]
     if " " not in rubric.strip():
         hint = did_you_mean(rubric, RUBRICS)
         raise ConfigError(
-            f"rubric is {rubric!r}, which is no shipped rubric{hint} Known: {', '.join(RUBRICS)}; or write a sentence."
+            f"There is no rubric {rubric!r}{hint} Expected one of {', '.join(RUBRICS)}, or a sentence of your own."
         )
     return rubric.strip()

@@ -1,4 +1,4 @@
-"""The verdict as a reward: what was verified is worth more than what is unknown, and that more than what is refuted."""
+"""The verdict as a reward: pass above abstain above fail. The default reward (``conf/reward/verification.yaml``)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ class VerificationReward:
     name = "verification"
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The reward of every verdict."""
         return [Score(_value(verdict)) for verdict in verdicts]
 
 

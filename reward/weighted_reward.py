@@ -1,10 +1,9 @@
-"""Several rewards as one sum."""
+"""A weighted sum of several rewards. ``conf/reward/verified_and_short.yaml`` is an example."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import Reward
@@ -12,11 +11,11 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class WeightedReward:
-    """Σ weight · value over ``rewards``; a reward without a weight counts once.
+    """Σ weight · value over ``rewards``; the default weight is 1.
 
-    A part that could not be computed leaves the whole without a value, for a sum that lacks a part is no longer
-    comparable with its siblings; ``skip_missing`` sums what is there instead. ``parts`` holds each value by name, and
-    under "detail" what each part said about it.
+    When a part has no value, the sum has none, because it would not be comparable with the sums of the siblings. With
+    ``skip_missing`` the sum is over the parts that have a value. ``parts`` holds the value of each reward by name, and
+    their own parts under ``detail``.
     """
 
     name = "weighted"
@@ -30,18 +29,19 @@ class WeightedReward:
         stray = set(self.weights) - set(self.rewards)
         if not self.rewards or stray:
             raise ConfigError(
-                f"weights name {sorted(stray)}, rewards are {sorted(self.rewards)}; expected a reward for each weight"
+                f"weights has no reward for {sorted(stray)}; the rewards are {sorted(self.rewards)}"
                 if stray
-                else "rewards is empty; expected at least one"
+                else "rewards is empty; expected at least one reward"
             )
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
+        """The weighted sum of every candidate."""
         columns = await asyncio.gather(*(reward.score(query, candidates, verdicts) for reward in self.rewards.values()))
         return [self._sum(row) for row in zip(*columns, strict=True)]
 
     def _sum(self, row: Sequence[Score]) -> Score:
         named = dict(zip(self.rewards, row, strict=True))
-        parts: dict[str, Any] = {name: score.value for name, score in named.items()}
+        parts: dict[str, object] = {name: score.value for name, score in named.items()}
         if detail := {name: dict(score.parts) for name, score in named.items() if score.parts}:
             parts["detail"] = detail
         known = [self.weights[name] * score.value for name, score in named.items() if score.value is not None]

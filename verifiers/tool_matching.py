@@ -1,11 +1,12 @@
-"""Expected calls against made calls: which made call answers which expected one."""
+"""Matches the calls of a model with the expected calls. ``tool_verifier`` uses it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from bestofn.builders.records import JsonObject, Tool
 from bestofn.verifiers.tool_schema import MadeCall, declared, defaults_of, same_name
 from bestofn.verifiers.tool_values import equal_values, unmatched_arguments
 
@@ -14,7 +15,11 @@ Order = Literal["any", "sequence", "subsequence"]
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """``matched``: pairs (expected index, made index). ``missing`` and ``extra``: indices left over on either side."""
+    """Which made call matches which expected call.
+
+    ``matched``: pairs (expected index, made index). ``missing``: unmatched expected indices. ``extra``: unmatched made
+    indices.
+    """
 
     matched: tuple[tuple[int, int], ...]
     missing: tuple[int, ...]
@@ -22,29 +27,29 @@ class Matching:
 
     @property
     def precision(self) -> float:
-        """The share of made calls that were expected; 1.0 when none was made."""
+        """The share of made calls that are expected; 1.0 without made calls."""
         made = len(self.matched) + len(self.extra)
         return len(self.matched) / made if made else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of expected calls that were made; 1.0 when none was expected."""
+        """The share of expected calls that were made; 1.0 without expected calls."""
         expected = len(self.matched) + len(self.missing)
         return len(self.matched) / expected if expected else 1.0
 
 
 def match(
-    expected: Sequence[Mapping[str, Any]],
+    expected: Sequence[JsonObject],
     made: Sequence[MadeCall],
-    tools: Sequence[Mapping[str, Any]] = (),
+    tools: Sequence[Tool] = (),
     *,
     order: Order = "any",
     lenient: bool = False,
 ) -> Matching:
     """Match as many calls as possible, each at most once.
 
-    ``any`` takes them as a multiset (a maximum bipartite matching, for one made call may answer several expected
-    ones), ``sequence`` position by position, ``subsequence`` in order with other calls between.
+    ``order="any"``: as a multiset, by maximum bipartite matching. ``"sequence"``: position by position.
+    ``"subsequence"``: in order, with other calls allowed between them.
     """
     fits = [[not difference(want, call, tools, lenient=lenient) for call in made] for want in expected]
     if order == "any":
@@ -62,12 +67,13 @@ def match(
 
 
 def difference(
-    want: Mapping[str, Any], call: MadeCall, tools: Sequence[Mapping[str, Any]] = (), *, lenient: bool = False
+    want: JsonObject, call: MadeCall, tools: Sequence[Tool] = (), *, lenient: bool = False
 ) -> dict[str, str]:
-    """What keeps ``call`` from being the expected call ``want``: argument -> reason; {} when it is.
+    """How ``call`` differs from the expected call ``want``: argument -> reason; {} when it does not differ.
 
-    ``want`` is ``{"name", "arguments": {argument: value}}`` or ``{"name", "possible": {argument: [allowed, …]}}``
-    with "" for an argument that may be left out; ``unordered`` lists the arguments whose list may stand in any order.
+    ``want`` is ``{"name", "arguments": {argument: value}}`` or ``{"name", "possible": {argument: [allowed, …]}}``. The
+    allowed value "" marks an argument that may be left out. ``unordered`` names the arguments whose list items may be
+    in any order.
     """
     if not same_name(str(want["name"]), call.name):
         return {"name": f"is {call.name!r}; expected {want['name']!r}"}
@@ -82,21 +88,19 @@ def difference(
     )
 
 
-def _difference_from_one(
-    want: Mapping[str, Any], made: Mapping[str, Any], defaults: Mapping[str, Any], lenient: bool
-) -> dict[str, str]:
-    """Against one right set of arguments: on both sides, what is left out is its default."""
+def _difference_from_one(want: JsonObject, made: JsonObject, defaults: JsonObject, lenient: bool) -> dict[str, str]:
+    """How the arguments differ from one right set; on both sides, an absent argument has its default."""
     expected = {**defaults, **{key: value for key, value in (want.get("arguments") or {}).items() if value is not None}}
-    found = {**defaults, **{key: value for key, value in made.items() if value is not None}}
+    given = {**defaults, **{key: value for key, value in made.items() if value is not None}}
     unordered = want.get("unordered") or ()
     wrong: dict[str, str] = {}
-    for name in [*expected, *(name for name in found if name not in expected)]:
-        if name not in found:
+    for name in [*expected, *(name for name in given if name not in expected)]:
+        if name not in given:
             wrong[name] = f"is missing; expected {expected[name]!r}"
         elif name not in expected:
-            wrong[name] = f"is {found[name]!r}; the reference has no such argument"
-        elif not equal_values(expected[name], found[name], lenient=lenient, unordered=name in unordered):
-            wrong[name] = f"is {found[name]!r}; expected {expected[name]!r}"
+            wrong[name] = f"is {given[name]!r}; the reference has no such argument"
+        elif not equal_values(expected[name], given[name], lenient=lenient, unordered=name in unordered):
+            wrong[name] = f"is {given[name]!r}; expected {expected[name]!r}"
     return wrong
 
 
@@ -119,7 +123,7 @@ def maximum_matching(fits: Sequence[Sequence[bool]], size: int) -> dict[int, int
 
 
 def _longest_in_order(fits: Sequence[Sequence[bool]], size: int) -> dict[int, int]:
-    """The longest matching that keeps both orders (as a longest common subsequence)."""
+    """The longest matching that keeps both orders (a longest common subsequence)."""
     best = [[0] * (size + 1) for _ in range(len(fits) + 1)]
     for want in range(len(fits) - 1, -1, -1):
         for call in range(size - 1, -1, -1):

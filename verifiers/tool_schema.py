@@ -1,33 +1,33 @@
-"""Whether a call is one that the declared tools can take."""
+"""Checks a tool call against the declared tools. ``tool_verifier`` uses it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bestofn.builders.formats.json_schema import problem
 from bestofn.builders.formats.tool_calls import call_arguments, call_name, to_chat
+from bestofn.builders.records import JsonObject, Tool
 
 
 @dataclass(frozen=True, slots=True)
 class MadeCall:
-    """One call as it was made, and what the declared tools find wrong with it ("" = nothing)."""
+    """One call of the model. ``problem``: why no declared tool accepts it, or ""."""
 
     name: str
-    arguments: Mapping[str, Any] | None  # None: not a JSON object
+    arguments: JsonObject | None  # None: they are not a JSON object
     problem: str = ""
     kind: str = ""  # name, json or schema
 
 
 def same_name(one: str, other: str) -> bool:
-    """Services allow only ``[A-Za-z0-9_-]`` in a name, so ``math.hypot`` comes back as ``math_hypot``."""
+    """Whether two names mean the same tool. Services replace the dot: ``math.hypot`` becomes ``math_hypot``."""
     return _wire_name(one) == _wire_name(other) or _bare_name(one) == _bare_name(other)
 
 
-def declared(tools: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
-    """The declaration of ``name`` in the Chat Completions shape's ``function``, or None."""
+def declared(tools: Sequence[Tool], name: str) -> JsonObject | None:
+    """The ``function`` object of the tool ``name`` in the Chat Completions format, or None."""
     for tool in tools:
         function = to_chat(tool)["function"]
         if same_name(function["name"], name):
@@ -35,8 +35,8 @@ def declared(tools: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]
     return None
 
 
-def defaults_of(function: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Argument -> declared default."""
+def defaults_of(function: JsonObject | None) -> dict[str, object]:
+    """Argument -> its declared default value."""
     properties = ((function or {}).get("parameters") or {}).get("properties") or {}
     return {
         name: schema["default"]
@@ -45,10 +45,10 @@ def defaults_of(function: Mapping[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def examine(tool_call: Mapping[str, Any], tools: Sequence[Mapping[str, Any]], *, strict: bool = True) -> MadeCall:
-    """Check one call against ``tools``. ``strict`` refuses arguments that the schema does not name.
+def examine(tool_call: JsonObject, tools: Sequence[Tool], *, strict: bool = True) -> MadeCall:
+    """Check one call against ``tools``. ``strict`` rejects arguments that the schema does not name.
 
-    With no tools declared only the form is checked. A schema that is itself broken refuses nothing.
+    Without declared tools, only the form of the call is checked. An invalid schema rejects nothing.
     """
     name = call_name(tool_call)
     try:
@@ -60,13 +60,13 @@ def examine(tool_call: Mapping[str, Any], tools: Sequence[Mapping[str, Any]], *,
     function = declared(tools, name)
     if function is None:
         known = ", ".join(sorted(to_chat(tool)["function"]["name"] for tool in tools))
-        return MadeCall(name, arguments, f"there is no tool {name!r}; declared are {known}", "name")
+        return MadeCall(name, arguments, f"there is no tool {name!r}; the declared tools are {known}", "name")
     wrong = schema_problem(function.get("parameters") or {}, arguments, strict=strict)
     return MadeCall(name, arguments, f"{name}: {wrong}" if wrong else "", "schema" if wrong else "")
 
 
-def schema_problem(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, strict: bool = True) -> str:
-    """What JSON Schema finds wrong with ``arguments`` ("" = nothing). A null optional argument counts as absent."""
+def schema_problem(schema: JsonObject, arguments: JsonObject, *, strict: bool = True) -> str:
+    """Why ``arguments`` do not fit the JSON Schema, or "". A null value of an optional argument counts as absent."""
     required = schema.get("required")
     required = required if isinstance(required, list) else []
     given = {key: value for key, value in arguments.items() if value is not None or key in required}
@@ -74,7 +74,7 @@ def schema_problem(schema: Mapping[str, Any], arguments: Mapping[str, Any], *, s
     if strict and isinstance(properties, Mapping) and not schema.get("additionalProperties"):
         unknown = sorted(set(given) - set(properties))
         if unknown and not schema.get("patternProperties"):
-            return f"unknown argument {unknown[0]!r}; it takes {', '.join(sorted(properties)) or 'none'}"
+            return f"unknown argument {unknown[0]!r}; the tool takes {', '.join(sorted(properties)) or 'none'}"
     return problem(schema, given)
 
 
@@ -83,5 +83,5 @@ def _wire_name(name: str) -> str:
 
 
 def _bare_name(name: str) -> str:
-    """Without the namespace that some models write before every tool."""
+    """``name`` without the namespace ``functions.``, which some models put before every tool."""
     return _wire_name(name.removeprefix("functions."))

@@ -1,51 +1,52 @@
-"""The world that a trace left behind against the one that a right run leaves.
+"""Compares the final state of the tool environment with the expected one. ``tool_verifier`` uses it.
 
-A state is written as what changed: ``{table: {key: record}}``, a deleted record as None. Where the keys are made by
-the world (a new booking), the expected records may be a list, and are found by their fields alone.
+A state is written as its changes: ``{table: {key: record}}``, with None for a deleted record. Where the environment
+creates the keys (a new booking), the expected records may be a list; they are matched by their fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from bestofn.builders.records import JsonObject
 from bestofn.verifiers.tool_matching import maximum_matching
 from bestofn.verifiers.tool_values import equal_values
 
 
-def state_differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """What differs, as sentences; [] when the world is as expected.
+def state_differences(expected: JsonObject, state: JsonObject) -> list[str]:
+    """The differences as sentences; [] when there are none.
 
-    An expected record names the fields that matter, and others may hold anything; a changed record that no expected
-    one speaks of is a difference.
+    An expected record names the fields that matter; other fields may have any value. A changed record that is not
+    expected is a difference.
     """
     differences: list[str] = []
-    for table in sorted({*expected, *found}):
-        differences += _table(table, expected.get(table) or {}, found.get(table) or {})
+    for table in sorted({*expected, *state}):
+        differences += _table(table, expected.get(table) or {}, state.get(table) or {})
     return differences
 
 
-def _table(table: str, expected: Any, found: Mapping[str, Any]) -> list[str]:
+def _table(table: str, expected: JsonObject | Sequence[object], state: JsonObject) -> list[str]:
     if isinstance(expected, Mapping):
         wrong = [
-            f"{table}/{key} is {found.get(key, 'unchanged')!r}; expected {record!r}"
+            f"{table}/{key} is {state.get(key, 'unchanged')!r}; expected {record!r}"
             for key, record in expected.items()
-            if key not in found or not _fits(record, found[key])
+            if key not in state or not _fits(record, state[key])
         ]
-        return wrong + [f"{table}/{key} was changed, which nobody asked for" for key in found if key not in expected]
-    return _records(table, expected, found)
+        return wrong + [f"{table}/{key} was changed, but should not be" for key in state if key not in expected]
+    return _records(table, expected, state)
 
 
-def _records(table: str, expected: Sequence[Any], found: Mapping[str, Any]) -> list[str]:
-    keys = list(found)
-    fits = [[_fits(record, found[key]) for key in keys] for record in expected]
+def _records(table: str, expected: Sequence[object], state: JsonObject) -> list[str]:
+    keys = list(state)
+    fits = [[_fits(record, state[key]) for key in keys] for record in expected]
     pairs = maximum_matching(fits, len(keys))
     missing = [f"{table} has no record {record!r}" for index, record in enumerate(expected) if index not in pairs]
     taken = {keys[index] for index in pairs.values()}
-    return missing + [f"{table}/{key} was changed, which nobody asked for" for key in keys if key not in taken]
+    return missing + [f"{table}/{key} was changed, but should not be" for key in keys if key not in taken]
 
 
-def _fits(expected: Any, found: Any) -> bool:
-    if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        return all(key in found and _fits(value, found[key]) for key, value in expected.items())
-    return equal_values(expected, found)
+def _fits(expected: object, record: object) -> bool:
+    """Whether ``record`` has the expected fields."""
+    if isinstance(expected, Mapping) and isinstance(record, Mapping):
+        return all(key in record and _fits(value, record[key]) for key, value in expected.items())
+    return equal_values(expected, record)

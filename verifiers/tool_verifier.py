@@ -1,39 +1,43 @@
-"""Tool calls against what is known to be right: calls, final state of the world, facts of the final answer."""
+"""Verifies tool calls against the reference: the calls, the final state, and the facts of the final answer.
+
+``conf/verifier/tool.yaml`` builds it; ``docs/tools.md`` describes references.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from bestofn.builders.formats.tool_calls import to_chat
 from bestofn.builders.formats.written_calls import written_calls
-from bestofn.builders.records import Candidate, Query, ReferenceSource, Verdict
+from bestofn.builders.records import Candidate, JsonObject, Query, ReferenceSource, Tool, Verdict
 from bestofn.verifiers.tool_matching import Matching, Order, difference, match
 from bestofn.verifiers.tool_schema import MadeCall, examine
 from bestofn.verifiers.tool_state import state_differences
 from bestofn.verifiers.tool_values import contains_fact
 
 Finding = tuple[bool, str]
-"""Whether one part of the reference holds, and why or why not."""
+"""Whether one part of the reference holds, and the reason."""
 
 
 class ToolVerifier:
-    """Passes when everything the reference speaks of holds: its calls, its final state, its facts.
+    """Passes when the calls, the final state and the facts of the reference all hold.
 
-    ``Reference.calls`` are matched as a multiset (``order="any"``), position by position or as a subsequence; ``()``
-    means that no call is right, not even one that is refused. Otherwise a call that the tools refused is not counted:
-    the model was told, and may have made it anew.
-    ``extra_calls="allow"`` forgives calls beyond the expected ones (look-ups that cost nothing).
+    ``order``: how ``Reference.calls`` are matched (``any``: as a multiset; ``sequence``: position by position;
+    ``subsequence``). ``calls=()`` in a reference means that any call is wrong, even one that a tool refused. Otherwise
+    refused calls do not count, because the model saw the refusal and may have repeated the call.
+    ``extra_calls="allow"`` accepts calls beyond the expected ones, such as look-ups.
 
-    Without a reference that ``references`` trusts it abstains: a well-formed call need not be the right one. Only a
-    call that no declared tool could take (unknown name, arguments that are no JSON object or break the schema) and
-    that was left standing is ``fail`` even then, unless ``invalid="abstain"``. A reference that a model made
-    (``Reference.source == "model"``) is not trusted by default: another right way of using the tools would be failed.
+    ``references`` names the sources of references that are trusted. By default a reference that a model wrote
+    (``Reference.source == "model"``) is not: it would fail other right ways to use the tools. Without a trusted
+    reference the verdict is ``abstain``, because a well-formed call may still be wrong. But a call that no declared
+    tool accepts fails even then, unless ``invalid="abstain"``.
 
-    Where a mock tool failed for a fault of ours, what would be ``fail`` is ``error``. ``types="lenient"`` takes ``"5"``
-    for ``5``. ``detail`` holds precision and recall of the calls.
+    When a mock tool failed because of a fault in bestofn, ``fail`` becomes ``error``. ``types="lenient"`` accepts
+    ``"5"`` for ``5``. ``written`` reads calls that are written in the text when there are no native calls. ``detail``
+    records precision and recall of the calls.
     """
 
     name = "tool"
@@ -56,14 +60,15 @@ class ToolVerifier:
         self.written = written
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """Compare one answer with every part of the reference."""
         try:
             tools = [to_chat(tool) for tool in query.tools]
         except ValueError as error:
-            return Verdict("error", 1.0, f"the query's tools cannot be read: {error}", self.name)
+            return Verdict("error", 1.0, f"the tool declarations of the query cannot be read: {error}", self.name)
         calls = self._calls(candidate, tools)
         reference = query.reference
         findings: list[Finding] = []
-        detail: dict[str, Any] = {"calls": len(calls)}
+        detail: dict[str, object] = {"calls": len(calls)}
         if reference.source in self.references:
             if reference.calls is not None:
                 findings.append(self._check_calls(reference.calls, calls, tools, candidate, detail))
@@ -74,80 +79,80 @@ class ToolVerifier:
         if not findings:
             return self._without_reference(calls, detail)
         failed = [reason for holds, reason in findings if not holds]
-        broken = _broken(candidate)
+        broken = _broken_tool(candidate)
         if failed and broken:
-            reason = f"a tool of ours failed ({broken}), so this says nothing of the answer: {'; '.join(failed)}"
+            reason = f"a mock tool failed ({broken}), so the answer cannot be judged: {'; '.join(failed)}"
             return Verdict("error", 0.0, reason, self.name, detail)
         if failed:
             return Verdict("fail", 0.95, "; ".join(failed), self.name, detail)
         return Verdict("pass", 0.95, "; ".join(reason for _, reason in findings), self.name, detail)
 
-    def _calls(self, candidate: Candidate, tools: Sequence[Mapping[str, Any]]) -> list[MadeCall]:
-        """The calls that stand: written ones when no native one was made, without those that were refused."""
+    def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> list[MadeCall]:
+        """The calls that count: native ones that were not refused, or written ones when there is no native call."""
         native = candidate.tool_calls
-        standing = [call for call, refused in zip(native, _refused(candidate), strict=True) if not refused]
+        counted = [call for call, refused in zip(native, _refused(candidate), strict=True) if not refused]
         if not native and self.written:
             names = [tool["function"]["name"] for tool in tools]
-            standing = written_calls(candidate.text, names)
-        return [examine(call, tools) for call in standing]
+            counted = written_calls(candidate.text, names)
+        return [examine(call, tools) for call in counted]
 
     def _check_calls(
         self,
-        expected: Sequence[Mapping[str, Any]],
+        expected: Sequence[JsonObject],
         calls: Sequence[MadeCall],
-        tools: Sequence[Mapping[str, Any]],
+        tools: Sequence[Tool],
         candidate: Candidate,
-        detail: dict[str, Any],
+        detail: dict[str, object],
     ) -> Finding:
-        found = match(expected, calls, tools, order=self.order, lenient=self.lenient)
-        detail |= {"expected": len(expected), "precision": found.precision, "recall": found.recall}
+        matching = match(expected, calls, tools, order=self.order, lenient=self.lenient)
+        detail |= {"expected": len(expected), "precision": matching.precision, "recall": matching.recall}
         detail["invalid"] = [call.problem for call in calls if call.problem]
         if not expected:
-            tried = calls or [examine(call, tools) for call in candidate.tool_calls]  # refused ones count here
-            if tried:
-                return False, f"no call was expected; {_named(tried)} was made"
+            attempted = calls or [examine(call, tools) for call in candidate.tool_calls]  # refused calls count here
+            if attempted:
+                return False, f"no call was expected; {_named(attempted)} was made"
             if not candidate.text.strip():
-                return False, "no call was expected, and there is no answer in words either"
+                return False, "no call was expected, but the answer has no text"
             return True, "no call was expected and none was made"
-        if found.missing:
-            return False, _missing(expected, calls, found, tools, self.lenient)
-        if found.extra and self.extra_calls == "fail":
-            return False, f"{_named([calls[index] for index in found.extra])} was called beyond what was expected"
+        if matching.missing:
+            return False, _missing(expected, calls, matching, tools, self.lenient)
+        if matching.extra and self.extra_calls == "fail":
+            return False, f"{_named([calls[index] for index in matching.extra])} was called but not expected"
         one = len(expected) == 1
         return True, "the expected call was made" if one else f"all {len(expected)} expected calls were made"
 
-    def _without_reference(self, calls: Sequence[MadeCall], detail: dict[str, Any]) -> Verdict:
+    def _without_reference(self, calls: Sequence[MadeCall], detail: dict[str, object]) -> Verdict:
         problems = [call.problem for call in calls if call.problem]
         detail["invalid"] = problems
         if problems and self.invalid == "fail":
-            return Verdict("fail", 0.9, f"a call that no tool could take: {problems[0]}", self.name, detail)
+            return Verdict("fail", 0.9, f"no declared tool accepts a call: {problems[0]}", self.name, detail)
         seen = f"{len(calls)} well-formed calls" if calls else "no call"
-        return Verdict("abstain", 0.0, f"{seen}, and no trusted reference to compare with", self.name, detail)
+        return Verdict("abstain", 0.0, f"{seen}; there is no trusted reference to compare with", self.name, detail)
 
 
 def _refused(candidate: Candidate) -> list[bool]:
-    """For each call of the trace whether the tools refused it.
+    """Whether the tools refused each call of the trace, in order.
 
-    An id may stand for several calls, as servers that count anew in each turn send them: the first result of an id is
-    of the first call with it, the second of the second.
+    Some servers number the calls from the start in each turn, so several calls may have the same id. The results of an
+    id belong to its calls in order.
     """
     results: defaultdict[str, deque[bool]] = defaultdict(deque)
     for result in candidate.detail.get("tool_results") or ():
         if isinstance(result, Mapping):
             results[str(result.get("tool_call_id"))].append(bool(result.get("refused")))
-    told = (results[str(call.get("id"))] for call in candidate.tool_calls)
-    return [of_id.popleft() if of_id else False for of_id in told]
+    by_call = (results[str(call.get("id"))] for call in candidate.tool_calls)
+    return [of_id.popleft() if of_id else False for of_id in by_call]
 
 
-def _broken(candidate: Candidate) -> str:
-    """The failure of a mock tool for a fault of ours, if there was one in the trace."""
+def _broken_tool(candidate: Candidate) -> str:
+    """The first failure of a mock tool that is a fault in bestofn, or ""."""
     for result in candidate.detail.get("tool_results") or ():
         if isinstance(result, Mapping) and result.get("source") == "failed":
             return f"{result.get('name')}: {result.get('error')}"
     return ""
 
 
-def _check_state(expected: Mapping[str, Any], candidate: Candidate, detail: dict[str, Any]) -> Finding:
+def _check_state(expected: JsonObject, candidate: Candidate, detail: dict[str, object]) -> Finding:
     differences = state_differences(expected, candidate.detail.get("state") or {})
     detail["state_differences"] = differences
     if differences:
@@ -158,26 +163,26 @@ def _check_state(expected: Mapping[str, Any], candidate: Candidate, detail: dict
 def _check_facts(facts: Sequence[str], answer: str) -> Finding:
     absent = [fact for fact in facts if not contains_fact(answer, fact)]
     if absent:
-        return False, f"the final answer does not say {', '.join(map(repr, absent))}"
-    return True, f"the final answer says all {len(facts)} facts"
+        return False, f"the final answer does not contain {', '.join(map(repr, absent))}"
+    return True, f"the final answer contains all {len(facts)} facts"
 
 
 def _missing(
-    expected: Sequence[Mapping[str, Any]],
+    expected: Sequence[JsonObject],
     calls: Sequence[MadeCall],
-    found: Matching,
-    tools: Sequence[Mapping[str, Any]],
+    matching: Matching,
+    tools: Sequence[Tool],
     lenient: bool,
 ) -> str:
-    """Why the first expected call without a match has none: its nearest made call, argument by argument."""
-    want = expected[found.missing[0]]
+    """Why the first missing call is missing: how the most similar made call differs from it."""
+    want = expected[matching.missing[0]]
     if not calls:
         return f"no call was made; expected {want['name']}"
-    left = [calls[index] for index in found.extra]
+    left = [calls[index] for index in matching.extra]
     reasons = [difference(want, call, tools, lenient=lenient) for call in left]
     named = [reason for reason in reasons if "name" not in reason or len(reason) > 1]
     if not named:
-        made = f"; made were {_named(left)}" if left else ""
+        made = f"; the calls made were {_named(left)}" if left else ""
         return f"the expected call of {want['name']} is missing{made}"
     nearest = min(named, key=len)
     if not nearest:

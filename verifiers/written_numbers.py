@@ -1,9 +1,10 @@
-"""Texts in which every number is written in one way, so that two of them can be compared as texts.
+"""Writes every number in a text in one form, so that two texts can be compared. ``tool_values`` uses it.
 
 ``1,200.00``, ``1'200`` and ``1200`` become ``1200``; ``.5`` becomes ``0.5``; ``5 percent`` becomes ``5%``; ``5 €``,
-``EUR 5`` and ``5 euros`` become ``€5``. A dash that is a number's sign becomes ``−``, all others ``-``: a sign stands
-at the start, after a blank or after an opening mark, a range or a date ("3-5") has none. Numbers with leading zeros are
-codes or parts of dates and stay as they are; so do versions (``1.5.0``) and decimal commas.
+``EUR 5`` and ``5 euros`` become ``€5``. A dash that is the sign of a number becomes ``−``, and all others become ``-``.
+A sign is at the start, after a blank or after an opening mark; the dashes of ranges and dates ("3-5") are not signs.
+Numbers with leading zeros are codes or parts of dates and do not change. Neither do versions (``1.5.0``) and decimal
+commas.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _CURRENCY = {
 }
 _SIGNS = "".join(_CURRENCY)
 _NUMBER = r"\d+(?:\.\d+)?"
-_BEFORE = r"(?<![^\s(\[{<>=≈~:;,|/+\"'])"  # what may stand before a sign, or nothing
+_BEFORE = r"(?<![^\s(\[{<>=≈~:;,|/+\"'])"  # the start, or a character that may precede a sign
 _GROUPS = re.compile(r"(?<![\d.])(?<!\d[,'])\d{1,3}([,'])\d{3}(?:\1\d{3})*(?!\d|[,']\d)")
 _RULES = tuple(
     (re.compile(pattern), written)
@@ -43,17 +44,17 @@ _RULES = tuple(
 
 
 def plain(text: str) -> str:
-    """``text`` in one case, without emphasis, with one kind of dash and of apostrophe."""
-    text = re.sub(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))", ",", text)  # blanks that keep a number together
+    """``text`` in lower case, without emphasis, and with one kind of dash and apostrophe."""
+    text = re.sub(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))", ",", text)  # blanks in a number
     text = re.sub(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻¼-¾⅐-⅞])", "^", text)  # 5² is not 52
     text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     text = re.sub(r"[‐‒–−]", "-", re.sub(r"[—―]", " - ", text))
     return re.sub(r"(?<![\d*])\*+|\*++(?!\d)|[_`]", "", text)
 
 
-def one_way(text: str) -> str:
-    """``plain`` text with its numbers written as above."""
-    text = _GROUPS.sub(lambda found: re.sub(r"[,']", "", found[0]), plain(text))
+def with_plain_numbers(text: str) -> str:
+    """``plain(text)`` with its numbers in the form above."""
+    text = _GROUPS.sub(lambda group: re.sub(r"[,']", "", group[0]), plain(text))
     for pattern, written in _RULES:
         text = pattern.sub(written, text)
     return text

@@ -48,8 +48,8 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("---\nmarker: [a]\n---\ntext", "unknown key 'marker'.*did you mean 'markers'"),
-        ("---\nmarkers: ['(']\n---\ntext", "no regular expression"),
-        ("---\n- a\n---\ntext", "expected keys name"),
+        ("---\nmarkers: ['(']\n---\ntext", "not a valid regular expression"),
+        ("---\n- a\n---\ntext", "keys of name"),
         ("", "has no text"),
         ("x" * (LONGEST + 1), "expected at most"),
     ],
