@@ -1,20 +1,23 @@
-"""Anthropic's Messages, with extended thinking. No ``n`` and no seed: N candidates are N requests."""
+"""The Anthropic Messages API, with extended thinking. It has no ``n`` and no seed: N samples are N requests.
+
+Selected with ``provider=anthropic``; called by the sampler (``builders.sampling``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.providers.batch_apis import AnthropicBatches
 from bestofn.builders.providers.http_service import HttpBatchService
-from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
 VERSION = "2026-10-21"
-DEFAULT_MAX_TOKENS = 4096  # the service wants one stated
+DEFAULT_MAX_TOKENS = 4096  # the service requires a limit
 STOP: Mapping[str, StopReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -28,13 +31,14 @@ TOOL_CHOICE = {"none": {"type": "none"}, "required": {"type": "any"}}
 
 
 class AnthropicMessages(HttpBatchService):
-    """Thinking stands in ``Completion.reasoning``, never in the answer; its signed blocks are kept in ``detail`` and go
-    back with a tool's result.
+    """A model behind the Anthropic Messages API.
 
-    ``thinking``: ``adaptive`` lets the model decide (with ``sampling.effort``); ``sampling.thinking_tokens`` sets a
-    budget, which comes on top of ``sampling.max_tokens``. ``temperature``: the present models take none, so it is left
-    out unless ``send``; with thinking it is then 1, as the service demands. ``cache``: how long the service keeps the
-    prompt at a tenth of its price; the first sample of a long prompt is drawn before the others, which then find it.
+    Thinking is stored in ``Completion.reasoning``, never in the answer. Its signed blocks are stored in ``detail`` and
+    are sent back with a tool's result. ``thinking="adaptive"`` lets the model decide how long to think, together with
+    ``sampling.effort``; ``sampling.thinking_tokens`` sets a budget in addition to ``sampling.max_tokens``.
+    Current models refuse a temperature, so it is only sent with ``temperature="send"``; with thinking it is then 1, as
+    the service requires. ``cache`` is how long the service keeps a prompt, at a tenth of its price. The first request
+    for a long prompt finishes before the others are sent, which then find the prompt in the cache.
     """
 
     name = "anthropic_messages"
@@ -78,9 +82,9 @@ class AnthropicMessages(HttpBatchService):
 
     @property
     def identity(self) -> str:
-        told = [f"thinking={self.thinking}"] if self.thinking else []
-        told += ["temperature"] if self.temperature == "send" else []
-        return " ".join([super().identity, *told])
+        settings = [f"thinking={self.thinking}"] if self.thinking else []
+        settings += ["temperature"] if self.temperature == "send" else []
+        return " ".join([super().identity, *settings])
 
     def key_headers(self, key: str) -> dict[str, str]:
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
@@ -88,14 +92,14 @@ class AnthropicMessages(HttpBatchService):
     def batches(self) -> AnthropicBatches:
         return AnthropicBatches(self.http)
 
-    def body(self, request: Request, n: int) -> dict[str, Any]:
+    def body(self, request: Request, n: int) -> dict[str, object]:
         sampling = request.sampling
         thinking = self._thinking(request)
         on = bool(thinking) and thinking["type"] != "disabled"
         if on and request.messages[-1].get("role") == "assistant":
             raise RequestError(
-                f"{self.model} cannot think and go on from a given beginning: the last message is an assistant's. "
-                "Drop it, or leave out sampling.thinking_tokens and provider.thinking."
+                f"the last message of the request is an assistant message, and {self.model} cannot continue one with "
+                "thinking. Remove the message, or unset sampling.thinking_tokens and provider.thinking."
             )
         system, messages = _split(request.messages)
         given = {
@@ -109,7 +113,7 @@ class AnthropicMessages(HttpBatchService):
             "output_config": _output_config(request) or None,
             "cache_control": {"type": "ephemeral", "ttl": self.cache} if self.cache else None,
         }
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "model": self.model,
             "max_tokens": (sampling.max_tokens or DEFAULT_MAX_TOKENS) + (sampling.thinking_tokens or 0),
             "messages": messages,
@@ -117,21 +121,21 @@ class AnthropicMessages(HttpBatchService):
         body.update({key: value for key, value in given.items() if value is not None})
         return body | dict(sampling.extra)
 
-    def _thinking(self, request: Request) -> dict[str, Any]:
+    def _thinking(self, request: Request) -> dict[str, object]:
         budget = request.sampling.thinking_tokens
         if budget:
             if budget < 1024:
-                raise RequestError(f"sampling.thinking_tokens is {budget}; {self.name} wants at least 1024")
+                raise RequestError(f"sampling.thinking_tokens is {budget}; {self.name} requires at least 1024")
             return {"type": "enabled", "budget_tokens": budget}
         return {"type": self.thinking} if self.thinking else {}
 
-    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
+    def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         if value.get("type") != "message":
-            raise ServiceError(f"{self.base_url} gave no message: {reply.body[:200]!r}")
+            raise ServiceError(f"the reply of {self.base_url} is not a message: {reply.body[:200]!r}")
         blocks = value["content"]
         calls = [call_from_anthropic(block) for block in blocks if block["type"] == "tool_use"]
         signed = any(block["type"] in ("thinking", "redacted_thinking") for block in blocks)
-        message: dict[str, Any] = {
+        message: dict[str, object] = {
             "role": "assistant",
             "content": "".join(block["text"] for block in blocks if block["type"] == "text"),
         }
@@ -150,8 +154,8 @@ class AnthropicMessages(HttpBatchService):
             )
         ]
 
-    def usage(self, value: Mapping[str, Any]) -> Usage:
-        """``input_tokens`` leaves out what was cached; ours counts all that was read."""
+    def usage(self, value: JsonObject) -> Usage:
+        """The usage in ``value``. Here ``input_tokens`` excludes cached tokens; our ``prompt`` includes them."""
         usage = value.get("usage") or {}
         cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
         by_time = usage.get("cache_creation") or {}
@@ -165,36 +169,41 @@ class AnthropicMessages(HttpBatchService):
         )
 
 
-def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, Any]]]:
-    """(system text, messages of the service): turns alternate, and all tool results of a turn are one user message."""
+def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
+    """The system text, and the other messages in the service's shape.
+
+    There, user and assistant messages alternate, and all tool results of a turn are one user message.
+    """
     system: list[str] = []
-    turns: list[dict[str, Any]] = []
+    turns: list[tuple[str, list[dict[str, object]]]] = []
     for message in messages:
         if message["role"] in ("system", "developer"):
             system.append(content_text(message.get("content")))
             continue
         role = "assistant" if message["role"] == "assistant" else "user"
         blocks = _blocks(message)
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
+        if turns and turns[-1][0] == role:
+            turns[-1][1].extend(blocks)
         elif blocks:
-            turns.append({"role": role, "content": blocks})
-    return "\n\n".join(text for text in system if text), turns
+            turns.append((role, blocks))
+    text = "\n\n".join(part for part in system if part)
+    return text, [{"role": role, "content": blocks} for role, blocks in turns]
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(message: Message) -> list[dict[str, object]]:
+    """The content blocks of ``message``. What the service sent itself goes back unchanged."""
     raw = (message.get("detail") or {}).get("content")
     if raw:
         return with_ids_of(message, raw, "tool_use", "id")
     text = content_text(message.get("content"))
     if message["role"] == "tool":
         return [{"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": text}]
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    blocks: list[dict[str, object]] = [{"type": "text", "text": text}] if text else []
     return blocks + [call_to_anthropic(made) for made in message.get("tool_calls") or ()]
 
 
-def _output_config(request: Request) -> dict[str, Any]:
-    config: dict[str, Any] = {"effort": request.sampling.effort} if request.sampling.effort else {}
+def _output_config(request: Request) -> dict[str, object]:
+    config: dict[str, object] = {"effort": request.sampling.effort} if request.sampling.effort else {}
     if request.schema is not None:
         config["format"] = {"type": "json_schema", "schema": dict(request.schema)}
     return config

@@ -1,4 +1,7 @@
-"""What all services over HTTP have in common: a URL, a key, limits, one endpoint, and replies that are kept unread."""
+"""The base classes of providers that call a service over HTTP: URL, key, rate limits, one endpoint, and its replies.
+
+Subclassed by ``openai_chat``, ``openai_responses``, ``anthropic_messages`` and ``ollama``.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,34 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Required, Self, TypedDict, Unpack
+from typing import Required, Self, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from bestofn.builders.errors import AuthenticationError, ServiceError
 from bestofn.builders.providers.http_transport import HttpTransport, parsed
-from bestofn.builders.records import Completion, Request, Usage
+from bestofn.builders.records import Completion, JsonObject, Request, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
 
-# Headers that say who asks and for what purpose. Any other may choose what answers: an adapter, a beta feature.
-SAYS_WHO_ASKS = re.compile(
+# Headers that identify the client. Any other header may change the completions: an adapter, a beta feature.
+CLIENT_HEADERS = re.compile(
     r"(?i)auth|api-?key|token|secret|cookie|referer|title|user-agent|organization|project|trace|request-id|forwarded"
 )
 
 
 class HttpService(ABC):
-    """One endpoint of one service. A subclass says how a request looks (``body``) and what a reply means (``answers``,
-    ``usage``).
+    """One endpoint of one service. A subclass builds requests (``body``) and parses replies (``answers``, ``usage``).
 
-    ``free``: costs nothing as far as a budget is concerned; None: so if the service runs on this machine.
-    ``raw_log``: a file for all that goes over the wire, keys left out. ``api_key`` None: from the environment.
-    ``headers``: sent along; those that may choose what answers are part of the identity.
-    ``mode`` batch: through the service's batch API where it has one, at half the price and within a day.
+    ``api_key`` None: read from the environment variable. ``headers``: sent with each request; those that may change
+    the completions are part of the identity. ``free``: requests cost nothing; None: free if the service runs on this
+    machine. ``raw_log``: a file that records all requests and responses, without keys.
     """
 
     name: str
     path: str  # of the endpoint, below the base URL
-    public_url: str  # of the service itself; it alone needs a key
-    url_variable: str  # environment variables
-    key_variable: str
+    public_url: str  # the base URL of the service itself; only there a key is required
+    url_variable: str  # environment variable with the base URL
+    key_variable: str  # environment variable with the key
     cache_from: int = 0  # see ``builders.sampling.provider.Provider``
     operational: tuple[str, ...] = ("api_key", "limits", "raw_log", "free", "max_n")
 
@@ -56,7 +57,7 @@ class HttpService(ABC):
         max_n: int = 1,
     ) -> None:
         if not model:
-            raise ValueError("model is empty; expected the name of a model of the service")
+            raise ValueError("model is empty; expected the name of a model that the service offers")
         if max_n < 1:
             raise ValueError(f"max_n is {max_n}; expected at least 1")
         self.model = model
@@ -70,16 +71,20 @@ class HttpService(ABC):
 
     @property
     def identity(self) -> str:
-        choosing = sorted((key.lower(), value) for key, value in self._headers.items() if not SAYS_WHO_ASKS.search(key))
-        told = f" headers={blake2b(json.dumps(choosing).encode(), digest_size=6).hexdigest()}" if choosing else ""
-        return f"{self.name} {self.base_url} {self.model}{told}"
+        """Service, URL and model, and a hash of the headers that may change the completions."""
+        headers = self._headers.items()
+        choosing = sorted((key.lower(), value) for key, value in headers if not CLIENT_HEADERS.search(key))
+        if not choosing:
+            return f"{self.name} {self.base_url} {self.model}"
+        digest = blake2b(json.dumps(choosing).encode(), digest_size=6).hexdigest()
+        return f"{self.name} {self.base_url} {self.model} headers={digest}"
 
     async def __aenter__(self) -> Self:
         key = self._api_key or os.environ.get(self.key_variable)
         if not key and self.base_url == self.public_url:
             raise AuthenticationError(
                 f"no API key for {self.base_url}: the environment variable {self.key_variable} is not set. "
-                f"Set it (export {self.key_variable}=…), or set provider.base_url to a server that needs none."
+                f"Set it (export {self.key_variable}=…), or set provider.base_url to a server that needs no key."
             )
         headers = {**self.key_headers(key or ""), **self._headers}
         self.http = HttpTransport(self.base_url, headers, self.limits, secret=key, raw_log=self._raw_log)
@@ -90,12 +95,15 @@ class HttpService(ABC):
         await self.http.__aexit__(*exc)
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
+        """Send ``request`` once and parse the reply, without journal and rate limits."""
         return self.read(await self.ask(request, n))
 
     async def ask(self, request: Request, n: int) -> Reply:
+        """See ``builders.sampling.provider.Provider``."""
         return await self.http.post(self.path, self.body(request, n))
 
     def read(self, reply: Reply) -> list[Completion]:
+        """See ``builders.sampling.provider.Provider``."""
         value = parsed(reply)
         try:
             return self.answers(value, reply)
@@ -106,7 +114,7 @@ class HttpService(ABC):
             ) from error
 
     def usage_of(self, reply: Reply) -> Usage | None:
-        """What a reply took that ``read`` refuses; None when nothing was paid: it is cut off, or tells an error."""
+        """The usage of a reply that ``read`` refuses; None for an incomplete reply or an error, which cost nothing."""
         try:
             value = json.loads(reply.body)
         except (ValueError, RecursionError):
@@ -119,20 +127,23 @@ class HttpService(ABC):
         return None if value.get("error") and usage == Usage() else usage
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """The headers that carry ``key``; "" when there is none."""
+        """The headers that carry ``key``. ``key`` is "" when there is none."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     @abstractmethod
-    def body(self, request: Request, n: int) -> dict[str, Any]:
-        """The JSON body of one request for ``n`` answers. Raises ``RequestError`` for what the service cannot take."""
+    def body(self, request: Request, n: int) -> dict[str, object]:
+        """The JSON body of one request for ``n`` completions.
+
+        Raises ``RequestError`` when the service cannot take the request.
+        """
 
     @abstractmethod
-    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
-        """The completions in ``value``, the JSON of ``reply``; at least one, or ``ServiceError``."""
+    def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
+        """The completions in ``value``, the JSON of ``reply``. Raises ``ServiceError`` when there is none."""
 
     @abstractmethod
-    def usage(self, value: Mapping[str, Any]) -> Usage:
-        """The tokens that the reply ``value`` tells."""
+    def usage(self, value: JsonObject) -> Usage:
+        """The usage that the reply ``value`` reports."""
 
 
 class HttpSettings(TypedDict, total=False):
@@ -173,6 +184,6 @@ class HttpBatchService(HttpService):
 
 
 def is_local(url: str) -> bool:
-    """Whether ``url`` names this machine."""
+    """Whether the host of ``url`` is this machine."""
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1", "0.0.0.0") or host.startswith("127.")

@@ -1,7 +1,8 @@
-"""JSON over HTTP for all services: one connection pool, errors by kind, an optional log of what went over the wire.
+"""JSON over HTTP for all services: a connection pool, errors by kind, and an optional log of requests and responses.
 
-aiohttp, not the services' SDKs: at 256 requests under way it answers several times as many for a tenth of the CPU.
-Nothing is retried here; ``builders.sampling.limiter`` alone does that.
+It uses aiohttp, not the SDKs of the services: with 256 requests in flight aiohttp handles several times as many
+requests, with a tenth of the CPU. Nothing is retried here; only ``builders.sampling.limiter`` retries. Used by
+``builders.providers.http_service`` and ``builders.providers.batch_apis``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bestofn.builders.errors import (
     RequestError,
     ServiceError,
 )
+from bestofn.builders.records import JsonObject
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.rate_headers import retry_after
@@ -36,7 +38,11 @@ PAYMENT = ("insufficient_quota", "billing_hard_limit_reached", "credit balance i
 
 
 class HttpTransport:
-    """A pool of connections to one service. ``async with HttpTransport(…) as http: await http.post("/x", {…})``."""
+    """A pool of connections to one service.
+
+    async with HttpTransport(base_url, headers, limits) as http:
+        reply = await http.post("/chat/completions", body)
+    """
 
     def __init__(
         self,
@@ -68,16 +74,17 @@ class HttpTransport:
     async def __aexit__(self, *exc: object) -> None:
         await self._session.close()
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Reply:
-        """The reply to ``body``, sent as JSON. Raises ``ProviderError`` by kind; ``ConfigError`` for a wrong URL."""
+    async def post(self, path: str, body: JsonObject) -> Reply:
+        """Send ``body`` as JSON. Raises the ``ProviderError`` for the failure, and ``ConfigError`` for a wrong URL."""
         data = json.dumps(body, ensure_ascii=False).encode()
         return await self.send("POST", path, data=data, headers={"Content-Type": "application/json"})
 
     async def get(self, path: str) -> Reply:
+        """Send a GET request; errors as in ``post``."""
         return await self.send("GET", path)
 
     async def send(self, method: str, path: str, **options: Any) -> Reply:
-        """Any request, with aiohttp's own ``options``."""
+        """Send any request, with the ``options`` of aiohttp; errors as in ``post``."""
         import aiohttp
 
         started = time.perf_counter()
@@ -88,8 +95,8 @@ class HttpTransport:
                 status, headers = response.status, response.headers
         except TimeoutError as error:
             raise ConnectionFailed(
-                f"{self.base_url} did not answer within {time.perf_counter() - started:.0f} s; "
-                "provider.limits.timeout_s sets how long to wait"
+                f"{self.base_url} did not answer within {time.perf_counter() - started:.0f} s. "
+                "To wait longer, set provider.limits.timeout_s."
             ) from error
         except aiohttp.InvalidURL as error:
             raise ConfigError(
@@ -107,15 +114,18 @@ class HttpTransport:
         return Reply(body, seconds, request_id, headers)
 
     def _error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError | BudgetError:
-        said = self.redacted(_said(body))
-        message = f"{self.base_url} answered {status}: {said}"
+        reason = self.redacted(_error_text(body))
+        message = f"{self.base_url} answered {status}: {reason}"
         wait = retry_after(headers)
-        if status == 402 or any(mark in said for mark in PAYMENT):
+        if status == 402 or any(mark in reason for mark in PAYMENT):
             return BudgetError(
-                f"{message}\nThe account is used up. When it is filled, the same command goes on from here."
+                f"{message}\nThe account has no credit left. Add credit and run the same command again; it "
+                "continues from here."
             )
         if status in (401, 403):
-            return AuthenticationError(f"{message}\nCheck the API key.", status=status)
+            return AuthenticationError(
+                f"{message}\nThe service refused the API key. Check that it is valid.", status=status
+            )
         if status == 429:
             return RateLimitError(message, status=status, retry_after_s=wait)
         if status >= 500 or status in RETRIED_STATUS:
@@ -123,7 +133,7 @@ class HttpTransport:
         return RequestError(message, status=status)
 
     def redacted(self, text: str) -> str:
-        """``text`` without the key in use and without anything that looks like one."""
+        """``text`` without the key in use, and without anything that looks like a key."""
         if self._secret:
             text = text.replace(self._secret, "***")
         return SECRET.sub("***", text)
@@ -140,7 +150,7 @@ class HttpTransport:
             file.write(line)
 
 
-def parsed(reply: Reply) -> dict[str, Any]:
+def parsed(reply: Reply) -> JsonObject:
     """The body of ``reply`` as a JSON object. Raises ``ServiceError`` for anything else."""
     try:
         value = json.loads(reply.body)
@@ -149,18 +159,18 @@ def parsed(reply: Reply) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ServiceError(f"the reply is a JSON {type(value).__name__}; expected an object: {reply.body[:200]!r}")
     if value.get("error"):
-        raise ServiceError(f"the reply holds an error: {_said(reply.body)}")
+        raise ServiceError(f"the reply is an error: {_error_text(reply.body)}")
     return value
 
 
-def _said(body: bytes) -> str:
-    """What the service says went wrong, in its own words."""
+def _error_text(body: bytes) -> str:
+    """The error message in ``body``."""
     value = _json_or_text(body)
     if isinstance(value, dict):
         error = value.get("error", value)
         if isinstance(error, dict):
-            words = [str(error[key]) for key in ("type", "code", "message", "detail") if error.get(key)]
-            return ": ".join(dict.fromkeys(words)) or json.dumps(error)[:500]
+            parts = [str(error[key]) for key in ("type", "code", "message", "detail") if error.get(key)]
+            return ": ".join(dict.fromkeys(parts)) or json.dumps(error)[:500]
         return str(error)[:500]
     return str(value)[:500] or "an empty body"
 

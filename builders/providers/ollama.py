@@ -1,15 +1,17 @@
-"""Ollama's own API. Its OpenAI endpoint works too (``provider=openai_chat``); this one knows all of its options."""
+"""Ollama's own API, which takes all of Ollama's options. Its OpenAI endpoint works with ``provider=openai_chat``.
+
+Selected with ``provider=ollama``; called by the sampler (``builders.sampling``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import arguments_or_malformed, call, call_name
 from bestofn.builders.providers.http_service import HttpService
-from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 
@@ -17,7 +19,11 @@ STOP: Mapping[str, StopReason] = {"stop": "stop", "length": "length"}
 
 
 class Ollama(HttpService):
-    """One answer a request. ``options`` are Ollama's own (``num_ctx``, ``top_k``, ``repeat_penalty`` …)."""
+    """A model behind Ollama: one completion per request.
+
+    ``options`` are options of Ollama, for example ``num_ctx``, ``top_k`` or ``repeat_penalty``. ``think`` turns
+    thinking on or off; None: as the model does by default. ``keep_alive``: how long the model stays loaded.
+    """
 
     name = "ollama"
     path = "/api/chat"
@@ -32,7 +38,7 @@ class Ollama(HttpService):
         model: str,
         base_url: str | None = None,
         api_key: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: JsonObject | None = None,
         think: bool | None = None,
         keep_alive: str | None = None,
         headers: Mapping[str, str] | None = None,
@@ -43,7 +49,7 @@ class Ollama(HttpService):
         super().__init__(
             model=model,
             base_url=base_url,
-            api_key=api_key or "ollama",  # wants none; a server behind a proxy may
+            api_key=api_key or "ollama",  # Ollama needs no key; a proxy may
             headers=headers,
             limits=limits,
             free=free,
@@ -57,10 +63,10 @@ class Ollama(HttpService):
 
     @property
     def identity(self) -> str:
-        told = "".join(f" {key}={value}" for key, value in sorted(self.options.items()))
-        return super().identity + told + ("" if self.think is None else f" think={self.think}")
+        options = "".join(f" {key}={value}" for key, value in sorted(self.options.items()))
+        return super().identity + options + ("" if self.think is None else f" think={self.think}")
 
-    def body(self, request: Request, n: int) -> dict[str, Any]:
+    def body(self, request: Request, n: int) -> dict[str, object]:
         sampling = request.sampling
         options = {
             "temperature": sampling.temperature,
@@ -77,7 +83,7 @@ class Ollama(HttpService):
             "think": self.think,
             "keep_alive": self.keep_alive,
         }
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "model": self.model,
             "messages": [_sent(message) for message in request.messages],
             "stream": False,
@@ -85,19 +91,19 @@ class Ollama(HttpService):
         body.update({key: value for key, value in given.items() if value not in (None, [])})
         return body | dict(sampling.extra)
 
-    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
+    def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         if not value.get("done", True):
-            raise ServiceError(f"{self.base_url} gave an answer that is not done: {reply.body[:200]!r}")
-        said = value["message"]
-        thought, content = without_thinking(said.get("content"))
-        message: dict[str, Any] = {"role": "assistant", "content": content}
+            raise ServiceError(f"the reply of {self.base_url} is incomplete (done is false): {reply.body[:200]!r}")
+        received = value["message"]
+        thought, content = without_thinking(received.get("content"))
+        message: dict[str, object] = {"role": "assistant", "content": content}
         stop = STOP.get(value.get("done_reason") or "stop", "stop")
-        if said.get("tool_calls"):
+        if received.get("tool_calls"):
             message["tool_calls"] = [
                 call(
                     made["function"]["name"], made["function"].get("arguments") or {}, made.get("id") or f"call_{place}"
                 )
-                for place, made in enumerate(said["tool_calls"])
+                for place, made in enumerate(received["tool_calls"])
             ]
             stop = "tool_calls" if stop == "stop" else stop
         return [
@@ -105,20 +111,20 @@ class Ollama(HttpService):
                 message=message,
                 model=value.get("model") or self.model,
                 stop_reason=stop,
-                reasoning=said.get("thinking") or thought,
+                reasoning=received.get("thinking") or thought,
                 usage=self.usage(value),
                 seconds=reply.seconds,
                 request_id=reply.request_id,
             )
         ]
 
-    def usage(self, value: Mapping[str, Any]) -> Usage:
+    def usage(self, value: JsonObject) -> Usage:
         return Usage(prompt=value.get("prompt_eval_count") or 0, completion=value.get("eval_count") or 0)
 
 
-def _sent(message: Message) -> dict[str, Any]:
-    """Ollama wants arguments as objects, and a tool's result with the tool's name."""
-    sent: dict[str, Any] = {"role": message["role"], "content": content_text(message.get("content"))}
+def _sent(message: Message) -> dict[str, object]:
+    """``message`` in Ollama's shape: arguments are objects, and a tool's result carries the tool's name."""
+    sent: dict[str, object] = {"role": message["role"], "content": content_text(message.get("content"))}
     if message.get("tool_calls"):
         sent["tool_calls"] = [
             {"function": {"name": call_name(made), "arguments": arguments_or_malformed(made)}}

@@ -1,4 +1,7 @@
-"""OpenAI's Chat Completions, and every server that speaks it: vLLM, SGLang, llama.cpp, Ollama's /v1, LiteLLM …"""
+"""OpenAI's Chat Completions API, and servers that offer it: vLLM, SGLang, llama.cpp, Ollama's /v1, LiteLLM.
+
+Selected with ``provider=openai_chat`` or ``provider=vllm``; called by the sampler (``builders.sampling``).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.http_service import HttpBatchService
-from bestofn.builders.records import Completion, Message, Request, StopReason, Usage
+from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
 from bestofn.builders.sampling.samples import shared_usage
@@ -22,14 +25,15 @@ STOP: Mapping[str, StopReason] = {
     "function_call": "tool_calls",
     "content_filter": "content_filter",
 }
-OURS = ("detail", "reasoning")  # what we lay beside a message; not part of the service's shape
+INTERNAL_KEYS = ("detail", "reasoning")  # keys that we add to a message; the service does not know them
 
 
 class OpenAIChat(HttpBatchService):
-    """Native ``n``: one request brings up to ``max_n`` answers. A server that brings fewer is asked for the rest.
+    """A model behind a Chat Completions API. One request gives up to ``max_n`` completions.
 
-    ``base_url`` None: ``OPENAI_BASE_URL``, else OpenAI's own. ``max_tokens_field``: how the server spells the limit;
-    None: ``max_completion_tokens`` for OpenAI, ``max_tokens`` for the others. See ``HttpService`` for the rest.
+    When a server returns fewer, the sampler requests the rest. ``base_url`` None: ``OPENAI_BASE_URL``, or OpenAI.
+    ``max_tokens_field`` is the server's name for the token limit; None: ``max_completion_tokens`` for OpenAI and
+    ``max_tokens`` for others. The other settings are those of ``HttpBatchService``.
     """
 
     name = "openai_chat"
@@ -72,7 +76,7 @@ class OpenAIChat(HttpBatchService):
     def batches(self) -> OpenAIBatches:
         return OpenAIBatches(self.http, "/v1/chat/completions")
 
-    def body(self, request: Request, n: int) -> dict[str, Any]:
+    def body(self, request: Request, n: int) -> dict[str, object]:
         sampling = request.sampling
         given = {
             "n": n if n > 1 else None,
@@ -86,48 +90,46 @@ class OpenAIChat(HttpBatchService):
             "tools": [dict(tool) for tool in request.tools] or None,
             "tool_choice": request.tool_choice if request.tools and request.tool_choice != "auto" else None,
         }
-        body: dict[str, Any] = {"model": self.model, "messages": [_sent(message) for message in request.messages]}
+        body: dict[str, object] = {"model": self.model, "messages": [_sent(message) for message in request.messages]}
         body.update({key: value for key, value in given.items() if value is not None})
         if request.schema is not None:
             schema = {"name": "answer", "schema": dict(request.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return body | dict(sampling.extra)
 
-    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
+    def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         choices = value["choices"]
         if not choices:
-            raise ServiceError(f"{self.base_url} gave no choice: {reply.body[:200]!r}")
+            raise ServiceError(f"the reply of {self.base_url} has no choices: {reply.body[:200]!r}")
         shares = shared_usage(self.usage(value), len(choices))
         return [self._completion(choice, value, share, reply) for choice, share in zip(choices, shares, strict=True)]
 
-    def _completion(
-        self, choice: Mapping[str, Any], value: Mapping[str, Any], share: Usage, reply: Reply
-    ) -> Completion:
-        said = choice["message"]
-        thought, content = without_thinking(said.get("content"))
-        message: dict[str, Any] = {"role": "assistant", "content": content}
+    def _completion(self, choice: JsonObject, value: JsonObject, share: Usage, reply: Reply) -> Completion:
+        received = choice["message"]
+        thought, content = without_thinking(received.get("content"))
+        message: dict[str, object] = {"role": "assistant", "content": content}
         stop = STOP.get(choice.get("finish_reason") or "stop", "stop")
-        if said.get("tool_calls"):
+        if received.get("tool_calls"):
             message["tool_calls"] = [
                 call(made["function"]["name"], made["function"].get("arguments") or "{}", made.get("id") or "")
-                for made in said["tool_calls"]
+                for made in received["tool_calls"]
             ]
             stop = "tool_calls" if stop == "stop" else stop
-        if said.get("refusal"):
-            message["content"] = content or said["refusal"]
+        if received.get("refusal"):
+            message["content"] = content or received["refusal"]
             stop = "refusal"
         return Completion(
             message=message,
             model=value.get("model") or self.model,
             stop_reason=stop,
-            reasoning=_text(said.get("reasoning_content")) or _text(said.get("reasoning")) or thought,
+            reasoning=_text(received.get("reasoning_content")) or _text(received.get("reasoning")) or thought,
             usage=share,
             seconds=reply.seconds,
             logprob=_logprob(choice.get("logprobs")),
             request_id=reply.request_id or str(value.get("id") or ""),
         )
 
-    def usage(self, value: Mapping[str, Any]) -> Usage:
+    def usage(self, value: JsonObject) -> Usage:
         usage = value.get("usage") or {}
         prompt = usage.get("prompt_tokens_details") or {}
         completion = usage.get("completion_tokens_details") or {}
@@ -140,11 +142,12 @@ class OpenAIChat(HttpBatchService):
         )
 
 
-def _sent(message: Message) -> dict[str, Any]:
-    return {key: value for key, value in message.items() if key not in OURS}
+def _sent(message: Message) -> dict[str, object]:
+    """``message`` without our own keys."""
+    return {key: value for key, value in message.items() if key not in INTERNAL_KEYS}
 
 
-def _logprob(logprobs: Mapping[str, Any] | None) -> float | None:
+def _logprob(logprobs: JsonObject | None) -> float | None:
     tokens = (logprobs or {}).get("content")
     return sum(token["logprob"] for token in tokens) if tokens else None
 

@@ -1,16 +1,18 @@
-"""OpenAI's Responses. No ``n`` and no seed: N candidates are N requests."""
+"""OpenAI's Responses API. It has no ``n`` and no seed: N samples are N requests.
+
+Selected with ``provider=openai``; called by the sampler (``builders.sampling``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
 from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.http_service import HttpBatchService
-from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
@@ -18,10 +20,11 @@ CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_fil
 
 
 class OpenAIResponses(HttpBatchService):
-    """Nothing is stored at the service (``store: false``).
+    """A model behind the Responses API. The service stores nothing (``store: false``).
 
-    With tools and a reasoning effort the service's encrypted reasoning is asked for, kept in ``Completion.detail`` and
-    sent back with the tool's result, as it wants it. ``summary`` asks for a summary of the reasoning (``auto``).
+    With tools and a reasoning effort, the service returns its reasoning encrypted. It is stored in
+    ``Completion.detail`` and sent back with the tool's result, as the service requires. ``summary="auto"`` requests a
+    summary of the reasoning.
     """
 
     name = "openai_responses"
@@ -64,7 +67,7 @@ class OpenAIResponses(HttpBatchService):
     def batches(self) -> OpenAIBatches:
         return OpenAIBatches(self.http, "/v1/responses")
 
-    def body(self, request: Request, n: int) -> dict[str, Any]:
+    def body(self, request: Request, n: int) -> dict[str, object]:
         sampling = request.sampling
         reasoning = {"effort": sampling.effort, "summary": self.summary}
         given = {
@@ -76,7 +79,7 @@ class OpenAIResponses(HttpBatchService):
             "tool_choice": request.tool_choice if request.tools and request.tool_choice != "auto" else None,
             "include": ["reasoning.encrypted_content"] if request.tools and sampling.effort else None,
         }
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             "model": self.model,
             "input": [item for message in request.messages for item in _items(message)],
             "store": False,
@@ -88,9 +91,11 @@ class OpenAIResponses(HttpBatchService):
             body["text"] = {"format": schema}
         return body | dict(sampling.extra)
 
-    def answers(self, value: Mapping[str, Any], reply: Reply) -> list[Completion]:
+    def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         if value.get("status") in ("failed", "cancelled"):
-            raise ServiceError(f"{self.base_url}: the response is {value['status']}: {value.get('error')}")
+            raise ServiceError(
+                f"the response of {self.base_url} has the status {value['status']}: {value.get('error')}"
+            )
         text, refusal, summary, calls = "", "", [], []
         for item in value["output"]:
             if item["type"] == "message":
@@ -101,7 +106,7 @@ class OpenAIResponses(HttpBatchService):
             elif item["type"] == "reasoning":
                 summary += [part["text"] for part in (item.get("content") or item.get("summary") or ())]
         thought, answer = without_thinking(text)
-        message: dict[str, Any] = {"role": "assistant", "content": answer or refusal}
+        message: dict[str, object] = {"role": "assistant", "content": answer or refusal}
         if calls:
             message["tool_calls"] = calls
         return [
@@ -117,7 +122,7 @@ class OpenAIResponses(HttpBatchService):
             )
         ]
 
-    def usage(self, value: Mapping[str, Any]) -> Usage:
+    def usage(self, value: JsonObject) -> Usage:
         usage = value.get("usage") or {}
         details = usage.get("input_tokens_details") or {}
         return Usage(
@@ -129,7 +134,7 @@ class OpenAIResponses(HttpBatchService):
         )
 
 
-def _stop(value: Mapping[str, Any], calls: bool, refusal: str) -> StopReason:
+def _stop(value: JsonObject, calls: bool, refusal: str) -> StopReason:
     if value.get("status") == "incomplete":
         return CUT_OFF.get((value.get("incomplete_details") or {}).get("reason") or "", "length")
     if refusal:
@@ -137,8 +142,8 @@ def _stop(value: Mapping[str, Any], calls: bool, refusal: str) -> StopReason:
     return "tool_calls" if calls else "stop"
 
 
-def _items(message: Message) -> list[dict[str, Any]]:
-    """The input items that one message is. What the service said itself goes back as it came."""
+def _items(message: Message) -> list[dict[str, object]]:
+    """The input items of one message. Items that the service sent itself go back unchanged."""
     role = message["role"]
     if role == "tool":
         output = content_text(message.get("content"))
@@ -148,7 +153,7 @@ def _items(message: Message) -> list[dict[str, Any]]:
     raw = (message.get("detail") or {}).get("output")
     if raw:
         return with_ids_of(message, raw, "function_call", "call_id")
-    items: list[dict[str, Any]] = []
+    items: list[dict[str, object]] = []
     if text := content_text(message.get("content")):
         items.append({"type": "message", "role": "assistant", "content": text})
     return items + [call_to_responses(made) for made in message.get("tool_calls") or ()]

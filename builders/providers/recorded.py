@@ -1,4 +1,7 @@
-"""Answers that the dataset holds already: bring your own and have them verified, scored and paired."""
+"""Answers that the dataset holds already, so that they can be verified, scored and paired without sampling.
+
+Selected with ``provider=recorded``; read by ``builders.stages.generate``.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.records import Candidate, Query
+from bestofn.builders.records import Candidate, JsonObject, Query
 
 
 class Recorded:
-    """The answers in ``query.metadata[field]``: a list of texts, of messages, or of lists of messages.
+    """An ``Archive`` of the answers in ``query.metadata[field]``: a list of texts, messages, or lists of messages.
 
-    A list of messages is a whole trace (assistant, tool, assistant …). Nothing is asked, nothing is paid.
-    ``metadata["model"]`` says who wrote them, unless ``model`` does.
+    A list of messages is a whole trace: assistant, tool, assistant, and so on. No request is sent. The model of the
+    answers is ``model`` when it is set, otherwise ``metadata["model"]``.
     """
 
     name = "recorded"
@@ -24,21 +27,22 @@ class Recorded:
 
     @property
     def identity(self) -> str:
+        """The provider and the field that it reads."""
         return f"{self.name} {self.field}"
 
     def answers_for(self, query: Query) -> list[Candidate]:
-        """Raises ``ConfigError`` for something that is no answer."""
-        kept = query.metadata.get(self.field) or ()
-        if isinstance(kept, str | Mapping):
-            kept = (kept,)
+        """The recorded answers to ``query``. Raises ``ConfigError`` for a value that is not an answer."""
+        recorded = query.metadata.get(self.field) or ()
+        if isinstance(recorded, str | Mapping):
+            recorded = (recorded,)
         model = self.model if self.model != "recorded" else str(query.metadata.get("model") or self.model)
         return [
             Candidate(index=index, messages=_messages(answer, query.id), model=model)
-            for index, answer in enumerate(kept)
+            for index, answer in enumerate(recorded)
         ]
 
 
-def _messages(answer: Any, query_id: str) -> tuple[Mapping[str, Any], ...]:
+def _messages(answer: Any, query_id: str) -> tuple[JsonObject, ...]:
     if isinstance(answer, str):
         return ({"role": "assistant", "content": answer},)
     if isinstance(answer, Mapping):

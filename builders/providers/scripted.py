@@ -1,4 +1,7 @@
-"""A provider that says what it is told to: for tests, demonstrations and measurements, without a network."""
+"""A provider that answers from a script: for tests, demonstrations and measurements, without a network.
+
+Selected with ``provider=scripted``; called by the sampler (``builders.sampling``).
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bestofn.builders.providers.in_process import InProcessProvider
-from bestofn.builders.records import Completion, Message, Request, StopReason, Usage, content_text
+from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 
 Line = str | Message | Completion | Exception
-REMEMBERED = 1_000  # requests
+REMEMBERED = 1_000  # how many requests are stored for tests
 
 
 class Scripted(InProcessProvider):
-    """Answers from a script.
+    """A provider that answers from the script ``lines``.
 
-    ``lines`` is one of: a function (request, seed) -> line; a mapping from the last user message (or a part of it) to
-    the lines for it; a list, drawn from by the hash of request and seed, so that the same request with the same seed
-    always gets the same line. A line is a text, a whole message, a ``Completion``, or an exception to raise.
-    ``latency_s`` is waited before each answer; ``faults`` are raised first, one a call, before anything is answered.
+    The script is one of: a function (request, seed) -> line; a mapping from the last user message, or a part of it, to
+    lines; a list of lines. The hash of request and seed selects from a list, so that the same request with the same
+    seed always gets the same line. A line is a text, a message, a ``Completion``, or an exception to raise.
+    Each call waits ``latency_s`` seconds. The first calls raise ``faults``, one per call.
     """
 
     name = "scripted"
@@ -42,7 +45,7 @@ class Scripted(InProcessProvider):
         self.model = model
         self.limits = limits
         self.max_n = max_n
-        self.requests: list[Request] = []  # the first that were asked, for tests
+        self.requests: list[Request] = []  # the first requests, for tests
         self._lines = lines
         self._latency_s = latency_s
         self._faults = list(faults)
@@ -50,9 +53,11 @@ class Scripted(InProcessProvider):
 
     @property
     def identity(self) -> str:
+        """The provider and its model."""
         return f"{self.name} {self.model}"
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
+        """``n`` completions; the seed of the first is the seed of ``request``."""
         started = time.perf_counter()
         if len(self.requests) < REMEMBERED:
             self.requests.append(request)
@@ -76,13 +81,13 @@ class Scripted(InProcessProvider):
         digest = hashlib.sha256(f"{[dict(message) for message in request.messages]}|{seed}".encode()).digest()
         return lines[int.from_bytes(digest[:8], "big") % len(lines)]
 
-    def _lines_for(self, question: str, lines: Mapping[str, Any]) -> Any:
+    def _lines_for(self, question: str, lines: JsonObject) -> Any:
         if question in lines:
             return lines[question]
         for part, answers in lines.items():
             if part in question:
                 return answers
-        raise KeyError(f"the script has no line for {question!r}; it has lines for {sorted(lines)}")
+        raise KeyError(f"the script has no line for the question {question!r}; it has lines for {sorted(lines)}")
 
     def _completion(self, request: Request, line: Line, seconds: float) -> Completion:
         if isinstance(line, Exception):
@@ -90,7 +95,7 @@ class Scripted(InProcessProvider):
         if isinstance(line, Completion):
             return line
         message = {"role": "assistant", "content": line} if isinstance(line, str) else dict(line)
-        prompt = sum(len(content_text(said.get("content")).split()) for said in request.messages)
+        prompt = sum(len(content_text(sent.get("content")).split()) for sent in request.messages)
         return Completion(
             message=message,
             model=self.model,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.errors import BudgetError, ConfigError
-from bestofn.builders.records import Usage
+from bestofn.builders.records import JsonObject, Usage
 
 DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")  # -5-7 is another model
 HOUR = 2.0  # times ``input``: what is written into the cache for an hour costs
@@ -70,7 +70,7 @@ class Prices:
         return iter(self._table)
 
 
-def load_prices(own: Mapping[str, Any] | None = None) -> Prices:
+def load_prices(own: JsonObject | None = None) -> Prices:
     """The shipped prices with ``own`` laid over them.
 
     ``own`` has the shape of a file in ``conf/prices`` or is its ``models`` alone: model -> {input, output, …}.
@@ -87,7 +87,7 @@ class Ledger:
     The budget is for everything that the journal holds, so that a run that is resumed does not spend it anew.
     """
 
-    def __init__(self, budget_usd: float | None = None, prices: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, budget_usd: float | None = None, prices: JsonObject | None = None) -> None:
         if budget_usd is not None and not budget_usd > 0:
             raise ConfigError(f"budget_usd is {budget_usd}; expected more than 0, or null for no limit")
         self.budget_usd = budget_usd
@@ -162,7 +162,7 @@ class Ledger:
         with self._lock:
             self.counts[what] += by
 
-    def totals(self) -> dict[str, Any]:
+    def totals(self) -> dict[str, object]:
         """Everything counted so far, as plain data."""
         with self._lock:
             return {
@@ -257,7 +257,7 @@ def _shipped() -> Mapping[str, Price]:
     return table
 
 
-def _read(file: Mapping[str, Any], where: str) -> dict[str, Price]:
+def _read(file: JsonObject, where: str) -> dict[str, Price]:
     told = {key: str(file[key]) for key in ("date", "source") if key in file}
     models = file.get("models", {key: value for key, value in file.items() if key not in ("date", "source")})
     table = {}

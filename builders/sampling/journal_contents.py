@@ -58,7 +58,7 @@ def under_way(journal: Journal) -> list[UnderWay]:
     ]
 
 
-def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, Any]]:
+def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]:
     """Every answer as plain data, request and raw reply whole, in the order of payment. A reply that was paid for and
     brought no answer that could be understood has None for its index.
 
@@ -130,7 +130,7 @@ def prune(journal: Journal, *, provider: str = "", before: float | None = None, 
     return Pruned(calls, answers, usd)
 
 
-def as_json(journal: Journal) -> dict[str, Any]:
+def as_json(journal: Journal) -> dict[str, object]:
     """The holdings, and the batches under way, as plain data."""
     return {
         "path": str(journal.path),

@@ -77,7 +77,7 @@ def test_retry_after_is_passed_on() -> None:
 
 def test_an_empty_account_stops_the_run() -> None:
     error = error_of(Answer(refusal("You exceeded your current quota", "insufficient_quota"), 429), BudgetError)
-    assert "account is used up" in str(error)
+    assert "no credit left" in str(error)
 
 
 @pytest.mark.parametrize(
