@@ -1,13 +1,13 @@
-"""``bestofn serve model=PATH``: a local model with an OpenAI-compatible API on loopback."""
+"""``bestofn serve model=PATH``: serve a local model with an OpenAI-compatible API on loopback."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import JsonObject
 from bestofn.scripts.catalogue import SERVE
 
 
@@ -16,24 +16,31 @@ def main(words: Sequence[str] | None = None) -> None:
     run_composed(SERVE, serve, words)
 
 
-def serve(config: dict[str, Any]) -> None:
-    """Serve until interrupted. Raises ``ConfigError`` when the extra ``serve`` is not installed."""
+def serve(config: JsonObject) -> None:
+    """Serve until interrupted.
+
+    Raises ``ConfigError`` when the extra ``serve`` is not installed, or when the host is public without a key.
+    """
     try:
         import uvicorn
 
-        from bestofn.builders.serving.app import app
+        from bestofn.builders.serving.app import create_app
     except ModuleNotFoundError as error:
-        raise ConfigError(f"bestofn serve needs {error.name}; install it: pip install 'bestofn[serve]'") from error
+        raise ConfigError(
+            f"bestofn serve needs the package {error.name}, which is not installed. Run `pip install 'bestofn[serve]'`."
+        ) from error
 
     provider = ObjectBuilder().build(config["provider"], "provider")
     host, port, key = config["host"], int(config["port"]), str(config["api_key"] or "")
     if host not in ("127.0.0.1", "localhost", "::1") and not key:
         raise ConfigError(
-            f"host is {host}: beyond this machine the server wants a key. Set api_key=…, or host=127.0.0.1."
+            f"host is {host}, which other machines can reach, and api_key is not set. Set api_key=…, or use "
+            "host=127.0.0.1."
         )
-    provider.engine.load()  # before the server starts, so that a wrong model ends in one message
-    server = uvicorn.Server(uvicorn.Config(app(provider, api_key=key), host=host, port=port, log_level="warning"))
-    print(f"bestofn serves {provider.model} at http://{host}:{port}/v1 (Ctrl-C ends it)", flush=True)
+    provider.engine.load()  # before the server starts, so that a wrong model gives one message
+    app = create_app(provider, api_key=key)
+    server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="warning"))
+    print(f"bestofn serves {provider.model} at http://{host}:{port}/v1 (stop it with Ctrl-C)", flush=True)
     server.run()
 
 

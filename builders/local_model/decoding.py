@@ -1,120 +1,143 @@
-"""Answers drawn token by token: a prompt is computed once for all its answers, and ended rows leave the batch."""
+"""Samples answers token by token. Used by ``engine``.
+
+A prompt is computed once for all its answers, and finished rows leave the batch.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bestofn.builders.local_model.seeded_sampling import Warp
+from bestofn.builders.local_model.seeded_sampling import TokenSampler
 
-ALIVE = 0.8  # of a batch: once fewer of its rows are drawn still, the others leave it
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SHRINK_BELOW = 0.8  # finished rows leave the batch once the unfinished ones are less than this share of it
+
+Network: TypeAlias = Any
+"""A causal language model of transformers; its typed classes do not describe what all models have in common."""
 
 
 @dataclass
-class Row:
-    """One answer to be drawn: the place of its ask, its number there, and the numbers that decide its tokens."""
+class SequenceState:
+    """One answer in progress. ``request`` is the index of its request, ``index`` the answer's index in the request."""
 
-    ask: int
+    request: int
     index: int
     prompt: tuple[int, ...]
-    uniforms: np.ndarray = field(repr=False)
+    uniforms: np.ndarray = field(repr=False)  # one number in [0, 1) per token
     tokens: list[int] = field(default_factory=list)
-    logprob: float = 0.0  # nats, of the model's own distribution: before temperature and truncation
+    logprob: float = 0.0  # nats, in the model's own distribution: before temperature and truncation
     done: bool = False
 
 
 def decode(
-    network: Any,
-    rows: Sequence[Row],
-    warp: Warp,
+    network: Network,
+    rows: Sequence[SequenceState],
+    sampler: TokenSampler,
     *,
     max_tokens: int,
     ends: Sequence[int],
     pad: int,
     stopped: Callable[[Sequence[int]], bool] = lambda tokens: False,
 ) -> None:
-    """Draw the answers of ``rows`` into them, each up to one of ``ends``, to ``stopped(tokens)``, or ``max_tokens``.
+    """Sample the answers of ``rows`` in place, each up to a token of ``ends``, ``stopped(tokens)`` or ``max_tokens``.
 
-    Raises torch's ``OutOfMemoryError``; what was drawn until then is drawn again by the next call.
+    Raises torch's ``OutOfMemoryError``; the next call then starts the answers again.
     """
     import torch
 
     for row in rows:
         row.tokens, row.logprob, row.done = [], 0.0, False
-    alive = list(rows)
+    active = list(rows)
     batch = _Batch(network, [row.prompt for row in rows], max_tokens, pad)
-    numbers = torch.from_numpy(np.stack([row.uniforms for row in rows])).to(network.device)
+    uniforms = torch.from_numpy(np.stack([row.uniforms for row in rows])).to(network.device)
     for step in range(max_tokens):
-        drawn, doubtful, own = (part.tolist() for part in warp.draw(batch.logits, numbers[:, step]))
-        for place, row in enumerate(alive):
-            if row.done:
-                continue
-            if doubtful[place]:
-                alone = logits_alone(network, [*row.prompt, *row.tokens])[-1:]
-                decided = warp.draw(alone, numbers[place, step : step + 1])
-                drawn[place], _, own[place] = (part.item() for part in decided)
-            row.tokens.append(drawn[place])
-            row.logprob += own[place]
-            row.done = drawn[place] in ends or stopped(row.tokens)
-        kept = [place for place, row in enumerate(alive) if not row.done]
-        if not kept or step + 1 == max_tokens:
+        tokens = _sample_step(network, active, sampler, batch.logits, uniforms[:, step])
+        for row in active:
+            row.done = row.done or row.tokens[-1] in ends or stopped(row.tokens)
+        unfinished = [place for place, row in enumerate(active) if not row.done]
+        if not unfinished or step + 1 == max_tokens:
             return
-        if batch.can_shrink and len(kept) < ALIVE * len(alive):
-            alive, drawn = [alive[place] for place in kept], [drawn[place] for place in kept]
-            numbers = numbers[kept]
-            batch.shrink(kept)
-        batch.advance(drawn)
+        if batch.can_shrink and len(unfinished) < SHRINK_BELOW * len(active):
+            active, tokens = [active[place] for place in unfinished], [tokens[place] for place in unfinished]
+            uniforms = uniforms[unfinished]
+            batch.select(unfinished)
+        batch.advance(tokens)
+
+
+def _sample_step(
+    network: Network, rows: Sequence[SequenceState], sampler: TokenSampler, logits: Tensor, uniforms: Tensor
+) -> list[int]:
+    """Sample one token per row, and append it to the rows that are not done; returns the tokens."""
+    sampled = sampler.sample(logits, uniforms)
+    tokens, uncertain, logprobs = sampled.tokens.tolist(), sampled.uncertain.tolist(), sampled.logprobs.tolist()
+    for place, row in enumerate(rows):
+        if row.done:
+            continue
+        if uncertain[place]:
+            alone = logits_alone(network, [*row.prompt, *row.tokens])[-1:]
+            decided = sampler.sample(alone, uniforms[place : place + 1])
+            tokens[place], logprobs[place] = decided.tokens.item(), decided.logprobs.item()
+        row.tokens.append(tokens[place])
+        row.logprob += logprobs[place]
+    return tokens
 
 
 class _Batch:
-    """Sequences side by side, padded on the left. ``logits``: (rows, vocabulary) float32 of their next tokens.
+    """Sequences padded on the left. ``logits``: (rows, vocabulary) float32, for the next token of each row.
 
-    Where the model's states do not let rows be chosen, no prompt is shared and no row leaves. A model that takes no
-    cache computes its sequences anew for each token.
+    If rows cannot be selected from the model's cache, prompts are not shared and no row leaves. A model without a cache
+    computes its sequences again for each token.
     """
 
-    def __init__(self, network: Any, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:
-        import torch
-
-        from bestofn.builders.local_model.kv_cache import empty_cache, selectable
+    def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:
+        from bestofn.builders.local_model.kv_cache import can_select_rows, new_cache
 
         self._network = network
-        takes = inspect.signature(network.forward).parameters
-        self._options: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in takes else {}
-        self._cache = empty_cache(network.config, steps) if "past_key_values" in takes else None
+        parameters = inspect.signature(network.forward).parameters
+        self._options: dict[str, object] = {"logits_to_keep": 1} if "logits_to_keep" in parameters else {}
+        self._cache = new_cache(network.config, steps) if "past_key_values" in parameters else None
         if self._cache is not None:
             self._options |= {"past_key_values": self._cache}
-        self.can_shrink = self._cache is not None and selectable(self._cache)
+        self.can_shrink = self._cache is not None and can_select_rows(self._cache)
         distinct = list(dict.fromkeys(prompts)) if self.can_shrink else prompts
-        self._length = max(map(len, distinct))
-        self._ids = torch.full((len(distinct), self._length + steps), pad)
-        mask = torch.ones_like(self._ids)
-        for place, prompt in enumerate(distinct):
-            self._ids[place, self._length - len(prompt) : self._length] = torch.tensor(prompt)
-            mask[place, : self._length - len(prompt)] = 0
-        self._ids, self._mask = self._ids.to(network.device), mask.to(network.device)
-        self._places = (self._mask.cumsum(dim=1) - 1).clamp(min=0)
+        self._pad_left(distinct, steps, pad)
         self._forward(0)
         if len(distinct) < len(prompts):
             where = {prompt: place for place, prompt in enumerate(distinct)}
-            self.shrink([where[prompt] for prompt in prompts])
+            self.select([where[prompt] for prompt in prompts])
 
-    def shrink(self, kept: Sequence[int]) -> None:
-        """Go on with the rows ``kept``, in their order; a row may be kept several times."""
+    def _pad_left(self, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:
+        """Make the tensors of ids, mask and positions, with room for ``steps`` tokens."""
         import torch
 
-        chosen = torch.tensor(kept, device=self._network.device)
+        self._length = max(map(len, prompts))
+        ids = torch.full((len(prompts), self._length + steps), pad)
+        mask = torch.ones_like(ids)
+        for place, prompt in enumerate(prompts):
+            ids[place, self._length - len(prompt) : self._length] = torch.tensor(prompt)
+            mask[place, : self._length - len(prompt)] = 0
+        self._ids, self._mask = ids.to(self._network.device), mask.to(self._network.device)
+        self._positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Continue with ``rows`` in their order; a row may appear several times."""
+        import torch
+
+        chosen = torch.tensor(rows, device=self._network.device)
         assert self._cache is not None
         self._cache.batch_select_indices(chosen)
-        self._ids, self._mask, self._places = self._ids[chosen], self._mask[chosen], self._places[chosen]
+        self._ids, self._mask, self._positions = self._ids[chosen], self._mask[chosen], self._positions[chosen]
         self.logits = self.logits[chosen]
 
     def advance(self, tokens: Sequence[int]) -> None:
-        """Each row with one token more."""
+        """Append one token per row and compute the next logits."""
         import torch
 
         self._ids[:, self._length] = torch.tensor(tokens)
@@ -125,15 +148,15 @@ class _Batch:
         output = self._network(
             input_ids=self._ids[:, begin : self._length],
             attention_mask=self._mask[:, : self._length],
-            position_ids=self._places[:, begin : self._length],
+            position_ids=self._positions[:, begin : self._length],
             use_cache=self._cache is not None,
             **self._options,
         )
-        self.logits = output.logits[:, -1].float()
+        self.logits: Tensor = output.logits[:, -1].float()
 
 
-def logits_alone(network: Any, ids: Sequence[int]) -> Any:
-    """(tokens, vocabulary) float32 of one sequence by itself, without padding or cache."""
+def logits_alone(network: Network, ids: Sequence[int]) -> Tensor:
+    """(tokens, vocabulary) float32 logits of one sequence alone, without padding or cache."""
     import torch
 
     return network(input_ids=torch.tensor([list(ids)], device=network.device), use_cache=False).logits[0].float()

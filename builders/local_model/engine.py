@@ -1,21 +1,24 @@
 """A causal language model in this process: chats in, seeded samples with their log-probabilities out.
 
-Synchronous; ``LocalTransformers`` brings it to the event loop. torch and transformers are imported by ``load``.
+Synchronous. ``provider.LocalTransformers`` calls it from the event loop. ``load`` imports torch and transformers.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bestofn.builders.errors import ConfigError, RequestError, ServiceError
-from bestofn.builders.local_model.decoding import Row, decode, logits_alone
-from bestofn.builders.local_model.seeded_sampling import Warp, in_units, uniforms
+from bestofn.builders.local_model.chat_template import template_message
+from bestofn.builders.local_model.decoding import Network, SequenceState, decode, logits_alone
+from bestofn.builders.local_model.seeded_sampling import TokenSampler, rounded_logprob, uniforms
 from bestofn.builders.pocket.policy import model_path
 from bestofn.builders.records import Message, StopReason, Tool, content_text
 
@@ -23,38 +26,45 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Ask:
-    """``n`` answers to one prompt; answer ``i`` is drawn with ``seed + i``."""
+class GenerationRequest:
+    """``n`` answers to one prompt; answer ``i`` is sampled with ``seed + i``."""
 
     prompt: tuple[int, ...]
     n: int = 1
     seed: int | None = None
     max_tokens: int = 256
     stop: tuple[str, ...] = ()
-    warp: Warp = Warp()
+    sampler: TokenSampler = TokenSampler()
     token_logprobs: bool = False
-    keep_special: bool = False  # leave special tokens in the text, for who parses them (Harmony)
+    keep_special: bool = False  # leave special tokens in the text, for callers that parse them (Harmony)
 
     @property
-    def kind(self) -> tuple[Any, ...]:
-        """Asks of one kind can share a batch."""
-        return self.max_tokens, self.stop, self.warp
+    def batch_key(self) -> tuple[int, tuple[str, ...], TokenSampler]:
+        """Requests with the same key can share a batch."""
+        return self.max_tokens, self.stop, self.sampler
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """One answer. ``logprob`` in nats of the model's own distribution, its end included, in steps of 0.01."""
+class GeneratedAnswer:
+    """One answer. ``logprob``: nats in the model's own distribution, including the end token, in steps of 0.01."""
 
     text: str
     tokens: int
     stop_reason: StopReason
     logprob: float
     token_logprobs: tuple[float, ...] = ()
-    token_texts: tuple[str, ...] = ()  # with the log-probabilities
+    token_texts: tuple[str, ...] = ()  # only with ``token_logprobs``
 
 
 class LocalEngine:
-    """``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. ``max_rows``: answers drawn at once."""
+    """Loads a model and samples from it.
+
+    ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. ``max_rows``: answers per batch; it is
+    lowered when memory runs out. ``shared``: processes that set it generate one at a time on the device.
+    """
+
+    network: Network
+    tokenizer: Any  # a tokenizer of transformers
 
     def __init__(
         self,
@@ -69,12 +79,13 @@ class LocalEngine:
         self.model = model
         self.path = model_path(model)
         self.max_rows = max_rows
+        self.loaded = False
         self._device, self._dtype, self._threads = device, dtype, threads
-        self._turn: Any = _device_lock(device) if shared else contextlib.nullcontext()
+        self._device_turn = _device_lock(device) if shared else contextlib.nullcontext()
 
     def load(self) -> None:
-        """Raises ``ConfigError`` when there is no such model; a second call does nothing."""
-        if hasattr(self, "network"):
+        """Load model and tokenizer; a second call does nothing. Raises ``ConfigError`` when there is no such model."""
+        if self.loaded:
             return
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -85,7 +96,7 @@ class LocalEngine:
         dtype = self._dtype if self._dtype != "auto" else "float32" if device == "cpu" else "auto"
         try:
             self.tokenizer = AutoTokenizer.from_pretrained(self.path, padding_side="left")
-            network: Any = AutoModelForCausalLM.from_pretrained(self.path, dtype=dtype)
+            network: Network = AutoModelForCausalLM.from_pretrained(self.path, dtype=dtype)
             self.network = network.to(device).eval()
         except (OSError, ValueError) as error:
             first = str(error).splitlines()[0]
@@ -93,76 +104,81 @@ class LocalEngine:
                 f"provider.model is {self.model}: it cannot be loaded as a causal language model: {first}. "
                 "Give a folder with config.json and weights, a Hub id, or pocket."
             ) from error
+        self._read_special_tokens()
+        self.loaded = True
+
+    def _read_special_tokens(self) -> None:
         ends = self.network.generation_config.eos_token_id or self.tokenizer.eos_token_id
         self.ends: list[int] = list(ends) if isinstance(ends, Sequence) else [] if ends is None else [ends]
-        self.pad: int = (
-            self.tokenizer.pad_token_id if self.tokenizer.pad_token_id is not None else (self.ends or [0])[0]
-        )
+        pad = self.tokenizer.pad_token_id
+        self.pad: int = pad if pad is not None else (self.ends or [0])[0]
         self.context: int = int(getattr(self.network.config, "max_position_embeddings", 0) or 1 << 30)
 
     def unload(self) -> None:
-        del self.network, self.tokenizer
+        """Free the model."""
+        if self.loaded:
+            del self.network, self.tokenizer
+            self.loaded = False
 
     # --- prompts -----------------------------------------------------------------------------------------------------
 
-    def encode(self, messages: Sequence[Message], tools: Sequence[Tool] = (), **options: Any) -> tuple[int, ...]:
-        """The prompt's token ids by the model's chat template; without one, ``role: content`` a line."""
+    def encode(self, messages: Sequence[Message], tools: Sequence[Tool] = (), **variables: object) -> tuple[int, ...]:
+        """The prompt's token ids, by the model's chat template with further ``variables``.
+
+        A model without a chat template gets one line ``role: content`` per message.
+        """
         if not self.tokenizer.chat_template:
-            lines = [f"{said['role']}: {content_text(said.get('content'))}" for said in messages]
+            lines = [f"{message['role']}: {content_text(message.get('content'))}" for message in messages]
             return tuple(self.tokenizer("\n".join([*lines, "assistant:"]))["input_ids"])
         text = self.tokenizer.apply_chat_template(
-            [templated(said) for said in messages],
+            [template_message(message) for message in messages],
             tools=[dict(tool) for tool in tools] or None,
             add_generation_prompt=True,
             tokenize=False,
-            **options,
+            **variables,
         )
         return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def room(self, prompt: Sequence[int], max_tokens: int | None) -> int:
-        """How many tokens the answer may have. Raises ``RequestError`` when the prompt does not fit."""
+    def answer_tokens(self, prompt: Sequence[int], max_tokens: int | None) -> int:
+        """The most tokens that an answer to ``prompt`` may have, at most ``max_tokens``.
+
+        Raises ``RequestError`` when the prompt is empty or does not fit into the context.
+        """
+        if not prompt:
+            raise RequestError("the prompt is empty; expected at least one message", status=400)
         left = self.context - len(prompt)
-        if left < 1 or not prompt:
+        if left < 1:
             raise RequestError(
-                f"the prompt has {len(prompt)} tokens and {self.model} takes {self.context} with the answer. "
-                "Shorten the prompt."
-                if prompt
-                else "the prompt is empty; expected at least one message",
+                f"the prompt has {len(prompt)} tokens and {self.model} takes {self.context}, including the answer. "
+                "Shorten the prompt.",
                 status=400,
             )
         return min(left, max_tokens or left)
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def generate(self, asks: Sequence[Ask]) -> list[list[Drawn]]:
-        """The answers of each ask, which must be of one kind. Batches are halved when memory runs out.
+    def generate(self, requests: Sequence[GenerationRequest]) -> list[list[GeneratedAnswer]]:
+        """The answers of each request; all requests must have the same ``batch_key``.
 
-        Raises ``ServiceError`` when a single answer does not fit into memory.
+        When memory runs out, the batch is halved. Raises ``ServiceError`` when not even one answer fits.
         """
-        rows = [
-            Row(
-                place,
-                index,
-                ask.prompt,
-                uniforms(None if ask.seed is None else ask.seed + index, ask.prompt, ask.max_tokens),
-            )
-            for place, ask in enumerate(asks)
-            for index in range(ask.n)
-        ]
+        rows = [_new_row(place, index, request) for place, request in enumerate(requests) for index in range(request.n)]
         rows.sort(key=lambda row: len(row.prompt))  # little padding
-        answers: list[list[Any]] = [[None] * ask.n for ask in asks]
+        answers: list[dict[int, GeneratedAnswer]] = [{} for _ in requests]
         while rows:
             batch, rows = rows[: self.max_rows], rows[self.max_rows :]
-            for row, drawn in zip(batch, self._within_memory(batch, asks), strict=True):
-                answers[row.ask][row.index] = drawn
-        return answers
+            for row, answer in zip(batch, self._within_memory(batch, requests), strict=True):
+                answers[row.request][row.index] = answer
+        return [[found[index] for index in range(request.n)] for found, request in zip(answers, requests, strict=True)]
 
-    def _within_memory(self, batch: list[Row], asks: Sequence[Ask]) -> list[Drawn]:
+    def _within_memory(
+        self, batch: list[SequenceState], requests: Sequence[GenerationRequest]
+    ) -> list[GeneratedAnswer]:
         import torch
 
         try:
-            with self._turn, _threads(self._threads), torch.inference_mode():
-                return self._batch(batch, asks)
+            with self._device_turn, _threads(self._threads), torch.inference_mode():
+                return self._batch(batch, requests)
         except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
             if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
                 raise
@@ -170,55 +186,60 @@ class LocalEngine:
                 torch.cuda.empty_cache()
             if len(batch) == 1:
                 raise ServiceError(
-                    f"{self.model}: out of memory for one answer of up to {asks[batch[0].ask].max_tokens} tokens to a "
-                    f"prompt of {len(batch[0].prompt)}. Lower sampling.max_tokens, or use a smaller model.",
+                    f"{self.model}: out of memory for one answer of up to {requests[batch[0].request].max_tokens} "
+                    f"tokens to a prompt of {len(batch[0].prompt)}. Lower sampling.max_tokens, or use a smaller model.",
                     status=503,
                 ) from error
         half = len(batch) // 2
         self.max_rows = min(self.max_rows, max(1, half))
-        log.warning("%s: out of memory with %d answers at once; going on with %d", self.model, len(batch), half)
-        return self._within_memory(batch[:half], asks) + self._within_memory(batch[half:], asks)
+        log.warning(
+            "%s: out of memory with %d answers in one batch; the batch is now %d answers", self.model, len(batch), half
+        )
+        return self._within_memory(batch[:half], requests) + self._within_memory(batch[half:], requests)
 
-    def _batch(self, batch: Sequence[Row], asks: Sequence[Ask]) -> list[Drawn]:
-        ask = asks[batch[0].ask]
+    def _batch(
+        self, batch: Sequence[SequenceState], requests: Sequence[GenerationRequest]
+    ) -> list[GeneratedAnswer]:
+        shared = requests[batch[0].request]
         decode(
             self.network,
             batch,
-            ask.warp,
-            max_tokens=ask.max_tokens,
+            shared.sampler,
+            max_tokens=shared.max_tokens,
             ends=self.ends,
             pad=self.pad,
-            stopped=StopStrings(ask.stop, self.tokenizer) if ask.stop else lambda tokens: False,
+            stopped=StopStrings(shared.stop, self.tokenizer) if shared.stop else lambda tokens: False,
         )
-        return [self._drawn(row, asks[row.ask]) for row in batch]
+        return [self._answer(row, requests[row.request]) for row in batch]
 
-    def _drawn(self, row: Row, ask: Ask) -> Drawn:
+    def _answer(self, row: SequenceState, request: GenerationRequest) -> GeneratedAnswer:
         tokens, logprob = row.tokens, row.logprob
         end = len(tokens) - 1 if tokens and tokens[-1] in self.ends else None
-        text = self.tokenizer.decode(tokens[:end], skip_special_tokens=not ask.keep_special)
-        cut = min((text.index(stop) for stop in ask.stop if stop in text), default=None)
+        text = self.tokenizer.decode(tokens[:end], skip_special_tokens=not request.keep_special)
+        cut = min((text.index(stop) for stop in request.stop if stop in text), default=None)
         stop_reason: StopReason = "length" if end is None and cut is None else "stop"
         if cut is not None:
             text = text[:cut]
             tokens = tokens[: self._tokens_up_to(tokens, cut)]
-        each: tuple[float, ...] = ()
-        if ask.token_logprobs or cut is not None:
-            each = tuple(round(value, 4) for value in self._token_logprobs(row.prompt, tokens))
-            logprob = sum(each)
-        logprob = in_units(logprob, lambda: sum(self._token_logprobs(row.prompt, tokens)))
-        if not ask.token_logprobs:
-            return Drawn(text, len(tokens), stop_reason, logprob)
+        token_logprobs: tuple[float, ...] = ()
+        if request.token_logprobs or cut is not None:
+            token_logprobs = tuple(round(value, 4) for value in self._token_logprobs(row.prompt, tokens))
+            logprob = sum(token_logprobs)
+        logprob = rounded_logprob(logprob, lambda: sum(self._token_logprobs(row.prompt, tokens)))
+        if not request.token_logprobs:
+            return GeneratedAnswer(text, len(tokens), stop_reason, logprob)
         texts = tuple(self.tokenizer.decode([token]) for token in tokens)
-        return Drawn(text, len(tokens), stop_reason, logprob, each, texts)
+        return GeneratedAnswer(text, len(tokens), stop_reason, logprob, token_logprobs, texts)
 
     def _tokens_up_to(self, tokens: Sequence[int], characters: int) -> int:
-        """How many tokens it takes to write the first ``characters``, and the stop that follows."""
+        """How many tokens cover the first ``characters`` and the beginning of the stop string after them."""
         for count in range(1, len(tokens) + 1):
             if len(self.tokenizer.decode(tokens[:count], skip_special_tokens=True)) > characters:
                 return count
         return len(tokens)
 
     def _token_logprobs(self, prompt: Sequence[int], tokens: Sequence[int]) -> list[float]:
+        """The log-probability of each token in nats, computed from the sequence alone."""
         import torch
 
         if not tokens:
@@ -229,9 +250,14 @@ class LocalEngine:
         return chosen[:, 0].tolist()
 
 
+def _new_row(place: int, index: int, request: GenerationRequest) -> SequenceState:
+    seed = None if request.seed is None else request.seed + index
+    return SequenceState(place, index, request.prompt, uniforms(seed, request.prompt, request.max_tokens))
+
+
 @contextlib.contextmanager
 def _threads(count: int | None) -> Iterator[None]:
-    """``count`` threads of computation while the block runs; whoever trains in this process keeps its own."""
+    """Use ``count`` threads of torch inside the block; training in this process keeps its own number."""
     import torch
 
     before = torch.get_num_threads()
@@ -242,40 +268,20 @@ def _threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _device_lock(device: str) -> Any:
-    """A lock that processes of this user share, so that one of them generates at a time on a device."""
-    import os
-    import tempfile
-
+def _device_lock(device: str) -> AbstractContextManager[object]:
+    """A file lock shared by the processes of this user, so that one of them at a time generates on ``device``."""
     from filelock import FileLock
 
     return FileLock(Path(tempfile.gettempdir()) / f"bestofn-{os.getuid()}-{device.replace(':', '-')}.lock")
 
 
 class StopStrings:
-    """Whether the end of an answer's tokens holds one of the stop strings."""
+    """Checks whether the last tokens of an answer contain one of the stop strings."""
 
     def __init__(self, stop: Sequence[str], tokenizer: Any) -> None:
         self._stop, self._tokenizer = tuple(stop), tokenizer
-        self._reach = max(len(text.encode()) for text in stop) + 8  # a token is a byte at least
+        self._reach = max(len(text.encode()) for text in stop) + 8  # a token has at least one byte
 
     def __call__(self, tokens: Sequence[int]) -> bool:
         text = self._tokenizer.decode(tokens[-self._reach :], skip_special_tokens=True)
         return any(stop in text for stop in self._stop)
-
-
-def templated(message: Message) -> dict[str, Any]:
-    """``message`` as chat templates want it: text contents, tool arguments as objects, nothing of our own beside."""
-    kept: dict[str, Any] = {"role": message["role"], "content": content_text(message.get("content"))}
-    kept |= {key: message[key] for key in ("tool_call_id", "name") if message.get(key)}
-    if message.get("tool_calls"):
-        kept["tool_calls"] = [_call(call) for call in message["tool_calls"]]
-    return kept
-
-
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
-    function = dict(call.get("function") or {})
-    if isinstance(function.get("arguments"), str):
-        with contextlib.suppress(json.JSONDecodeError):  # what is no JSON, the template shows as it was written
-            function["arguments"] = json.loads(function["arguments"] or "{}")
-    return {"type": "function", "id": call.get("id") or "", "function": function}

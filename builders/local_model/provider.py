@@ -1,4 +1,4 @@
-"""A model in this process, through transformers: no key, no server, no network."""
+"""The provider for a model in this process, through transformers. It needs no key, no server and no network."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.formats.written_calls import written_calls
-from bestofn.builders.local_model.engine import Ask, Drawn, LocalEngine
-from bestofn.builders.local_model.seeded_sampling import Warp
+from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest, LocalEngine
+from bestofn.builders.local_model.seeded_sampling import TokenSampler
 from bestofn.builders.providers.in_process import InProcessProvider
-from bestofn.builders.records import Completion, Request, StopReason, Usage
+from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.samples import shared_usage
 
 _CALL = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.DOTALL)
-HASHED_BYTES = 64 << 20  # weights up to this size are named by their content, larger ones by size and time
+MAX_HASHED_BYTES = 64 << 20  # a larger file is identified by its size and modification time instead of its content
+GATHER_S = 0.002  # how long the worker waits for further requests that share the batch
 
 
 class LocalTransformers(InProcessProvider):
-    """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the policy that is shipped.
+    """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
-    Requests that wait at the same time share batches of up to ``max_rows`` answers, halved when memory runs out. An
-    answer depends on prompt, seed and weights alone, never on its batch (``builders.local_model.seeded_sampling``).
-    ``max_answer_tokens`` bounds an answer whatever the request allows; ``template`` holds further variables of the chat
+    Requests that wait at the same time share batches of up to ``max_rows`` answers, which are halved when memory runs
+    out. An answer depends only on prompt, seed and weights, not on its batch (``builders.local_model.seeded_sampling``).
+    ``max_answer_tokens`` limits an answer in addition to the request. ``template`` holds further variables of the chat
     template. ``shared_device``: processes of this machine that set it generate one at a time. Of ``sampling.extra``,
-    ``top_k`` is taken. A JSON schema is not enforced.
+    only ``top_k`` is used. A JSON schema is not enforced.
     """
 
     name = "transformers"
@@ -49,7 +49,7 @@ class LocalTransformers(InProcessProvider):
         threads: int | None = None,
         max_rows: int = 128,
         max_answer_tokens: int | None = None,
-        template: Mapping[str, Any] | None = None,
+        template: JsonObject | None = None,
         shared_device: bool = False,
         limits: RateLimits = RateLimits(concurrency=256, retries=0),
     ) -> None:
@@ -70,7 +70,7 @@ class LocalTransformers(InProcessProvider):
 
     @property
     def identity(self) -> str:
-        """Names the weights, so that a policy trained further under the same path is another one."""
+        """Identifies the weights too: a policy that was trained further in the same folder has another identity."""
         if not self._identity:
             settings = f"{self._dtype} {self._max_answer_tokens} {sorted(self._template.items())}"
             self._identity = f"{self.name} {self.model} {fingerprint(Path(self.engine.path))} {settings}"
@@ -93,134 +93,160 @@ class LocalTransformers(InProcessProvider):
         self.engine.unload()
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
-        """``n`` completions. Raises ``RequestError`` for a prompt that does not fit, ``ServiceError`` out of memory."""
-        if self._worker is None:
-            raise ServiceError(f"{self.model} is not loaded; open the provider first (async with provider)")
+        """``n`` completions.
+
+        Raises ``RequestError`` for a prompt that does not fit, and ``ServiceError`` when memory does not suffice.
+        """
+        self._check_open()
         started = time.perf_counter()
         sampling = request.sampling
         prompt = self.engine.encode(request.messages, request.tools, **self._template)
-        room = self.engine.room(prompt, sampling.max_tokens)
+        limit = self.engine.answer_tokens(prompt, sampling.max_tokens)
         temperature = 1.0 if sampling.temperature is None else sampling.temperature
-        ask = Ask(
+        generation = GenerationRequest(
             prompt=prompt,
             n=n,
             seed=sampling.seed,
-            max_tokens=min(room, self._max_answer_tokens or room),
+            max_tokens=min(limit, self._max_answer_tokens or limit),
             stop=sampling.stop,
-            warp=Warp(temperature, sampling.top_p, sampling.extra.get("top_k")),
+            sampler=TokenSampler(temperature, sampling.top_p, sampling.extra.get("top_k")),
             token_logprobs=sampling.logprobs,
         )
-        drawn = await self.answers_to(ask)
+        answers = await self.generate(generation)
         seconds = time.perf_counter() - started
-        shares = shared_usage(Usage(prompt=len(prompt)), n)
-        return [self._completion(request, one, ask, i, shares[i].prompt, seconds) for i, one in enumerate(drawn)]
+        usages = shared_usage(Usage(prompt=len(prompt)), n)
+        return [
+            self._completion(request, answer, call_id(generation, index), usages[index].prompt, seconds)
+            for index, answer in enumerate(answers)
+        ]
 
-    async def answers_to(self, ask: Ask) -> list[Drawn]:
-        """The answers of ``ask``, in a batch with whatever else waits. Raises ``ServiceError`` out of memory."""
-        if self._worker is None:
-            raise ServiceError(f"{self.model} is not loaded; open the provider first (async with provider)")
-        job = _Job(ask, asyncio.get_running_loop().create_future())
+    async def generate(self, request: GenerationRequest) -> list[GeneratedAnswer]:
+        """The answers to ``request``, in a batch with other waiting requests. Raises ``ServiceError``."""
+        self._check_open()
+        job = _Job(request, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         self._arrived.set()
         return await job.answers
 
+    def _check_open(self) -> None:
+        if self._worker is None:
+            raise ServiceError(f"{self.model} is not loaded; open the provider first (async with provider)")
+
+    # --- batches -----------------------------------------------------------------------------------------------------
+
     async def _work(self) -> None:
-        """Draw for whoever waits, one batch after the other; what arrives meanwhile shares the next."""
+        """Generate for the waiting jobs, one batch after the other. Jobs that arrive meanwhile share the next batch."""
         while True:
             await self._arrived.wait()
-            await asyncio.sleep(0.002)  # whoever was woken with the first has asked by then
+            await asyncio.sleep(GATHER_S)
             self._arrived.clear()
-            jobs = [job for job in self._next() if not job.answers.done()]
+            jobs = [job for job in self._next_jobs() if not job.answers.done()]
             if self._waiting:
                 self._arrived.set()
-            if not jobs:
-                continue
-            try:
-                drawn = await in_thread(self.engine.generate, [job.ask for job in jobs])
-            except Exception as error:  # whoever asked is told; the worker goes on for the others
-                for job in jobs:
-                    if not job.answers.done():
-                        job.answers.set_exception(_told(error, self.model))
-                continue
-            for job, answers in zip(jobs, drawn, strict=True):
-                if not job.answers.done():
-                    job.answers.set_result(answers)
+            if jobs:
+                await self._answer(jobs)
 
-    def _next(self) -> list[_Job]:
-        """Take the oldest waiting job and those of its kind, as many as fill one batch, the like-sized first."""
+    async def _answer(self, jobs: Sequence[_Job]) -> None:
+        """Generate one batch; an error goes to the callers of the batch, and the worker continues."""
+        try:
+            generated = await in_thread(self.engine.generate, [job.request for job in jobs])
+        except Exception as error:
+            for job in jobs:
+                if not job.answers.done():
+                    job.answers.set_exception(_as_service_error(error, self.model))
+            return
+        for job, answers in zip(jobs, generated, strict=True):
+            if not job.answers.done():
+                job.answers.set_result(answers)
+
+    def _next_jobs(self) -> list[_Job]:
+        """Remove and return the oldest job and those that fit into its batch, the most similar prompt lengths first."""
         if not self._waiting:
             return []
         first = self._waiting[0]
-        alike = [job for job in self._waiting if job.ask.kind == first.ask.kind]
-        alike[1:] = sorted(alike[1:], key=lambda job: abs(len(job.ask.prompt) - len(first.ask.prompt)))
+        matching = [job for job in self._waiting if job.request.batch_key == first.request.batch_key]
+        length = len(first.request.prompt)
+        matching[1:] = sorted(matching[1:], key=lambda job: abs(len(job.request.prompt) - length))
         taken, rows = [], 0
-        for job in alike:
-            if taken and rows + job.ask.n > self.engine.max_rows:
+        for job in matching:
+            if taken and rows + job.request.n > self.engine.max_rows:
                 break
             taken.append(job)
-            rows += job.ask.n
-        chosen = {id(job) for job in taken}
-        self._waiting = [job for job in self._waiting if id(job) not in chosen]
+            rows += job.request.n
+        taken_ids = {id(job) for job in taken}
+        self._waiting = [job for job in self._waiting if id(job) not in taken_ids]
         return taken
 
+    # --- completions -------------------------------------------------------------------------------------------------
+
     def _completion(
-        self, request: Request, drawn: Drawn, ask: Ask, index: int, prompt_tokens: int, seconds: float
+        self, request: Request, answer: GeneratedAnswer, name: str, prompt_tokens: int, seconds: float
     ) -> Completion:
-        thought, content = without_thinking(drawn.text)
-        message: dict[str, Any] = {"role": "assistant", "content": content}
-        stop: StopReason = drawn.stop_reason
-        names = [str((tool.get("function") or tool).get("name")) for tool in request.tools]
-        made = written_calls(content or "", names) if names and request.tool_choice != "none" else []
-        if made:
-            name = call_id(ask, index)
-            message["tool_calls"] = [
-                call(one["function"]["name"], one["function"]["arguments"], f"{name}_{place}")
-                for place, one in enumerate(made)
-            ]
-            message["content"] = _CALL.sub("", content or "").strip() if "<tool_call>" in (content or "") else ""
-            stop = "tool_calls" if stop == "stop" else stop
+        """``answer`` as a completion; ``name`` begins the ids of its tool calls."""
+        thinking, content = without_thinking(answer.text)
+        message = _message(request, content, name)
+        stop: StopReason = answer.stop_reason
+        if message.get("tool_calls") and stop == "stop":
+            stop = "tool_calls"
+        detail: Mapping[str, list[float] | list[str]] = {}
+        if answer.token_logprobs:
+            detail = {"token_logprobs": list(answer.token_logprobs), "token_texts": list(answer.token_texts)}
         return Completion(
             message=message,
             model=self.model,
             stop_reason=stop,
-            reasoning=thought,
-            usage=Usage(prompt=prompt_tokens, completion=drawn.tokens),
+            reasoning=thinking,
+            usage=Usage(prompt=prompt_tokens, completion=answer.tokens),
             seconds=seconds,
-            logprob=drawn.logprob,
-            detail={"token_logprobs": list(drawn.token_logprobs), "token_texts": list(drawn.token_texts)}
-            if drawn.token_logprobs
-            else {},
+            logprob=answer.logprob,
+            detail=detail,
         )
 
 
 @dataclass(eq=False)
 class _Job:
-    ask: Ask
-    answers: asyncio.Future[list[Drawn]]
+    """A request that waits for its answers."""
+
+    request: GenerationRequest
+    answers: asyncio.Future[list[GeneratedAnswer]]
 
 
-def call_id(ask: Ask, index: int) -> str:
-    """A name for the calls of one answer, the same in every run."""
-    return "call_" + hashlib.blake2b(repr((ask.prompt, ask.seed, index)).encode(), digest_size=6).hexdigest()
+def _message(request: Request, content: str, name: str) -> Message:
+    """The assistant's message; tool calls written in ``content`` become ``tool_calls``."""
+    tools = [str((tool.get("function") or tool).get("name")) for tool in request.tools]
+    written = written_calls(content, tools) if tools and request.tool_choice != "none" else []
+    if not written:
+        return {"role": "assistant", "content": content}
+    calls = [
+        call(one["function"]["name"], one["function"]["arguments"], f"{name}_{place}")
+        for place, one in enumerate(written)
+    ]
+    text = _CALL.sub("", content).strip() if "<tool_call>" in content else ""
+    return {"role": "assistant", "content": text, "tool_calls": calls}
+
+
+def call_id(request: GenerationRequest, index: int) -> str:
+    """The beginning of the ids of one answer's tool calls, the same in every run."""
+    return "call_" + hashlib.blake2b(repr((request.prompt, request.seed, index)).encode(), digest_size=6).hexdigest()
 
 
 def fingerprint(folder: Path) -> str:
-    """A hash of what is in a model's folder; "" for a Hub id, whose name says it."""
+    """A hash of the files of a model; "" for a Hub id."""
     if not folder.is_dir():
         return ""
     digest = hashlib.sha256()
     for file in sorted(folder.iterdir()):
         if file.suffix in (".safetensors", ".bin", ".json", ".jinja", ".model"):
             facts = file.stat()
-            small = facts.st_size <= HASHED_BYTES
+            small = facts.st_size <= MAX_HASHED_BYTES
             digest.update(file.name.encode())
             digest.update(file.read_bytes() if small else f"{facts.st_size} {facts.st_mtime_ns}".encode())
     return digest.hexdigest()[:16]
 
 
-def _told(error: Exception, model: str) -> Exception:
+def _as_service_error(error: Exception, model: str) -> ServiceError:
     if isinstance(error, ServiceError):
         return error
-    told = ServiceError(f"{model} failed while it drew: {type(error).__name__}: {error}")
-    told.__cause__ = error
-    return told
+    wrapped = ServiceError(f"{model} failed while it generated answers: {type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped

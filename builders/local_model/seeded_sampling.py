@@ -1,9 +1,12 @@
-"""Sampling that depends on nothing but the prompt, the seed and the weights: not on what else is in the batch.
+"""Sampling that depends only on prompt, seed and weights, not on the other rows of a batch. Used by ``decoding``.
 
-A batch's other rows and its padding move a logit by a few units of rounding. A draw falls between two tokens' shares
-of the probability, so such a difference decides it only when the drawn number lies within ``DOUBT`` of a border. Then
-the row is computed again alone, without padding or cache, and that decides. For float32; in half precision the
-differences are larger than ``DOUBT``, and equal batches are needed for equal answers.
+The other rows of a batch and its padding change a logit by a few units of rounding. A random number chooses a token by
+its position among the cumulative probabilities. So rounding can change the token only if the number lies within
+``BORDER_TOLERANCE`` of a border between two tokens. Then the row is computed again alone, without padding or cache, and
+that result decides.
+
+This holds for float32. In half precision the differences are larger than the tolerance, so that equal answers need
+equal batches.
 """
 
 from __future__ import annotations
@@ -11,42 +14,48 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-DOUBT = 1e-4  # of probability; float32 batches differ by about 1e-6
-LOGPROB_UNIT = 0.01  # nats: the step in which an answer's log-probability is given
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BORDER_TOLERANCE = 1e-4  # probability; float32 batches differ by about 1e-6
+LOGPROB_STEP = 0.01  # nats: the log-probability of an answer is a multiple of it
+
+
+@dataclass(frozen=True, slots=True)
+class SampledTokens:
+    """One token per row. All tensors have the shape (rows,)."""
+
+    tokens: Tensor
+    uncertain: Tensor  # whether rounding could have changed the token
+    logprobs: Tensor  # nats, in the model's own distribution: before temperature and truncation
 
 
 @dataclass(frozen=True)
-class Warp:
-    """How logits become the distribution that is drawn from. ``temperature`` 0: the most probable token."""
+class TokenSampler:
+    """Turns logits into a distribution and samples from it. ``temperature`` 0: the most probable token."""
 
     temperature: float = 1.0
     top_p: float | None = None
     top_k: int | None = None
 
-    def draw(self, logits: Any, uniforms: Any) -> tuple[Any, Any, Any]:
-        """(rows, vocabulary) float32 logits and a number in [0, 1) for each row: the tokens drawn, whether rounding
-        could have decided them, and their log-probabilities (nats) in the model's own distribution."""
+    def sample(self, logits: Tensor, uniforms: Tensor) -> SampledTokens:
+        """Sample from (rows, vocabulary) float32 logits with one number in [0, 1) per row."""
         import torch
 
         own = torch.log_softmax(logits.double(), dim=-1)
         if self.temperature == 0:
             best = logits.topk(2, dim=-1)
-            tokens, doubtful = best.indices[:, 0], best.values[:, 0] - best.values[:, 1] < DOUBT
+            tokens, uncertain = best.indices[:, 0], best.values[:, 0] - best.values[:, 1] < BORDER_TOLERANCE
         else:
-            borders = self.probabilities(own).cumsum(dim=-1)
-            at = uniforms[:, None] * borders[:, -1:]
-            tokens = torch.searchsorted(borders, at, right=True).clamp(max=logits.shape[1] - 1)
-            above, below = borders.gather(1, tokens), borders.gather(1, (tokens - 1).clamp(min=0))
-            near = (above - at < DOUBT) | ((at - below < DOUBT) & (tokens > 0))
-            tokens, doubtful = tokens[:, 0], near[:, 0]
-        return tokens, doubtful, own.gather(1, tokens[:, None])[:, 0]
+            tokens, uncertain = _at_quantile(self.probabilities(own).cumsum(dim=-1), uniforms)
+        return SampledTokens(tokens, uncertain, own.gather(1, tokens[:, None])[:, 0])
 
-    def probabilities(self, logits: Any) -> Any:
-        """(rows, vocabulary) logits, or log-probabilities → float64 probabilities; each row sums to 1."""
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """(rows, vocabulary) logits or log-probabilities → float64 probabilities; each row sums to 1."""
         import torch
 
         if self.temperature == 1 and not self.top_k and (self.top_p is None or self.top_p >= 1.0):
@@ -58,14 +67,25 @@ class Warp:
         shares = torch.softmax(scaled, dim=-1)
         if self.top_p is not None and self.top_p < 1.0:
             ordered, places = shares.sort(dim=-1, descending=True)
-            before = ordered.cumsum(dim=-1) - ordered  # a token stays while those above it hold less than top_p
+            before = ordered.cumsum(dim=-1) - ordered  # a token stays if the more probable ones sum to less than top_p
             shares = torch.zeros_like(shares).scatter(-1, places, ordered * (before < self.top_p))
             shares = shares / shares.sum(dim=-1, keepdim=True)
         return shares
 
 
+def _at_quantile(cumulative: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
+    """The token of each row at the quantile ``uniforms``, and whether the quantile is near a border of the token."""
+    import torch
+
+    at = uniforms[:, None] * cumulative[:, -1:]
+    tokens = torch.searchsorted(cumulative, at, right=True).clamp(max=cumulative.shape[1] - 1)
+    above, below = cumulative.gather(1, tokens), cumulative.gather(1, (tokens - 1).clamp(min=0))
+    near = (above - at < BORDER_TOLERANCE) | ((at - below < BORDER_TOLERANCE) & (tokens > 0))
+    return tokens[:, 0], near[:, 0]
+
+
 def uniforms(seed: int | None, prompt: Sequence[int], steps: int) -> np.ndarray:
-    """The numbers of one answer: a stream of its own for every seed and prompt; from the system's entropy for None."""
+    """The random numbers of one answer: an independent stream per seed and prompt; not reproducible for seed None."""
     if seed is None:
         return np.random.default_rng().random(steps)
     words = np.asarray(prompt, np.int64).tobytes()
@@ -73,9 +93,12 @@ def uniforms(seed: int | None, prompt: Sequence[int], steps: int) -> np.ndarray:
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little"))).random(steps)
 
 
-def in_units(logprob: float, alone: Callable[[], float]) -> float:
-    """``logprob`` in steps of ``LOGPROB_UNIT``; computed by ``alone`` when it lies near the border of two steps."""
-    place = logprob / LOGPROB_UNIT
+def rounded_logprob(logprob: float, alone: Callable[[], float]) -> float:
+    """``logprob`` as a multiple of ``LOGPROB_STEP``.
+
+    When ``logprob`` lies near the border of two steps, ``alone()`` decides: it computes the value from the row alone.
+    """
+    place = logprob / LOGPROB_STEP
     if abs(place % 1.0 - 0.5) < 0.03:
-        place = alone() / LOGPROB_UNIT
-    return round(round(place) * LOGPROB_UNIT, 2)
+        place = alone() / LOGPROB_STEP
+    return round(round(place) * LOGPROB_STEP, 2)

@@ -1,7 +1,7 @@
-"""The local server: a model in this process behind OpenAI's API.
+"""The local server: a model in this process behind OpenAI's API. Called by ``bestofn serve``.
 
-What waits at the same time is drawn in shared batches (``LocalTransformers``), one batch on the device at a time, for
-all processes of this user. Answers are drawn whole; a stream sends the finished answer in pieces.
+Requests that wait at the same time share batches (``LocalTransformers``). One batch runs on the device at a time, for
+all processes of this user. An answer is generated completely; a stream then sends it in pieces.
 """
 
 from __future__ import annotations
@@ -10,26 +10,25 @@ import contextlib
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from bestofn.builders.errors import ProviderError
-from bestofn.builders.local_model.engine import Ask
+from bestofn.builders.local_model.engine import GeneratedAnswer, GenerationRequest
 from bestofn.builders.local_model.provider import LocalTransformers
-from bestofn.builders.local_model.seeded_sampling import Warp
-from bestofn.builders.records import Usage
-from bestofn.builders.serving import wire
+from bestofn.builders.local_model.seeded_sampling import TokenSampler
+from bestofn.builders.records import JsonObject, Usage
+from bestofn.builders.serving.answers import chat_answer, chat_chunks, completion_answer, usage_counts
+from bestofn.builders.serving.bodies import ChatBody, CompletionBody, ResponsesBody
 from bestofn.builders.serving.request_log import RequestLog
+from bestofn.builders.serving.responses import responses_answer, responses_events
 
 
-def app(provider: LocalTransformers, *, api_key: str = "", log: RequestLog | None = None) -> FastAPI:
-    """The application. With ``api_key``, every path but ``/health`` wants it as a bearer token."""
-    log = log or RequestLog()
-    started_at = int(time.time())
+def create_app(provider: LocalTransformers, *, api_key: str = "", log: RequestLog | None = None) -> FastAPI:
+    """The application. With ``api_key``, every path except ``/health`` requires it as a bearer token."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -37,110 +36,126 @@ def app(provider: LocalTransformers, *, api_key: str = "", log: RequestLog | Non
             yield
 
     server = FastAPI(title="bestofn", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    log = log or RequestLog()
+    _require_key(server, api_key)
+    _handle_errors(server, log)
+    _add_information(server, provider)
+    _add_generation(server, provider, log)
+    return server
 
+
+def _require_key(server: FastAPI, api_key: str) -> None:
     @server.middleware("http")
-    async def guard(request: Request, go_on: Any) -> Response:
-        given = request.headers.get("authorization", "")
-        if api_key and request.url.path != "/health" and not hmac.compare_digest(given, f"Bearer {api_key}"):
-            return problem(401, "the bearer key is missing or wrong", "invalid_api_key")
+    async def check_key(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        header = request.headers.get("authorization", "")
+        if api_key and request.url.path != "/health" and not hmac.compare_digest(header, f"Bearer {api_key}"):
+            return error_response(401, "the bearer key is missing or wrong", "invalid_api_key")
         request.state.started = time.perf_counter()
-        return await go_on(request)
+        return await call_next(request)
 
+
+def _handle_errors(server: FastAPI, log: RequestLog) -> None:
     @server.exception_handler(ProviderError)
-    async def refused(request: Request, error: ProviderError) -> Response:
+    async def provider_failed(request: Request, error: ProviderError) -> Response:
         status = error.status or 500
         log.write(request.url.path, status, request.state.started, error=str(error))
         code = {400: "invalid_request", 503: "oom"}.get(status, "server_error")
-        return problem(status, str(error), code)
+        return error_response(status, str(error), code)
 
     @server.exception_handler(RequestValidationError)
-    async def malformed(request: Request, error: RequestValidationError) -> Response:
+    async def invalid_body(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"] if part != "body")
-        log.write(request.url.path, 400, request.state.started, error=f"{where}: {first['msg']}")
-        return problem(400, f"{where}: {first['msg']}; found {first.get('input')!r:.200}", "invalid_request")
+        field = ".".join(str(part) for part in first["loc"] if part != "body")
+        log.write(request.url.path, 400, request.state.started, error=f"{field}: {first['msg']}")
+        return error_response(400, f"{field}: {first['msg']}; found {first.get('input')!r:.200}", "invalid_request")
+
+
+def _add_information(server: FastAPI, provider: LocalTransformers) -> None:
+    started_at = int(time.time())
 
     @server.get("/health")
     async def health() -> dict[str, str]:
         return {"status": "ok", "model": provider.model}
 
     @server.get("/v1/models")
-    async def models() -> dict[str, Any]:
-        one = {"id": provider.model, "object": "model", "created": started_at, "owned_by": "bestofn"}
-        return {"object": "list", "data": [one]}
+    async def models() -> dict[str, object]:
+        model = {"id": provider.model, "object": "model", "created": started_at, "owned_by": "bestofn"}
+        return {"object": "list", "data": [model]}
 
+
+def _add_generation(server: FastAPI, provider: LocalTransformers, log: RequestLog) -> None:
     @server.post("/v1/chat/completions")
-    async def chat(body: wire.ChatBody, request: Request) -> Response:
-        drawn = await provider.sample(body.request(), body.n)
-        answer = wire.chat_answer(provider.model, drawn, bool(body.logprobs))
+    async def chat(body: ChatBody, request: Request) -> Response:
+        completions = await provider.sample(body.request(), body.n)
+        answer = chat_answer(provider.model, completions, bool(body.logprobs))
         log.write(request.url.path, 200, request.state.started, answer["usage"], n=body.n)
-        return events(wire.chat_chunks(answer), done=True) if body.stream else JSONResponse(answer)
+        return event_stream(chat_chunks(answer), done=True) if body.stream else JSONResponse(answer)
 
     @server.post("/v1/responses")
-    async def responses(body: wire.ResponsesBody, request: Request) -> Response:
-        (drawn,) = await provider.sample(body.request(), 1)
-        answer = wire.responses_answer(provider.model, drawn)
+    async def responses(body: ResponsesBody, request: Request) -> Response:
+        (completion,) = await provider.sample(body.request(), 1)
+        answer = responses_answer(provider.model, completion)
         log.write(request.url.path, 200, request.state.started, answer["usage"], n=1)
-        return events(wire.responses_events(answer), named=True) if body.stream else JSONResponse(answer)
+        return event_stream(responses_events(answer), named=True) if body.stream else JSONResponse(answer)
 
     @server.post("/v1/completions")
-    async def completions(body: wire.CompletionBody, request: Request) -> Response:
+    async def completions(body: CompletionBody, request: Request) -> Response:
         choices, usage = await complete(provider, body)
-        counts = {
-            "prompt_tokens": usage.prompt,
-            "completion_tokens": usage.completion,
-            "total_tokens": usage.prompt + usage.completion,
-        }
-        answer = wire.completion_answer(provider.model, choices, counts)
+        counts = usage_counts(usage.prompt, usage.completion)
+        answer = completion_answer(provider.model, choices, counts)
         log.write(request.url.path, 200, request.state.started, counts, n=body.n)
         if not body.stream:
             return JSONResponse(answer)
-        return events([{**answer, "choices": [choice]} for choice in answer["choices"]], done=True)
-
-    return server
+        return event_stream([{**answer, "choices": [choice]} for choice in answer["choices"]], done=True)
 
 
-async def complete(provider: LocalTransformers, body: wire.CompletionBody) -> tuple[list[dict[str, Any]], Usage]:
-    """The choices for each prompt as it stands, no chat template laid over it, and the tokens they took."""
-    prompts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
+async def complete(provider: LocalTransformers, body: CompletionBody) -> tuple[list[JsonObject], Usage]:
+    """The choices for each prompt, which is used without a chat template, and the tokens of all of them."""
+    choices: list[JsonObject] = []
+    usage = Usage()
+    for text in [body.prompt] if isinstance(body.prompt, str) else body.prompt:
+        request = _generation_request(provider, body, text)
+        answers = await provider.generate(request)
+        choices += [_choice(answer, text, body) for answer in answers]
+        usage += Usage(prompt=len(request.prompt), completion=sum(answer.tokens for answer in answers))
+    return choices, usage
+
+
+def _generation_request(provider: LocalTransformers, body: CompletionBody, text: str) -> GenerationRequest:
     sampling = body.sampling(body.max_tokens)
+    prompt = tuple(provider.engine.tokenizer(text)["input_ids"])
     temperature = 1.0 if sampling.temperature is None else sampling.temperature
-    choices: list[dict[str, Any]] = []
-    read = made = 0
-    for text in prompts:
-        prompt = tuple(provider.engine.tokenizer(text)["input_ids"])
-        ask = Ask(
-            prompt=prompt,
-            n=body.n,
-            seed=sampling.seed,
-            max_tokens=provider.engine.room(prompt, sampling.max_tokens),
-            stop=sampling.stop,
-            warp=Warp(temperature, sampling.top_p, sampling.extra.get("top_k")),
-            token_logprobs=body.logprobs is not None,
-            keep_special=body.keep_special_tokens,
-        )
-        read += len(prompt)
-        for one in await provider.answers_to(ask):
-            made += one.tokens
-            logprobs = None
-            if body.logprobs is not None:
-                logprobs = {"tokens": list(one.token_texts), "token_logprobs": list(one.token_logprobs)}
-                logprobs |= {"top_logprobs": None, "text_offset": []}
-            shown = text + one.text if body.echo else one.text
-            choices.append({"text": shown, "finish_reason": one.stop_reason, "logprobs": logprobs})
-    return choices, Usage(prompt=read, completion=made)
+    return GenerationRequest(
+        prompt=prompt,
+        n=body.n,
+        seed=sampling.seed,
+        max_tokens=provider.engine.answer_tokens(prompt, sampling.max_tokens),
+        stop=sampling.stop,
+        sampler=TokenSampler(temperature, sampling.top_p, sampling.extra.get("top_k")),
+        token_logprobs=body.logprobs is not None,
+        keep_special=body.keep_special_tokens,
+    )
 
 
-def problem(status: int, message: str, code: str) -> JSONResponse:
-    """An error in OpenAI's shape."""
+def _choice(answer: GeneratedAnswer, prompt: str, body: CompletionBody) -> JsonObject:
+    logprobs = None
+    if body.logprobs is not None:
+        logprobs = {"tokens": list(answer.token_texts), "token_logprobs": list(answer.token_logprobs)}
+        logprobs |= {"top_logprobs": None, "text_offset": []}
+    text = prompt + answer.text if body.echo else answer.text
+    return {"text": text, "finish_reason": answer.stop_reason, "logprobs": logprobs}
+
+
+def error_response(status: int, message: str, code: str) -> JSONResponse:
+    """An error in the shape of OpenAI's API."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return JSONResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
 
 
-def events(payloads: Iterable[Mapping[str, Any]], *, named: bool = False, done: bool = False) -> StreamingResponse:
-    """Server-sent events; ``named`` gives each its type as the event's name, ``done`` ends with ``[DONE]``."""
+def event_stream(payloads: Iterable[JsonObject], *, named: bool = False, done: bool = False) -> StreamingResponse:
+    """Server-sent events. ``named``: each has its ``type`` as the event name; ``done``: ``[DONE]`` ends the stream."""
 
-    def lines() -> Iterable[str]:
+    def lines() -> Iterator[str]:
         for payload in payloads:
             name = f"event: {payload['type']}\n" if named else ""
             yield f"{name}data: {json.dumps(payload, ensure_ascii=False)}\n\n"

@@ -1,4 +1,4 @@
-"""One JSON line a request: what was asked, how long it took, how fast, how much memory at most."""
+"""Logs one JSON line per request: path, status, seconds, tokens, rate and peak memory. Used by ``app``."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import TextIO
 
 
 class RequestLog:
-    """Writes to ``stream`` (standard error unless given); never prompts or answers, only counts."""
+    """Writes to ``stream``, by default standard error. It contains counts, never prompts or answers."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
 
     def write(
-        self, path: str, status: int, started: float, usage: Mapping[str, int] | None = None, **more: Any
+        self, path: str, status: int, started: float, usage: Mapping[str, int] | None = None, **more: str | int
     ) -> None:
-        """``started`` is ``time.perf_counter()`` of the request's arrival."""
+        """Log one request; ``started`` is the ``time.perf_counter()`` of its arrival."""
         seconds = time.perf_counter() - started
-        made = (usage or {}).get("completion_tokens") or (usage or {}).get("output_tokens") or 0
+        counts = usage or {}
+        completion_tokens = counts.get("completion_tokens") or counts.get("output_tokens") or 0
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "path": path,
             "status": status,
             "seconds": round(seconds, 4),
-            "prompt_tokens": (usage or {}).get("prompt_tokens") or (usage or {}).get("input_tokens") or 0,
-            "completion_tokens": made,
-            "tokens_per_s": round(made / seconds, 1) if seconds else 0.0,
+            "prompt_tokens": counts.get("prompt_tokens") or counts.get("input_tokens") or 0,
+            "completion_tokens": completion_tokens,
+            "tokens_per_s": round(completion_tokens / seconds, 1) if seconds else 0.0,
             "peak_memory_mb": peak_memory_mb(),
             **more,
         }
@@ -38,7 +39,7 @@ class RequestLog:
 
 
 def peak_memory_mb() -> float:
-    """The most memory held so far: on the GPU when torch uses one, else of this process."""
+    """The peak memory so far in MB: of the GPU when torch uses one, else of this process."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return round(torch.cuda.max_memory_allocated() / 2**20, 1)

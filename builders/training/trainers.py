@@ -1,8 +1,7 @@
-"""A run's data into TRL's own trainers: ``train(TrainingSettings) -> metrics``.
+"""Trains with TRL on the data of a run: ``train(TrainingSettings) -> metrics``. Called by ``scripts``.
 
-Thin on purpose: Hydra's ``trl`` node goes to TRL's own configuration class, the run's views are TRL's own formats,
-and the same settings are written as a YAML file for TRL's own command (``trl dpo --config``). torch and trl are
-imported by the functions that need them.
+The settings go to TRL's own configuration class, and the views of a run are in TRL's own formats. The same settings are
+also written as a YAML file for TRL's command (``trl dpo --config``). The functions that need torch and trl import them.
 """
 
 from __future__ import annotations
@@ -13,47 +12,65 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.pocket.policy import POCKET, model_path
+from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.parquet_files import rows_in, table_files
 from bestofn.builders.tables.views import view_features
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 log = logging.getLogger(__name__)
 
 Method = Literal["dpo", "reward", "sft", "kto", "grpo"]
-METHODS: Mapping[str, tuple[str, str, str]] = {  # method -> view, trainer, configuration
-    "dpo": ("dpo", "DPOTrainer", "DPOConfig"),
-    "reward": ("reward_model", "RewardTrainer", "RewardConfig"),
-    "sft": ("sft", "SFTTrainer", "SFTConfig"),
-    "kto": ("kto", "KTOTrainer", "KTOConfig"),
-    "grpo": ("grpo", "GRPOTrainer", "GRPOConfig"),
+
+
+class TrlMethod(NamedTuple):
+    """What a method uses: a view of the run, and the names of TRL's trainer and configuration class."""
+
+    view: str
+    trainer: str
+    configuration: str
+
+
+METHODS: Mapping[str, TrlMethod] = {
+    "dpo": TrlMethod("dpo", "DPOTrainer", "DPOConfig"),
+    "reward": TrlMethod("reward_model", "RewardTrainer", "RewardConfig"),
+    "sft": TrlMethod("sft", "SFTTrainer", "SFTConfig"),
+    "kto": TrlMethod("kto", "KTOTrainer", "KTOConfig"),
+    "grpo": TrlMethod("grpo", "GRPOTrainer", "GRPOConfig"),
 }
 
 RewardFunction = Callable[..., list[float | None]]
 
 
 def recipe(method: str, words: Sequence[str]) -> str:
-    """Hydra's word for the settings of ``method``: TRL's own for large models, bolder ones for the embedded policy."""
+    """Hydra's override that chooses the settings of ``method`` for the model that ``words`` name.
+
+    The embedded policy has its own settings; all other models use TRL's defaults.
+    """
     given = {key: value for key, _, value in (word.partition("=") for word in words)}
     return f"train@trl={'pocket/' if given.get('model', POCKET) == POCKET else ''}{method}"
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """``runs`` are folders of finished builds, ``evaluate`` those to evaluate on (none: the test part of ``runs``).
+    """``runs`` are folders of finished builds, ``evaluate`` those to evaluate on (default: the test part of ``runs``).
 
     ``trl`` are arguments of TRL's configuration class. ``margin`` keeps the pairs' score margins for the reward loss.
-    ``splits`` keeps the queries of these domains. ``resume`` goes on from the last checkpoint in ``out``.
+    ``splits`` limits training to these domains. ``resume`` continues from the last checkpoint in ``out``.
+    Raises ``ConfigError`` for an unknown method or a folder without a finished build.
     """
 
     method: str
     runs: tuple[Path, ...]
     out: Path
-    model: str = "pocket"
+    model: str = POCKET
     evaluate: tuple[Path, ...] = ()
-    trl: Mapping[str, Any] = field(default_factory=dict)
+    trl: JsonObject = field(default_factory=dict)
     dtype: str = "float32"
     seed: int = 0
     splits: tuple[str, ...] = ()
@@ -65,27 +82,35 @@ class TrainingSettings:
             raise ConfigError(f"the method is {self.method!r}; expected {', '.join(METHODS)}")
         for run in (*self.runs, *self.evaluate):
             if not (run / "manifest.json").exists():
-                raise ConfigError(f"run is {run}: there is no finished build (no manifest.json). Set run=FOLDER")
+                raise ConfigError(
+                    f"run is {run}: it holds no finished build (there is no manifest.json). Set run=FOLDER to the folder "
+                    "of a finished build."
+                )
 
     @property
     def model_path(self) -> str:
+        """The folder or Hub id of the model."""
         return model_path(self.model)
+
+    @property
+    def view(self) -> str:
+        """The view of a run that the method trains on."""
+        return METHODS[self.method].view
 
 
 def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction] = ()) -> dict[str, Any]:
-    """Train, save model, tokenizer, metrics and TRL's YAML in ``settings.out``; returns the metrics.
+    """Train and save model, tokenizer, metrics and TRL's YAML file in ``settings.out``; returns the metrics.
 
     Raises ``ConfigError`` for a wrong TRL argument or a run without data for the method.
     """
     import trl
     from transformers.trainer_utils import get_last_checkpoint
 
-    _, trainer_name, _ = METHODS[settings.method]
     arguments = trl_arguments(settings)
     data, held_out = dataset(settings, settings.runs, "train"), evaluation(settings)
     write_yaml(settings, arguments)
-    extra: dict[str, Any] = {"reward_funcs": list(reward_functions)} if settings.method == "grpo" else {}
-    trainer = getattr(trl, trainer_name)(
+    extra = {"reward_funcs": list(reward_functions)} if settings.method == "grpo" else {}
+    trainer = getattr(trl, METHODS[settings.method].trainer)(
         model=settings.model_path,
         args=configuration(settings, arguments),
         train_dataset=data,
@@ -94,12 +119,12 @@ def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction]
     )
     checkpoint = get_last_checkpoint(str(settings.out)) if settings.resume else None
     if checkpoint:
-        log.warning("going on from %s; resume=false starts anew", checkpoint)
+        log.warning("resuming from %s; set resume=false to start from the beginning", checkpoint)
     metrics: dict[str, Any] = dict(trainer.train(resume_from_checkpoint=checkpoint).metrics)
     if held_out is not None:
         metrics |= trainer.evaluate()
     trainer.save_model(str(settings.out))
-    rows, evaluated = kept(trainer, "train", len(data)), kept(trainer, "eval", len(held_out or ()))
+    rows, evaluated = rows_used(trainer, "train", len(data)), rows_used(trainer, "eval", len(held_out or ()))
     metrics |= {"rows": rows, "rows_left_out": len(data) - rows, "evaluated_rows": evaluated}
     (settings.out / "metrics.json").write_text(
         json.dumps({"metrics": metrics, "log": trainer.state.log_history}, indent=1, default=str) + "\n"
@@ -107,13 +132,15 @@ def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction]
     return metrics
 
 
-def kept(trainer: Any, side: str, given: int) -> int:
-    """How many of the ``given`` rows TRL uses: it drops those of which ``max_length`` leaves nothing to learn from."""
-    if not given or getattr(trainer.args, "packing", False):  # packed rows hold several of ours
+def rows_used(trainer: Any, part: Literal["train", "eval"], given: int) -> int:
+    """How many of the ``given`` rows TRL uses. It drops rows whose completion lies beyond ``max_length``."""
+    if not given or getattr(trainer.args, "packing", False):  # a packed row holds several of the given ones
         return given
-    used = len(getattr(trainer, f"{side}_dataset"))
+    used = len(trainer.train_dataset if part == "train" else trainer.eval_dataset)
     if used < given:
-        log.warning("TRL left out %d of %d rows (%s): longer than trl.max_length", given - used, given, side)
+        log.warning(
+            "TRL left out %d of %d rows (%s), because they are longer than trl.max_length", given - used, given, part
+        )
     return used
 
 
@@ -121,7 +148,7 @@ def kept(trainer: Any, side: str, given: int) -> int:
 
 
 def trl_arguments(settings: TrainingSettings) -> dict[str, Any]:
-    """TRL's arguments with what the machine asks for: on a CPU no bf16, and nothing is reported to a service."""
+    """The arguments of TRL's configuration class; on a CPU without bf16, and without reports to a service."""
     import torch
 
     arguments: dict[str, Any] = {
@@ -136,12 +163,13 @@ def trl_arguments(settings: TrainingSettings) -> dict[str, Any]:
     return arguments
 
 
-def configuration(settings: TrainingSettings, arguments: Mapping[str, Any]) -> Any:
+def configuration(settings: TrainingSettings, arguments: JsonObject) -> object:
+    """TRL's configuration object. Raises ``ConfigError`` for an unknown or refused argument."""
     import trl
 
     from bestofn.builders.formats.nearest_match import unknown_key
 
-    kind = getattr(trl, METHODS[settings.method][2])
+    kind = getattr(trl, METHODS[settings.method].configuration)
     known = [one.name for one in dataclasses.fields(kind)]
     for key in arguments:
         if key not in known:
@@ -149,57 +177,58 @@ def configuration(settings: TrainingSettings, arguments: Mapping[str, Any]) -> A
     try:
         return kind(**arguments)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"trl: {kind.__name__} refuses these settings: {error}") from error
+        raise ConfigError(f"trl: {kind.__name__} does not accept these settings: {error}") from error
 
 
-def write_yaml(settings: TrainingSettings, arguments: Mapping[str, Any]) -> Path:
-    """The same training as a file for TRL's own command, which cannot keep to some ``splits``."""
+def write_yaml(settings: TrainingSettings, arguments: JsonObject) -> Path:
+    """Write the same training as a file for TRL's own command; that command cannot select ``splits``."""
     import yaml
 
-    view = METHODS[settings.method][0]
-    folders = [str(run / view) for run in settings.runs]
-    data: dict[str, Any] = {"datasets": [{"path": one} for one in folders]}
-    if settings.method == "reward" and not settings.margin:  # TRL takes a margin that is there into its loss
-        columns = [name for name in view_features(view) if name != "margin"]
-        data = {"datasets": [{**one, "columns": columns} for one in data["datasets"]]}
-    elif len(folders) == 1:
-        data = {"dataset_name": folders[0]}
     own = {key: value for key, value in arguments.items() if key != "model_init_kwargs"}
-    text = yaml.safe_dump(
-        {"model_name_or_path": settings.model_path, "dtype": settings.dtype, **data, **own}, sort_keys=False
-    )
+    model = {"model_name_or_path": settings.model_path, "dtype": settings.dtype}
+    text = yaml.safe_dump({**model, **_yaml_data(settings), **own}, sort_keys=False)
     path = settings.out / f"trl_{settings.method}.yaml"
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole = f"# on all splits, not on {', '.join(settings.splits)} alone\n" if settings.splits else ""
-    path.write_text(f"# trl {settings.method} --config {path}\n{whole}{text}")
+    note = f"# This file trains on all splits, not only on {', '.join(settings.splits)}.\n" if settings.splits else ""
+    path.write_text(f"# trl {settings.method} --config {path}\n{note}{text}")
     return path
+
+
+def _yaml_data(settings: TrainingSettings) -> JsonObject:
+    """TRL's settings for the datasets."""
+    folders = [str(run / settings.view) for run in settings.runs]
+    if settings.method == "reward" and not settings.margin:  # TRL uses a column "margin" in the loss if there is one
+        columns = [name for name in view_features(settings.view) if name != "margin"]
+        return {"datasets": [{"path": folder, "columns": columns} for folder in folders]}
+    if len(folders) == 1:
+        return {"dataset_name": folders[0]}
+    return {"datasets": [{"path": folder} for folder in folders]}
 
 
 # --- data ------------------------------------------------------------------------------------------------------------
 
 
-def dataset(settings: TrainingSettings, runs: Sequence[Path], *sides: str) -> Any:
-    """The rows of the method's view in ``runs``. Raises ``ConfigError`` when there are none."""
+def dataset(settings: TrainingSettings, runs: Sequence[Path], *parts: str) -> Dataset:
+    """The rows of the method's view in ``parts`` (train, test) of ``runs``. Raises ``ConfigError`` without any row."""
     import datasets
 
-    view = METHODS[settings.method][0]
-    files = [str(file) for run in runs for file in table_files(run / view, *sides) if rows_in([file])]
-    found = datasets.load_dataset("parquet", data_files=files, split="train") if files else None
-    if found is not None and settings.splits:
-        found = found.filter(lambda name: name in settings.splits, input_columns="split_name")
-    if found is not None and settings.method == "grpo":  # TRL's own loop has one set of callable tools for all rows
-        found = found.filter(lambda tools: not tools, input_columns="tools")
-    if not found:
+    files = [str(file) for run in runs for file in table_files(run / settings.view, *parts) if rows_in([file])]
+    rows: Any = datasets.load_dataset("parquet", data_files=files, split="train") if files else None
+    if rows is not None and settings.splits:
+        rows = rows.filter(lambda name: name in settings.splits, input_columns="split_name")
+    if rows is not None and settings.method == "grpo":  # TRL's loop takes one set of callable tools for all rows
+        rows = rows.filter(lambda tools: not tools, input_columns="tools")
+    if not rows:
         raise ConfigError(
-            f"{', '.join(map(str, runs))}: no row for {settings.method} in {view}, {' or '.join(sides)}. "
-            "A pair needs a query with a verified and a refuted candidate: look at the run with `bestofn inspect`."
+            f"{', '.join(map(str, runs))}: no row for {settings.method} in {settings.view}, {' or '.join(parts)}. "
+            "A pair needs a query with a verified and a refuted candidate. `bestofn inspect RUN` shows the candidates."
         )
-    dropped = [] if settings.margin else ["margin"]
-    return found.remove_columns([column for column in dropped if column in found.column_names])
+    unused = [] if settings.margin else ["margin"]
+    return rows.remove_columns([column for column in unused if column in rows.column_names])
 
 
-def evaluation(settings: TrainingSettings) -> Any:
-    """What to evaluate on; None when there is nothing. GRPO would sample for it, which is a build's work."""
+def evaluation(settings: TrainingSettings) -> Dataset | None:
+    """The rows to evaluate on; None if there are none, and for GRPO, whose evaluation would sample answers."""
     if settings.method == "grpo":
         return None
     if settings.evaluate:

@@ -1,29 +1,28 @@
-"""Our verifiers as a reward function of TRL's GRPO: 1 for a pass, 0 for a fail, nothing when undecided."""
+"""The verifiers as a reward function of TRL's GRPO: 1 for pass, 0 for fail, None when undecided. Used by ``scripts``."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.protocols import Verifier
-from bestofn.builders.records import Candidate, Message, Verdict
+from bestofn.builders.records import Candidate, JsonObject, Message, Query, Verdict
 from bestofn.builders.schema import query_from_row
 
-WORTH = {"pass": 1.0, "fail": 0.0}  # TRL leaves None out of a group's mean
+REWARDS = {"pass": 1.0, "fail": 0.0}  # TRL leaves None out of a group's mean
 
 
 class VerifiedReward:
-    """Called by TRL with the columns of the ``grpo`` view; the verifier runs in ``loop``, which has opened it."""
+    """Called by TRL with the columns of the ``grpo`` view. The verifier must be open in ``loop``."""
 
     def __init__(self, verifier: Verifier, loop: Loop) -> None:
         self.verifier = verifier
         self.loop = loop
-        self.__name__ = f"verified_{verifier.name}"  # TRL names its metrics by it
+        self.__name__ = f"verified_{verifier.name}"  # TRL uses it in the names of its metrics
 
     def __call__(
         self,
@@ -32,31 +31,31 @@ class VerifiedReward:
         query_id: Sequence[str],
         split_name: Sequence[str],
         reference: Sequence[str],
-        **_: Any,
+        **_: object,
     ) -> list[float | None]:
-        asked = [
-            self.verifier.verify(
-                query_from_row(
-                    {"query_id": query, "split": split, "messages": list(prompt), "reference": json.loads(known)}
-                ),
-                Candidate(place, messages=tuple(completion)),
-            )
-            for place, (prompt, completion, query, split, known) in enumerate(
-                zip(prompts, completions, query_id, split_name, reference, strict=True)
-            )
+        """The reward of each completion."""
+        queries = map(_query, query_id, split_name, prompts, reference)
+        checks = [
+            self.verifier.verify(query, Candidate(place, messages=tuple(completion)))
+            for place, (query, completion) in enumerate(zip(queries, completions, strict=True))
         ]
-        verdicts: list[Verdict] = self.loop.run(_all(asked))
-        return [WORTH.get(verdict.outcome) for verdict in verdicts]
+        return [REWARDS.get(verdict.outcome) for verdict in self.loop.run(_gathered(checks))]
 
 
 @contextmanager
-def verified_reward(config: Mapping[str, Any]) -> Iterator[VerifiedReward]:
-    """The reward function of ``config["verifier"]``, its sandbox and workers open while the block runs."""
-    assembly = ObjectBuilder(trusted=config.get("trusted") or ())
-    verifier = assembly.build(config["verifier"], "verifier")
-    with Loop() as loop, loop.open(*assembly.opened_in_order):
+def verified_reward(config: JsonObject) -> Iterator[VerifiedReward]:
+    """The reward function of ``config["verifier"]``; its sandbox and workers are open inside the block."""
+    objects = ObjectBuilder(trusted=config.get("trusted") or ())
+    verifier = objects.build(config["verifier"], "verifier")
+    with Loop() as loop, loop.open(*objects.opened_in_order):
         yield VerifiedReward(verifier, loop)
 
 
-async def _all(asked: Sequence[Any]) -> list[Verdict]:
-    return list(await asyncio.gather(*asked))
+def _query(query_id: str, split: str, prompt: Sequence[Message], reference: str) -> Query:
+    return query_from_row(
+        {"query_id": query_id, "split": split, "messages": list(prompt), "reference": json.loads(reference)}
+    )
+
+
+async def _gathered(checks: Sequence[Awaitable[Verdict]]) -> list[Verdict]:
+    return list(await asyncio.gather(*checks))

@@ -1,0 +1,25 @@
+"""Messages in the form that chat templates take. Used by ``engine``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from bestofn.builders.records import JsonObject, Message, content_text
+
+
+def template_message(message: Message) -> dict[str, object]:
+    """``message`` for a chat template: text content, tool arguments as objects, and no keys of bestofn's own."""
+    result: dict[str, object] = {"role": message["role"], "content": content_text(message.get("content"))}
+    result |= {key: message[key] for key in ("tool_call_id", "name") if message.get(key)}
+    if message.get("tool_calls"):
+        result["tool_calls"] = [_call(call) for call in message["tool_calls"]]
+    return result
+
+
+def _call(call: JsonObject) -> dict[str, object]:
+    function = dict(call.get("function") or {})
+    if isinstance(function.get("arguments"), str):
+        with contextlib.suppress(json.JSONDecodeError):  # arguments that are not JSON stay as they were written
+            function["arguments"] = json.loads(function["arguments"] or "{}")
+    return {"type": "function", "id": call.get("id") or "", "function": function}

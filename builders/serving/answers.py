@@ -1,0 +1,102 @@
+"""The answers of OpenAI's Chat Completions and Completions, whole and as the chunks of a stream. Used by ``app``."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+
+from bestofn.builders.records import Completion, JsonObject, Message
+
+PIECE_CHARS = 24  # characters per chunk of a stream
+
+
+def chat_answer(model: str, completions: Sequence[Completion], logprobs: bool) -> JsonObject:
+    """A ``chat.completion``."""
+    return {
+        "id": new_id("chatcmpl"),
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [
+            {
+                "index": index,
+                "message": chat_message(completion),
+                "finish_reason": completion.stop_reason,
+                "logprobs": {"content": _logprobs(completion), "refusal": None} if logprobs else None,
+            }
+            for index, completion in enumerate(completions)
+        ],
+        "usage": usage_counts(
+            sum(completion.usage.prompt for completion in completions),
+            sum(completion.usage.completion for completion in completions),
+        ),
+    }
+
+
+def chat_message(completion: Completion) -> Message:
+    """The assistant's message; the content of a message with only tool calls is null."""
+    message = {**completion.message, "refusal": None}
+    if completion.reasoning:
+        message["reasoning_content"] = completion.reasoning
+    if message.get("tool_calls") and not message.get("content"):
+        message["content"] = None
+    return message
+
+
+def chat_chunks(answer: JsonObject) -> list[JsonObject]:
+    """``answer`` as a list of ``chat.completion.chunk``: role, text in pieces, calls, finish reason, usage."""
+    head = {key: answer[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    chunks: list[JsonObject] = []
+    for choice in answer["choices"]:
+        index, deltas = choice["index"], _deltas(choice["message"])
+        chunks += [_chunk(head, index, delta) for delta in deltas]
+        chunks.append(_chunk(head, index, {}, choice["finish_reason"]))
+    chunks.append({**head, "choices": [], "usage": answer["usage"]})
+    return chunks
+
+
+def _deltas(message: Message) -> list[JsonObject]:
+    text = [{"content": piece} for piece in pieces(message.get("content") or "")]
+    calls = [{"tool_calls": [{"index": place, **call}]} for place, call in enumerate(message.get("tool_calls") or ())]
+    return [{"role": "assistant", "content": ""}, *text, *calls]
+
+
+def _chunk(head: JsonObject, index: int, delta: JsonObject, finish: str | None = None) -> JsonObject:
+    return {**head, "choices": [{"index": index, "delta": delta, "finish_reason": finish, "logprobs": None}]}
+
+
+def pieces(text: str, size: int = PIECE_CHARS) -> list[str]:
+    """``text`` in pieces of ``size`` characters."""
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def completion_answer(model: str, choices: Sequence[JsonObject], usage: Mapping[str, int]) -> JsonObject:
+    """A ``text_completion``."""
+    return {
+        "id": new_id("cmpl"),
+        "object": "text_completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [{"index": index, **choice} for index, choice in enumerate(choices)],
+        "usage": dict(usage),
+    }
+
+
+def usage_counts(prompt: int, completion: int) -> dict[str, int]:
+    """Token counts under the names of OpenAI's API."""
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def new_id(kind: str) -> str:
+    """A random id that begins with ``kind``."""
+    return f"{kind}-{uuid.uuid4().hex[:24]}"
+
+
+def _logprobs(completion: Completion) -> list[JsonObject]:
+    values = completion.detail.get("token_logprobs") or ()
+    texts = completion.detail.get("token_texts") or ()
+    return [
+        {"token": text, "logprob": value, "bytes": list(text.encode("utf-8", "replace")), "top_logprobs": []}
+        for text, value in zip(texts, values, strict=True)
+    ]

@@ -1,0 +1,128 @@
+"""The request bodies of OpenAI's Chat Completions, Completions and Responses, as ``records.Request``. Used by ``app``."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bestofn.builders.errors import RequestError
+from bestofn.builders.formats.tool_calls import call_from_responses, from_responses
+from bestofn.builders.records import JsonObject, Message, Request, Sampling, Tool, ToolChoice
+
+MAX_SAMPLES = 256
+
+
+class Body(BaseModel):
+    """What all requests have. Unknown fields are accepted, because OpenAI's clients send more with every version."""
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str = ""
+    temperature: float | None = Field(None, ge=0.0, le=10.0)
+    top_p: float | None = Field(None, gt=0.0, le=1.0)
+    top_k: int | None = Field(None, ge=0)
+    seed: int | None = None
+    stop: str | list[str] | None = None
+    stream: bool = False
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The stop strings as a tuple."""
+        return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
+
+    def sampling(self, max_tokens: int | None, logprobs: bool = False) -> Sampling:
+        """The sampling settings; a random seed if none is given."""
+        extra = {"top_k": self.top_k} if self.top_k else {}
+        seed = self.seed if self.seed is not None else uuid.uuid4().int & 0x7FFFFFFF
+        temperature = 1.0 if self.temperature is None else self.temperature
+        return Sampling(temperature, self.top_p, max_tokens, self.stops, seed, logprobs=logprobs, extra=extra)
+
+
+class BodyWithTools(Body):
+    """What requests with tools have."""
+
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: Any = None
+
+    @property
+    def used_tool_choice(self) -> ToolChoice:
+        """``none`` or ``auto``; a forced call cannot be enforced."""
+        return "none" if self.tool_choice == "none" else "auto"
+
+
+class ChatBody(BodyWithTools):
+    """A request to ``/v1/chat/completions``."""
+
+    messages: list[dict[str, Any]] = Field(min_length=1)
+    n: int = Field(1, ge=1, le=MAX_SAMPLES)
+    max_tokens: int | None = Field(None, ge=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+    logprobs: bool | None = None
+
+    def request(self) -> Request:
+        """The request. Raises ``RequestError`` for a prompt without content."""
+        sampling = self.sampling(self.max_completion_tokens or self.max_tokens, bool(self.logprobs))
+        messages, tools = _checked_messages(self.messages), tuple(self.tools or ())
+        return Request(messages, tools, sampling, tool_choice=self.used_tool_choice)
+
+
+class CompletionBody(Body):
+    """A request to ``/v1/completions``."""
+
+    prompt: str | list[str]
+    n: int = Field(1, ge=1, le=MAX_SAMPLES)
+    max_tokens: int | None = Field(16, ge=1)
+    logprobs: int | None = None
+    echo: bool = False
+    keep_special_tokens: bool = False  # not in OpenAI's API: for clients that parse special tokens (Harmony)
+
+
+class ResponsesBody(BodyWithTools):
+    """A request to ``/v1/responses``."""
+
+    input: str | list[dict[str, Any]]
+    instructions: str | None = None
+    max_output_tokens: int | None = Field(None, ge=1)
+
+    def request(self) -> Request:
+        """The request. Raises ``RequestError`` for a prompt without content."""
+        messages: list[JsonObject] = []
+        if self.instructions:
+            messages.append({"role": "system", "content": self.instructions})
+        if isinstance(self.input, str):
+            messages.append({"role": "user", "content": self.input})
+        else:
+            messages += _messages_of_items(self.input)
+        tools: list[Tool] = [from_responses(tool) for tool in self.tools or () if tool.get("type") == "function"]
+        sampling = self.sampling(self.max_output_tokens)
+        return Request(_checked_messages(messages), tuple(tools), sampling, tool_choice=self.used_tool_choice)
+
+
+def _checked_messages(messages: Sequence[JsonObject]) -> tuple[Message, ...]:
+    for place, message in enumerate(messages):
+        if not isinstance(message.get("role"), str):
+            raise RequestError(f"messages[{place}] has no role; expected system, user, assistant or tool", status=400)
+    if not any(message.get("content") or message.get("tool_calls") for message in messages):
+        raise RequestError("the prompt is empty; expected a message with content", status=400)
+    return tuple(dict(message) for message in messages)
+
+
+def _messages_of_items(items: Sequence[JsonObject]) -> list[JsonObject]:
+    """Chat messages from the input items of Responses; consecutive calls belong to one assistant message."""
+    messages: list[dict[str, Any]] = []
+    for item in items:
+        kind = item.get("type", "message")
+        if kind == "message":
+            messages.append({"role": item.get("role"), "content": item.get("content")})
+        elif kind == "function_call":
+            call = call_from_responses(item)
+            if messages and messages[-1].get("tool_calls"):
+                messages[-1]["tool_calls"].append(call)
+            else:
+                messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        elif kind == "function_call_output":
+            messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "content": item.get("output")})
+    return [*messages]
