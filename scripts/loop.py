@@ -1,7 +1,7 @@
-"""``bestofn loop [dpo|sft|kto|grpo|reward]``: build, pair, train, build again: does the data teach?
+"""``bestofn loop [dpo|sft|kto|grpo|reward]``: does training on a build's data improve the policy?
 
-A build with the policy on training queries, TRL on its data, again for every further round with the policy so far, and
-builds on held-out queries before and after. Each step is a command of its own and is printed as one.
+Each round builds with the current policy on training queries and trains it on that data with TRL. Builds on held-out
+queries before and after measure the gain. Every step is an ordinary command and is printed as one.
 """
 
 from __future__ import annotations
@@ -10,13 +10,9 @@ import asyncio
 import json
 import math
 import time
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
 
 from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.config.arguments import Arguments
@@ -24,29 +20,14 @@ from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import BestofnError
-from bestofn.builders.records import Candidate, Query, Score
-from bestofn.builders.statistics.estimators import pass_at_k
-from bestofn.builders.statistics.intervals import bootstrap_difference_interval, bootstrap_interval
+from bestofn.builders.records import Candidate, JsonObject, Query, Row, Score
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import rows_in, table_files
 from bestofn.builders.training.trainers import TrainingSettings, recipe, train
 from bestofn.builders.training.verified_reward import verified_reward
 from bestofn.reward.model_reward import ModelReward
 from bestofn.scripts.catalogue import LOOP
-
-Passes = Mapping[str, tuple[str, int, int]]
-"""query id -> (split, passes, conclusive candidates)"""
-
-
-class Preference(NamedTuple):
-    """A pair as a reward model sees it; lengths in characters of JSON."""
-
-    query: str
-    split: str
-    chosen_score: float
-    rejected_score: float
-    chosen_length: int
-    rejected_length: int
+from bestofn.scripts.loop_report import Passes, Preference, pair_report, pass_report, report_table
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -60,12 +41,12 @@ def trl_recipe(arguments: Arguments) -> list[str]:
     return [recipe(method, arguments.overrides)]
 
 
-def loop(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the loop; writes ``loop.json`` and ``loop.md`` in its folder, prints the table."""
+def loop(config: JsonObject) -> JsonObject:
+    """Run the loop; writes ``loop.json`` and ``loop.md`` in its folder, and prints the table."""
     out, started = Path(config["out"]), time.perf_counter()
     heldout = ("heldout", config["heldout"], config["seed"])
     before = build(config, config["model"], *heldout, out / "before")
-    check_decided(before, config)
+    check_verdicts(before, config)
     if config["method"] == "reward":
         run = build(config, config["model"], "train", config["queries"], config["seed"], out / "round-1")
         train(settings(config, config["model"], [run], out / "reward", evaluate=[before]))
@@ -79,16 +60,16 @@ def loop(config: Mapping[str, Any]) -> dict[str, Any]:
         report = pass_report(passes(before), passes(after))
     report |= {"method": config["method"], "seconds": round(time.perf_counter() - started)}
     (out / "loop.json").write_text(json.dumps(report, indent=1) + "\n")
-    (out / "loop.md").write_text(table(report) + "\n")
-    print(f"\n{table(report)}\n\n{config['method']}, {report['seconds']} s, all of it in {out}")
+    (out / "loop.md").write_text(report_table(report) + "\n")
+    print(f"\n{report_table(report)}\n\n{config['method']}, {report['seconds']} s. All files are in {out}.")
     return report
 
 
 # --- the steps -------------------------------------------------------------------------------------------------------
 
 
-def build(config: Mapping[str, Any], model: str, part: str, size: int, seed: int, out: Path) -> Path:
-    """A finished build of ``model``; one that is there already is kept, as with every build."""
+def build(config: JsonObject, model: str, part: str, size: int, seed: int, out: Path) -> Path:
+    """Build with ``model``; returns ``out``. A finished build in ``out`` is not built again."""
     words = [
         "dataset=starter",
         f"dataset.part={part}",
@@ -110,18 +91,18 @@ def build(config: Mapping[str, Any], model: str, part: str, size: int, seed: int
     return out
 
 
-def check_decided(heldout: Path, config: Mapping[str, Any]) -> None:
-    """Refuse, before anything is trained, held-out queries from which nothing could be told afterwards."""
-    found = f"of the {config['heldout']} held-out queries × {config['n']} in {heldout}"
-    more = "Remedy: a larger `heldout`, a larger `n`, or a folder (`out`) in which nothing is yet."
+def check_verdicts(heldout: Path, config: JsonObject) -> None:
+    """Raises ``BestofnError`` before training when the held-out verdicts cannot show a difference afterwards."""
+    measured = f"of the {config['heldout']} held-out queries with {config['n']} answers each in {heldout}"
+    remedy = "Set a larger `heldout` or `n`, or set `out` to an empty folder."
     if not passes(heldout):
-        raise BestofnError(f"Found: {found}, none has a verdict, so there is nothing to compare.\n{more}")
+        raise BestofnError(f"{measured}, none has a verdict, so that there is nothing to compare. {remedy}")
     if config["method"] == "reward" and not rows_in(table_files(heldout / "reward_model", "train")):
-        raise BestofnError(f"Found: {found}, none has both a pass and a fail, so a reward model has no pairs.\n{more}")
+        raise BestofnError(f"{measured}, none has both a pass and a fail, so that there are no pairs. {remedy}")
 
 
-def trained(config: Mapping[str, Any], model: str, run: Path, out: Path) -> str:
-    """The folder of ``model`` trained on ``run``."""
+def trained(config: JsonObject, model: str, run: Path, out: Path) -> str:
+    """Train ``model`` on ``run``; returns the folder of the new model."""
     chosen = settings(config, model, [run], out)
     with verified_reward(config) if config["method"] == "grpo" else nullcontext() as reward:
         train(chosen, [reward] if reward else [])
@@ -129,8 +110,9 @@ def trained(config: Mapping[str, Any], model: str, run: Path, out: Path) -> str:
 
 
 def settings(
-    config: Mapping[str, Any], model: str, runs: Sequence[Path], out: Path, evaluate: Sequence[Path] = ()
+    config: JsonObject, model: str, runs: Sequence[Path], out: Path, evaluate: Sequence[Path] = ()
 ) -> TrainingSettings:
+    """The settings of one training; prints the command that does the same."""
     print(f"\n$ bestofn train {config['method']} {runs[-1]} model={model} out={out}", flush=True)
     return TrainingSettings(
         method=config["method"],
@@ -144,11 +126,11 @@ def settings(
     )
 
 
-# --- what came of it -------------------------------------------------------------------------------------------------
+# --- the results -----------------------------------------------------------------------------------------------------
 
 
 def passes(run: Path) -> Passes:
-    """The conclusive verdicts of a run's samples by query; a query without any is left out."""
+    """Passes and verdicts per query of a run, over its fixed samples; a query without a verdict is left out."""
     return {
         query.query_id: (query.split, sum(candidate.right for candidate in counting), len(counting))
         for query in query_records(run)
@@ -156,33 +138,8 @@ def passes(run: Path) -> Passes:
     }
 
 
-def pass_report(before: Passes, after: Passes) -> dict[str, Any]:
-    """pass@1 before and after over the queries that both runs decided, in all and by split; intervals by query."""
-    queries = sorted(set(before) & set(after))
-    splits = sorted({before[query][0] for query in queries})
-    report: dict[str, Any] = {"queries": len(queries), "undecided": len(set(before) ^ set(after)), "splits": {}}
-    for split in ["all", *splits]:
-        chosen = [query for query in queries if split in ("all", before[query][0])]
-        first = [before[query][1] / before[query][2] for query in chosen]
-        second = [after[query][1] / after[query][2] for query in chosen]
-        report["splits"][split] = {
-            "queries": len(chosen),
-            "before": mean(first),
-            "after": mean(second),
-            "gain": mean(second) - mean(first),
-            "interval": bootstrap_difference_interval(first, second),
-            "best_of_8_before": mean([at_least_one(*before[query][1:]) for query in chosen]),
-            "best_of_8_after": mean([at_least_one(*after[query][1:]) for query in chosen]),
-        }
-    return report
-
-
-def at_least_one(right: int, count: int) -> float:
-    return pass_at_k(count, right, min(8, count))
-
-
 def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
-    """The reward model's scores of both sides of the pairs of a run, by the scorer that a build uses."""
+    """The pairs of a run with the reward model's score of both sides, computed as in a build."""
     import pyarrow.parquet as pq
     from datasets import Features
 
@@ -196,79 +153,17 @@ def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
 
     pairs = []
     for row, both in zip(rows, asyncio.run(scores()), strict=True):
-        chosen, rejected = (-math.inf if score.value is None else score.value for score in both)  # unread ranks last
+        # a side that cannot be scored ranks last
+        chosen, rejected = (-math.inf if score.value is None else score.value for score in both)
         lengths = (len(json.dumps(row[side])) for side in ("chosen", "rejected"))
         pairs.append(Preference(row["query_id"], row["split_name"], chosen, rejected, *lengths))
     return pairs
 
 
-def sides_of(row: Mapping[str, Any]) -> tuple[Query, list[Candidate]]:
-    """Both conversations of a pair, as what a reward model is given."""
+def sides_of(row: Row) -> tuple[Query, list[Candidate]]:
+    """The input of a reward model for both conversations of a pair."""
     query = Query(row["query_id"], row["split_name"], (), tools=tuple(json.loads(row["tools"] or "[]")))
     return query, [Candidate(place, tuple(row[side])) for place, side in enumerate(("chosen", "rejected"))]
-
-
-def pair_report(pairs: Sequence[Preference]) -> dict[str, Any]:
-    """How often the reward model, and how often length alone, prefers the chosen side; intervals by query.
-
-    Length is the better of "the shorter is right" and "the longer is right", chosen with hindsight on the same pairs.
-    """
-    report: dict[str, Any] = {"pairs": len(pairs), "splits": {}}
-    for split in ["all", *sorted({pair.split for pair in pairs})]:
-        chosen = [pair for pair in pairs if split in ("all", pair.split)]
-        by_length = [preferred(pair.rejected_length, pair.chosen_length) for pair in chosen]
-        if mean(by_length) < 0.5:
-            by_length = [1.0 - hit for hit in by_length]
-        sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-        for pair, shorter in zip(chosen, by_length, strict=True):
-            one = sums[pair.query]
-            one[0] += preferred(pair.chosen_score, pair.rejected_score)
-            one[1] += shorter
-            one[2] += 1
-        queries = np.array(list(sums.values()))
-        right, length, count = queries.sum(axis=0)
-        report["splits"][split] = {
-            "pairs": len(chosen),
-            "accuracy": right / count,
-            "interval": bootstrap_interval(queries, lambda means: means[:, 0] / means[:, 2]),
-            "length": length / count,
-            "margin": (right - length) / count,
-            "margin_interval": bootstrap_interval(queries, lambda means: (means[:, 0] - means[:, 1]) / means[:, 2]),
-        }
-    return report
-
-
-def preferred(chosen: float, rejected: float) -> float:
-    """1 where the chosen side has more, ½ for a tie."""
-    return 0.5 if chosen == rejected else float(chosen > rejected)
-
-
-def table(report: Mapping[str, Any]) -> str:
-    """The report as a Markdown table."""
-    if "pairs" in report:
-        head = "| split | held-out pairs | reward model | 95 % interval | length | above length | 95 % interval |\n"
-        lines = [
-            f"| {split} | {row['pairs']} | {row['accuracy']:.3f} | {between(row['interval'], '')} "
-            f"| {row['length']:.3f} | {row['margin']:+.3f} | {between(row['margin_interval'], '+')} |"
-            for split, row in report["splits"].items()
-        ]
-        return "\n".join([head + "|---" * 7 + "|", *lines])
-    head = "| split | queries | pass@1 before | after | gain | 95 % interval | pass@8 before | after |\n" + "|---" * 8
-    lines = [
-        f"| {split} | {row['queries']} | {row['before']:.3f} | {row['after']:.3f} | {row['gain']:+.3f} | "
-        f"{between(row['interval'], '+')} | {row['best_of_8_before']:.3f} | "
-        f"{row['best_of_8_after']:.3f} |"
-        for split, row in report["splits"].items()
-    ]
-    return "\n".join([head + "|", *lines])
-
-
-def between(interval: Sequence[float], sign: str) -> str:
-    return " to ".join(f"{end:{sign}.3f}" for end in interval)
-
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else float("nan")
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
+from bestofn.builders.records import JsonObject
 from bestofn.builders.training.trainers import TrainingSettings, recipe
 from bestofn.builders.training.trainers import train as train_with_trl
 from bestofn.builders.training.verified_reward import verified_reward
@@ -24,8 +24,8 @@ def trl_recipe(arguments: Arguments) -> list[str]:
     return [recipe(method, arguments.overrides) for method in arguments.positionals["METHOD"]]
 
 
-def train(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Train as the resolved configuration says; prints where the model is, returns the metrics."""
+def train(config: JsonObject) -> JsonObject:
+    """Train with a resolved configuration; prints the metrics and the folder of the model, returns the metrics."""
     settings = settings_of(config)
     if settings.method == "grpo":
         with verified_reward(config) as reward:
@@ -41,7 +41,7 @@ def train(config: Mapping[str, Any]) -> dict[str, Any]:
     return metrics
 
 
-def settings_of(config: Mapping[str, Any]) -> TrainingSettings:
+def settings_of(config: JsonObject) -> TrainingSettings:
     """The training settings of a resolved configuration."""
     runs = paths(config["run"])
     splits = config.get("splits") or ()
@@ -60,7 +60,8 @@ def settings_of(config: Mapping[str, Any]) -> TrainingSettings:
     )
 
 
-def paths(value: Any) -> tuple[Path, ...]:
+def paths(value: str | Sequence[str] | None) -> tuple[Path, ...]:
+    """One path, several, or none."""
     return tuple(map(Path, [value] if isinstance(value, str) else value or ()))
 
 

@@ -1,4 +1,4 @@
-"""Tiny models made on the spot: a byte tokenizer with a chat template, and Llamas with random weights."""
+"""Tiny models for tests: a byte tokenizer with a chat template, and Llama models with random weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEMPLATE = (
 
 
 def tokenizer(*, distinct_pad: bool = True) -> Any:
-    """Bytes as tokens, behind the special tokens of ChatML."""
+    """A tokenizer whose tokens are the special tokens of ChatML and the single bytes."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -36,6 +36,7 @@ def tokenizer(*, distinct_pad: bool = True) -> Any:
 
 
 def llama_config(tok: Any, **changes: Any) -> Any:
+    """The configuration of a Llama model of two small layers, with ``changes``."""
     from transformers import LlamaConfig
 
     shape = {
@@ -54,7 +55,7 @@ def llama_config(tok: Any, **changes: Any) -> Any:
 
 
 def save_reward_model(folder: Path, *, seed: int = 0, distinct_pad: bool = True, **changes: Any) -> Path:
-    """A Llama with a one-value head, its weights large enough that scores differ well."""
+    """Save a Llama model with one score as output; its weights are large, so that scores differ clearly."""
     import torch
     from transformers import LlamaForSequenceClassification
 
@@ -67,7 +68,7 @@ def save_reward_model(folder: Path, *, seed: int = 0, distinct_pad: bool = True,
 
 
 def save_language_model(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
-    """A causal Llama."""
+    """Save a causal Llama model."""
     import torch
     from transformers import LlamaForCausalLM
 

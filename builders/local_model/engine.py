@@ -197,9 +197,7 @@ class LocalEngine:
         )
         return self._within_memory(batch[:half], requests) + self._within_memory(batch[half:], requests)
 
-    def _batch(
-        self, batch: Sequence[SequenceState], requests: Sequence[GenerationRequest]
-    ) -> list[GeneratedAnswer]:
+    def _batch(self, batch: Sequence[SequenceState], requests: Sequence[GenerationRequest]) -> list[GeneratedAnswer]:
         shared = requests[batch[0].request]
         decode(
             self.network,

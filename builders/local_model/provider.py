@@ -31,7 +31,7 @@ class LocalTransformers(InProcessProvider):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
     Requests that wait at the same time share batches of up to ``max_rows`` answers, which are halved when memory runs
-    out. An answer depends only on prompt, seed and weights, not on its batch (``builders.local_model.seeded_sampling``).
+    out. An answer depends only on prompt, seed and weights, never on its batch (``local_model.seeded_sampling``).
     ``max_answer_tokens`` limits an answer in addition to the request. ``template`` holds further variables of the chat
     template. ``shared_device``: processes of this machine that set it generate one at a time. Of ``sampling.extra``,
     only ``top_k`` is used. A JSON schema is not enforced.

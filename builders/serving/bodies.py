@@ -1,4 +1,4 @@
-"""The request bodies of OpenAI's Chat Completions, Completions and Responses, as ``records.Request``. Used by ``app``."""
+"""The request bodies of OpenAI's Chat Completions, Completions and Responses. Used by ``app``."""
 
 from __future__ import annotations
 

@@ -67,7 +67,5 @@ def responses_events(answer: JsonObject) -> list[JsonObject]:
 def _text_events(place: int, item: JsonObject) -> list[JsonObject]:
     where = {"output_index": place, "content_index": 0, "item_id": item["id"]}
     text = item["content"][0]["text"]
-    deltas = [
-        {"type": "response.output_text.delta", **where, "delta": piece, "logprobs": []} for piece in pieces(text)
-    ]
+    deltas = [{"type": "response.output_text.delta", **where, "delta": piece, "logprobs": []} for piece in pieces(text)]
     return [*deltas, {"type": "response.output_text.done", **where, "text": text, "logprobs": []}]

@@ -83,8 +83,8 @@ class TrainingSettings:
         for run in (*self.runs, *self.evaluate):
             if not (run / "manifest.json").exists():
                 raise ConfigError(
-                    f"run is {run}: it holds no finished build (there is no manifest.json). Set run=FOLDER to the folder "
-                    "of a finished build."
+                    f"run is {run}: it holds no finished build (there is no manifest.json). Set run to the folder of "
+                    "a finished build."
                 )
 
     @property

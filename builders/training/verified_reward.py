@@ -1,4 +1,4 @@
-"""The verifiers as a reward function of TRL's GRPO: 1 for pass, 0 for fail, None when undecided. Used by ``scripts``."""
+"""The verifiers as a reward function of TRL's GRPO: 1 for pass, 0 for fail, None if undecided. Used by scripts."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.bench_local_sampling [rounds]
 
-The same model, prompts, lengths and rows a batch. The server runs in a process of its own and is asked by the official
-client, 32 requests at once. Prints tokens a second, and the ratios to plain ``generate`` (wanted: 0.9 and 0.7).
+Model, prompts, lengths and rows per batch are the same. The server runs in its own process; the official client sends
+32 requests at once. Prints tokens per second and the ratio to plain ``generate`` (target: at least 0.9 and 0.7).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def measure(rounds: int) -> None:
 
 
 async def plain(engine: LocalEngine, requests: Sequence[Request]) -> int:
-    """Batches of ``ROWS`` answers over prompts sorted by length, drawn by transformers itself."""
+    """Tokens that transformers samples itself, in batches of ``ROWS`` answers to prompts sorted by length."""
     import torch
     from transformers import GenerationConfig
 
@@ -107,7 +107,7 @@ async def through_server(client: openai.AsyncOpenAI, requests: Sequence[Request]
 
 @contextlib.contextmanager
 def served() -> Iterator[str]:
-    """The embedded policy behind ``bestofn serve``, in a process of its own; its ``/v1``."""
+    """Run ``bestofn serve`` with the embedded policy in its own process; gives the URL of its ``/v1``."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -27,7 +27,8 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.formats.trainable import trainable
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval
 from bestofn.builders.training.trainers import recipe, train
-from bestofn.scripts.loop import Passes, build, mean, passes, settings, trained
+from bestofn.scripts.loop import build, passes, settings, trained
+from bestofn.scripts.loop_report import Passes, mean
 
 Score = Callable[[Mapping[str, Any]], float]
 OURS = "verified against refuted (ours)"

@@ -1,4 +1,4 @@
-"""Our decoding beside transformers' ``generate``: the same answers, for caches of every kind."""
+"""Decoding gives the same answers as ``generate`` of transformers, for every kind of cache."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 import torch
 import transformers
 
-from bestofn.builders.local_model.decoding import Row, decode
-from bestofn.builders.local_model.kv_cache import empty_cache, selectable
-from bestofn.builders.local_model.seeded_sampling import Warp, uniforms
+from bestofn.builders.local_model.decoding import SequenceState, decode, logits_alone
+from bestofn.builders.local_model.kv_cache import can_select_rows, new_cache
+from bestofn.builders.local_model.seeded_sampling import TokenSampler, uniforms
 
 SMALL = {"vocab_size": 90, "hidden_size": 32, "num_attention_heads": 4, "pad_token_id": 0, "eos_token_id": 1}
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
@@ -41,48 +41,68 @@ def network(request: pytest.FixtureRequest) -> Any:
     return made
 
 
-def rows(prompts: list[tuple[int, ...]], seed: int = 0) -> list[Row]:
-    return [Row(0, place, prompt, uniforms(seed + place, prompt, STEPS)) for place, prompt in enumerate(prompts)]
+def rows(prompts: list[tuple[int, ...]], seed: int = 0) -> list[SequenceState]:
+    return [
+        SequenceState(0, place, prompt, uniforms(seed + place, prompt, STEPS)) for place, prompt in enumerate(prompts)
+    ]
 
 
 def test_greedy_answers_are_those_of_generate(network: Any) -> None:
     mine = rows(PROMPTS)
     with torch.inference_mode():
-        decode(network, mine, Warp(temperature=0), max_tokens=STEPS, ends=[1], pad=0)
+        decode(network, mine, TokenSampler(temperature=0), max_tokens=STEPS, ends=[1], pad=0)
         for row in mine:
             ids = torch.tensor([row.prompt])
             made = network.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=STEPS, do_sample=False)
-            assert row.tokens == made[0, len(row.prompt) :].tolist()
+            assert_same_or_tied(network, row, made[0, len(row.prompt) :].tolist())
+
+
+def assert_same_or_tied(network: Any, row: SequenceState, tokens: list[int]) -> None:
+    """Both are equal up to a place where the model rates both tokens alike: there, rounding may decide."""
+    place = next((i for i, pair in enumerate(zip(row.tokens, tokens, strict=False)) if pair[0] != pair[1]), None)
+    if place is None:
+        assert row.tokens == tokens
+        return
+    logits = logits_alone(network, [*row.prompt, *tokens[:place]])[-1]
+    assert logits[row.tokens[place]].item() == pytest.approx(logits[tokens[place]].item(), abs=1e-2)
 
 
 def test_an_answer_is_the_same_alone_and_in_a_batch(network: Any) -> None:
     with torch.inference_mode():
         together, again = rows(PROMPTS), rows(PROMPTS)
-        decode(network, together, Warp(), max_tokens=STEPS, ends=[1], pad=0)
+        decode(network, together, TokenSampler(), max_tokens=STEPS, ends=[1], pad=0)
         for row in again:
-            decode(network, [row], Warp(), max_tokens=STEPS, ends=[1], pad=0)
+            decode(network, [row], TokenSampler(), max_tokens=STEPS, ends=[1], pad=0)
     assert [row.tokens for row in together] == [row.tokens for row in again]
     assert [row.logprob for row in together] == pytest.approx([row.logprob for row in again], abs=1e-3)
 
 
 def test_rows_that_end_early_leave_the_others_alone(network: Any) -> None:
-    """Each row is stopped at a length that its first token tells, so that the batch shrinks again and again."""
+    """The first token of each row decides at what length it stops, so that the batch shrinks several times."""
 
     def length(tokens: Sequence[int]) -> int:
         return 2 + 5 * (tokens[0] % 5)
 
     whole, cut = rows(PROMPTS, seed=7), rows(PROMPTS, seed=7)
     with torch.inference_mode():
-        decode(network, whole, Warp(), max_tokens=STEPS, ends=[], pad=0)
-        decode(network, cut, Warp(), max_tokens=STEPS, ends=[], pad=0, stopped=lambda made: len(made) == length(made))
+        decode(network, whole, TokenSampler(), max_tokens=STEPS, ends=[], pad=0)
+        decode(
+            network,
+            cut,
+            TokenSampler(),
+            max_tokens=STEPS,
+            ends=[],
+            pad=0,
+            stopped=lambda made: len(made) == length(made),
+        )
     assert len({len(row.tokens) for row in cut}) > 1
     assert [row.tokens for row in cut] == [row.tokens[: length(row.tokens)] for row in whole]
 
 
-def test_the_cache_of_attention_has_room_and_others_stay_the_models_own() -> None:
+def test_attention_layers_have_room_and_other_caches_stay_as_they_are() -> None:
     llama = transformers.LlamaConfig(**CONFIGURATIONS["LlamaConfig"])
-    cache = empty_cache(llama, room=4)
-    assert selectable(cache)
+    cache = new_cache(llama, room=4)
+    assert can_select_rows(cache)
     layer, shape = cache.layers[0], (2, 2, 1, 8)
     states = [torch.from_numpy(np.full(shape, number, np.float32)) for number in range(7)]
     keys = None
@@ -94,4 +114,4 @@ def test_the_cache_of_attention_has_room_and_others_stay_the_models_own() -> Non
     keys, _ = layer.update(torch.ones(3, 2, 1, 8), torch.ones(3, 2, 1, 8))
     assert keys.shape == (3, 2, 8, 8)
     assert keys[2, 0, -2:, 0].tolist() == [6, 1]
-    assert not selectable(empty_cache(transformers.MambaConfig(**CONFIGURATIONS["MambaConfig"]), room=4))
+    assert not can_select_rows(new_cache(transformers.MambaConfig(**CONFIGURATIONS["MambaConfig"]), room=4))

@@ -1,4 +1,4 @@
-"""TRL's trainers on a run of ours: real steps on a tiny model, saved, resumed, and sampled from again."""
+"""TRL's trainers on a run: a few real steps, a saved model, a resumed training, and samples of the result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUICK = {"max_steps": 2, "per_device_train_batch_size": 4, "logging_steps": 1}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A build over math and tool calls whose answers are scripted by the tasks themselves: one right, one wrong."""
+    """A build of math and tool calls with two recorded answers per task: a right one and a wrong one."""
     from itertools import islice
 
     from bestofn.builders.pocket.tasks import tasks
@@ -54,7 +54,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings(run: Path, method: str, out: Path, **trl: Any) -> TrainingSettings:
-    """What ``conf/train/pocket/METHOD.yaml`` says, in two small steps."""
+    """The settings of ``conf/train/pocket/METHOD.yaml``, with two small steps."""
     node = compose([recipe(method, []), f"run={run}"], "train")["trl"]
     if method == "grpo":
         trl = {"num_generations": 4, "max_completion_length": 24, **trl}
@@ -95,7 +95,7 @@ def test_what_dpo_saves_is_a_provider_again(run: Path, tmp_path: Path) -> None:
     assert identity != LocalTransformers(model="pocket").identity
 
 
-def test_goes_on_from_a_checkpoint(run: Path, tmp_path: Path) -> None:
+def test_resumes_from_a_checkpoint(run: Path, tmp_path: Path) -> None:
     train(settings(run, "sft", tmp_path, save_strategy="steps", save_steps=1))
     train(settings(run, "sft", tmp_path, save_strategy="no", max_steps=4))
     state = json.loads((tmp_path / "metrics.json").read_text())["log"]
@@ -134,7 +134,7 @@ def test_the_written_yaml_of_a_reward_model_leaves_the_margins_out_too(run: Path
     for margin in (False, True):
         chosen = dataclasses.replace(settings(run, "reward", tmp_path), margin=margin, splits=("math",))
         file = write_yaml(chosen, trl_arguments(chosen))
-        assert "# on all splits, not on math alone" in file.read_text()
+        assert "trains on all splits, not only on math" in file.read_text()
         script, _, _, mixture = make_parser().parse_args_and_config(["--config", str(file)])[:4]
         if margin:
             assert script.dataset_name == str(run / "reward_model")
@@ -143,8 +143,8 @@ def test_the_written_yaml_of_a_reward_model_leaves_the_margins_out_too(run: Path
             assert "margin" not in get_dataset(mixture)["train"].column_names
 
 
-def test_rows_that_trl_leaves_out_are_told(run: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What does not fit into ``max_length`` is not trained on, and not claimed."""
+def test_rows_that_trl_leaves_out_are_reported(run: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A row longer than ``max_length`` is not trained on, and is not counted as a row of the training."""
     every = train(settings(run, "reward", tmp_path / "all", save_strategy="no"))
     some = train(settings(run, "reward", tmp_path / "some", save_strategy="no", max_length=60))
     assert every["rows_left_out"] == 0

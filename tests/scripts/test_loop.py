@@ -1,4 +1,4 @@
-"""What the loop reports: gains paired by query, and the reward model beside chance and length."""
+"""The report of the loop: gains paired by query, and the reward model next to chance and length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bestofn.builders.errors import BestofnError
 from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.tables.parquet_files import write_parquet
 from bestofn.builders.tables.views import view_features
-from bestofn.scripts.loop import Preference, check_decided, pair_report, pass_report, passes, scored_pairs, table
+from bestofn.scripts.loop import check_verdicts, passes, scored_pairs
+from bestofn.scripts.loop_report import Preference, pair_report, pass_report, report_table
 
 
 def write_candidates(run: Path, statuses: dict[str, list[str]]) -> Path:
@@ -32,8 +33,8 @@ def test_counts_conclusive_verdicts_alone(tmp_path: Path) -> None:
     assert passes(run) == {"a": ("math", 1, 2)}
 
 
-def test_greedy_answers_and_samples_added_for_what_was_found_are_not_counted(tmp_path: Path) -> None:
-    """Two samples were fixed; adaptive sampling went on until one failed, and a greedy answer stands beside them."""
+def test_greedy_answers_and_adaptive_samples_are_not_counted(tmp_path: Path) -> None:
+    """Two samples were fixed. Adaptive sampling added more until one failed, and there is a greedy answer."""
     row = {"query_id": "a", "split": "math", "n_fixed": 2}
     arms = ["sample"] * 4 + ["greedy"]
     rows = [
@@ -56,7 +57,7 @@ def test_gain_is_paired_by_query() -> None:
         assert row["gain"] == pytest.approx(0.25)
         assert row["interval"] == pytest.approx((0.25, 0.25))  # every query gained the same: no doubt about the mean
     assert report["splits"]["math"]["queries"] == 20
-    assert "| all | 40 | 0.188 | 0.438 | +0.250 | +0.250 to +0.250 |" in table(report)
+    assert "| all | 40 | 0.188 | 0.438 | +0.250 | +0.250 to +0.250 |" in report_table(report)
 
 
 def test_no_gain_has_an_interval_over_zero() -> None:
@@ -78,12 +79,12 @@ def test_length_is_the_better_of_both_directions_and_pairs_count_by_query() -> N
     assert math["interval"][0] < 0.9 <= math["interval"][1] == 1.0
     assert math["margin_interval"][0] < 0.2 < math["margin_interval"][1]
     assert (report["splits"]["code"]["accuracy"], report["splits"]["code"]["length"]) == (0.5, 0.5)
-    assert "| math | 10 | 0.900 |" in table(report)
+    assert "| math | 10 | 0.900 |" in report_table(report)
     longer = [pair._replace(chosen_length=pair.rejected_length, rejected_length=pair.chosen_length) for pair in pairs]
     assert pair_report(longer)["splits"]["math"]["length"] == pytest.approx(0.7)
 
 
-def test_a_query_of_many_pairs_is_one_draw() -> None:
+def test_a_query_with_many_pairs_counts_once() -> None:
     apart = [Preference(f"q{i}", "math", float(i % 2), 0.5, 1, 2) for i in range(40)]
     together = [pair._replace(query=f"q{i // 20}", chosen_score=float(i < 20)) for i, pair in enumerate(apart)]
     widths = [high - low for low, high in (pair_report(p)["splits"]["all"]["interval"] for p in (apart, together))]
@@ -91,7 +92,7 @@ def test_a_query_of_many_pairs_is_one_draw() -> None:
 
 
 def test_scores_are_those_of_the_model_in_the_folder(tmp_path: Path) -> None:
-    """The head of the embedded policy begins anew, so what is asserted is agreement with a plain forward pass."""
+    """The head of the embedded policy has random weights, so the scores are compared with a plain forward pass."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -122,10 +123,10 @@ def test_scores_are_those_of_the_model_in_the_folder(tmp_path: Path) -> None:
         ("dpo", ["pass", "pass"], ""),
     ],
 )
-def test_a_held_out_set_that_could_tell_nothing_is_refused_before_training(
+def test_a_held_out_set_without_verdicts_is_refused_before_training(
     tmp_path: Path, method: str, verdicts: list[str], words: str
 ) -> None:
     write_candidates(tmp_path, {"a": verdicts})
     write_parquet([], tmp_path / "reward_model" / "train.parquet", view_features("reward_model"), {})
-    with pytest.raises(BestofnError, match=f"{words}(.|\n)*Remedy") if words else nullcontext():
-        check_decided(tmp_path, {"method": method, "heldout": 1, "n": 2})
+    with pytest.raises(BestofnError, match=f"{words}.*Set a larger") if words else nullcontext():
+        check_verdicts(tmp_path, {"method": method, "heldout": 1, "n": 2})

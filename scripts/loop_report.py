@@ -1,0 +1,127 @@
+"""The figures of ``bestofn loop`` and their table: pass@1 before and after, or a reward model next to length."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bestofn.builders.records import JsonObject
+from bestofn.builders.statistics.estimators import pass_at_k
+from bestofn.builders.statistics.intervals import bootstrap_difference_interval, bootstrap_interval
+
+Passes = Mapping[str, tuple[str, int, int]]
+"""query id -> (split, passes, candidates with a verdict of pass or fail)"""
+
+
+class Preference(NamedTuple):
+    """A pair with the reward model's scores; lengths in characters of JSON."""
+
+    query: str
+    split: str
+    chosen_score: float
+    rejected_score: float
+    chosen_length: int
+    rejected_length: int
+
+
+def pass_report(before: Passes, after: Passes) -> dict[str, Any]:
+    """pass@1 before and after over the queries with verdicts in both runs, for all and per split.
+
+    Gains are paired by query; intervals are by bootstrap over queries.
+    """
+    queries = sorted(set(before) & set(after))
+    splits = sorted({before[query][0] for query in queries})
+    rows = {
+        split: _gain([query for query in queries if split in ("all", before[query][0])], before, after)
+        for split in ("all", *splits)
+    }
+    return {"queries": len(queries), "undecided": len(set(before) ^ set(after)), "splits": rows}
+
+
+def _gain(queries: Sequence[str], before: Passes, after: Passes) -> JsonObject:
+    first = [before[query][1] / before[query][2] for query in queries]
+    second = [after[query][1] / after[query][2] for query in queries]
+    return {
+        "queries": len(queries),
+        "before": mean(first),
+        "after": mean(second),
+        "gain": mean(second) - mean(first),
+        "interval": bootstrap_difference_interval(first, second),
+        "best_of_8_before": mean([pass_at_8(*before[query][1:]) for query in queries]),
+        "best_of_8_after": mean([pass_at_8(*after[query][1:]) for query in queries]),
+    }
+
+
+def pass_at_8(right: int, count: int) -> float:
+    """pass@8 of one query; pass@k for the largest k possible when it has fewer than 8 candidates."""
+    return pass_at_k(count, right, min(8, count))
+
+
+def pair_report(pairs: Sequence[Preference]) -> dict[str, Any]:
+    """How often the reward model, and how often length alone, prefers the chosen side; intervals over queries.
+
+    Length is the better of "the shorter is right" and "the longer is right", chosen with hindsight on the same pairs.
+    """
+    splits = ["all", *sorted({pair.split for pair in pairs})]
+    rows = {split: _accuracy([pair for pair in pairs if split in ("all", pair.split)]) for split in splits}
+    return {"pairs": len(pairs), "splits": rows}
+
+
+def _accuracy(pairs: Sequence[Preference]) -> JsonObject:
+    by_length = [preferred(pair.rejected_length, pair.chosen_length) for pair in pairs]
+    if mean(by_length) < 0.5:
+        by_length = [1.0 - hit for hit in by_length]
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for pair, length_hit in zip(pairs, by_length, strict=True):
+        query = sums[pair.query]
+        query[0] += preferred(pair.chosen_score, pair.rejected_score)
+        query[1] += length_hit
+        query[2] += 1
+    queries = np.array(list(sums.values()))
+    right, length, count = queries.sum(axis=0)
+    return {
+        "pairs": len(pairs),
+        "accuracy": right / count,
+        "interval": bootstrap_interval(queries, lambda means: means[:, 0] / means[:, 2]),
+        "length": length / count,
+        "margin": (right - length) / count,
+        "margin_interval": bootstrap_interval(queries, lambda means: (means[:, 0] - means[:, 1]) / means[:, 2]),
+    }
+
+
+def preferred(chosen: float, rejected: float) -> float:
+    """1 when the chosen side has the larger value, ½ for a tie, else 0."""
+    return 0.5 if chosen == rejected else float(chosen > rejected)
+
+
+def report_table(report: JsonObject) -> str:
+    """The report as a Markdown table."""
+    rows = report["splits"].items()
+    if "pairs" in report:
+        head = "| split | held-out pairs | reward model | 95 % interval | length | above length | 95 % interval |\n"
+        lines = [
+            f"| {split} | {row['pairs']} | {row['accuracy']:.3f} | {interval_text(row['interval'], '')} "
+            f"| {row['length']:.3f} | {row['margin']:+.3f} | {interval_text(row['margin_interval'], '+')} |"
+            for split, row in rows
+        ]
+        return "\n".join([head + "|---" * 7 + "|", *lines])
+    head = "| split | queries | pass@1 before | after | gain | 95 % interval | pass@8 before | after |\n" + "|---" * 8
+    lines = [
+        f"| {split} | {row['queries']} | {row['before']:.3f} | {row['after']:.3f} | {row['gain']:+.3f} | "
+        f"{interval_text(row['interval'], '+')} | {row['best_of_8_before']:.3f} | {row['best_of_8_after']:.3f} |"
+        for split, row in rows
+    ]
+    return "\n".join([head + "|", *lines])
+
+
+def interval_text(interval: Sequence[float], sign: str) -> str:
+    """``0.025 to 0.145``; ``sign`` is "+" for signed numbers, or ""."""
+    return " to ".join(f"{end:{sign}.3f}" for end in interval)
+
+
+def mean(values: Sequence[float]) -> float:
+    """The arithmetic mean; NaN of no values."""
+    return sum(values) / len(values) if values else float("nan")
