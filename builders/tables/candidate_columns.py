@@ -320,4 +320,4 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
     _column("cost_usd", "float", "cost in US dollars; null without a price", lambda one: one.candidate["cost_usd"]),
 )
 
-CANDIDATES = PublishedTable("candidates", "one candidate", COLUMNS, candidate_records, sides=("data",))
+CANDIDATES = PublishedTable("candidates", "candidate", COLUMNS, candidate_records, sides=("data",))

@@ -52,7 +52,7 @@ class PublishedTable(Generic[RecordT]):
     """One published table: its columns, and the records that one query adds to it."""
 
     name: str
-    row_is: str  # what one row holds, for docs/schema.md
+    row_is: str  # completes "one row per …" in docs/schema.md
     columns: Sequence[Column[RecordT]]
     records: Callable[[QueryRow, TableSettings], Iterable[RecordT]]
     sides: tuple[str, ...] = ("train", "test")

@@ -253,9 +253,9 @@ def _graded_steps(parts: JsonObject) -> Sequence[JsonObject]:
     return next((part["steps"] for part in details.values() if isinstance(part, dict) and part.get("steps")), ())
 
 
-DPO = PublishedTable("dpo", "one pair", DPO_COLUMNS, pair_records)
-REWARD_MODEL = PublishedTable("reward_model", "one pair", REWARD_MODEL_COLUMNS, pair_records)
-KTO = PublishedTable("kto", "one distinct text that passed or failed", KTO_COLUMNS, labelled_records)
-SFT = PublishedTable("sft", "the best verified candidate of one query", SFT_COLUMNS, best_records)
-PRM = PublishedTable("prm", "one candidate with graded steps", PRM_COLUMNS, steps_records, optional=True)
-GRPO = PublishedTable("grpo", "one query", GRPO_COLUMNS, prompt_records)
+DPO = PublishedTable("dpo", "pair", DPO_COLUMNS, pair_records)
+REWARD_MODEL = PublishedTable("reward_model", "pair", REWARD_MODEL_COLUMNS, pair_records)
+KTO = PublishedTable("kto", "distinct text that passed or failed", KTO_COLUMNS, labelled_records)
+SFT = PublishedTable("sft", "query with a verified candidate: its best one", SFT_COLUMNS, best_records)
+PRM = PublishedTable("prm", "candidate with graded steps", PRM_COLUMNS, steps_records, optional=True)
+GRPO = PublishedTable("grpo", "query", GRPO_COLUMNS, prompt_records)

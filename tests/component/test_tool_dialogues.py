@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bestofn.builders.formats.tool_calls import with_argument_objects
+from bestofn.builders.formats.trainable import trainable
 from bestofn.builders.providers.anthropic_messages import AnthropicMessages
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.openai_responses import OpenAIResponses
@@ -459,7 +459,7 @@ def test_every_trace_tokenises_as_trl_does_it(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         candidate = played(SHAPES[number % 3], dialogue, folder)[0][0][0]
-        trace = with_argument_objects(candidate.messages)
+        trace = trainable(candidate.messages)
         row = {"prompt": [{"role": "user", "content": dialogue.name}], "chosen": trace, "rejected": trace[-1:]}
         shaped = apply_chat_template(row, tokenizer, tools=dialogue.tools)
         assert shaped["prompt"].startswith("[tools]")

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import AuthenticationError, ServiceError
-from bestofn.builders.formats.tool_calls import call, declaration, with_argument_objects
+from bestofn.builders.formats.tool_calls import call, declaration
+from bestofn.builders.formats.trainable import trainable
 from bestofn.builders.records import Candidate, Completion, Message, Request, Sampling, Usage
 from bestofn.builders.stages.rollout import RolloutLimits, rollout
 from bestofn.sandbox.tools.mock_tools import MockTools
@@ -333,9 +334,9 @@ def test_the_seed_of_each_sample_is_kept() -> None:
 
 def test_traces_have_argument_objects_for_chat_templates() -> None:
     messages = [calling(("f", '{"a": 1}'), ("g", "{broken")), {"role": "tool", "tool_call_id": "id0", "content": "{}"}]
-    shaped = with_argument_objects(messages)
+    shaped = trainable(messages)
     assert shaped[0]["tool_calls"][0]["function"]["arguments"] == {"a": 1}
-    assert shaped[0]["tool_calls"][1]["function"]["arguments"] == {"_malformed": "{broken"}
+    assert shaped[0]["tool_calls"][1]["function"]["arguments"] == {"_raw": "{broken"}
 
 
 def test_limits_are_checked() -> None:

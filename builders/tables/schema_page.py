@@ -1,0 +1,63 @@
+"""Writes the generated parts of docs/schema.md: the tables of columns.
+
+    python -m bestofn.builders.tables.schema_page [docs/schema.md]
+
+The parts between ``<!-- columns of NAME -->`` and ``<!-- end -->`` are replaced.
+``tests/builders/tables/test_schema_page.py``
+fails when the committed page differs from the code.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from bestofn.builders.tables.views import VIEWS
+
+_PART = re.compile(r"(<!-- columns of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+TYPES = {
+    "JSON": "string (JSON)",
+    "conversation": "list of messages",
+    "strings": "list of string",
+    "bools": "list of bool",
+    "floats": "list of float",
+}
+
+
+def column_table(name: str) -> str:
+    """The columns of a published table as a Markdown table."""
+    lines = ["| column | type | meaning |", "|---|---|---|"]
+    for column in VIEWS[name].columns:
+        lines.append(f"| `{column.name}` | {TYPES.get(column.kind, column.kind)} | {column.meaning} |")
+    return "\n".join(lines)
+
+
+def view_table() -> str:
+    """The published tables as a Markdown table."""
+    lines = ["| table | one row per | columns |", "|---|---|---|"]
+    for name, table in VIEWS.items():
+        lines.append(f"| `{name}` | {table.row_is} | {len(table.columns)} |")
+    return "\n".join(lines)
+
+
+def generated(page: str) -> str:
+    """``page`` with its generated parts written again from the declared columns."""
+
+    def part(match: re.Match[str]) -> str:
+        name = match[2]
+        table = view_table() if name == "all_tables" else column_table(name)
+        return f"{match[1]}{table}\n{match[3]}"
+
+    return _PART.sub(part, page)
+
+
+def main(arguments: list[str]) -> None:
+    """Write the generated parts of the page named by the first argument."""
+    page = Path(arguments[0] if arguments else "docs/schema.md")
+    page.write_text(generated(page.read_text("utf-8")), "utf-8")
+    print(f"{page}: the tables of columns are written again.")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
