@@ -1,14 +1,14 @@
 """bestofn: verified best-of-N preference data for post-training.
 
-This package is the one name that bestofn installs. Its folders ``builders``, ``verifiers``, ``sandbox``, ``reward``,
-``personas``, ``conf`` and ``scripts`` are links to the folders at the root of the repository.
+This is the only package that bestofn installs. In the repository, its folders ``builders``, ``verifiers``, ``sandbox``,
+``reward``, ``personas``, ``conf`` and ``scripts`` are links to the folders at the root.
 
     from bestofn import get_verifier, get_reward
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     __version__: str
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "get_reward", "get_verifier"]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that ``import bestofn`` costs nothing."""
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that ``import bestofn`` is fast."""
     if name == "get_verifier":
         from bestofn.verifiers.registry import get_verifier
 

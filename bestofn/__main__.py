@@ -1,4 +1,4 @@
-"""``python -m bestofn`` is the same command as ``bestofn``."""
+"""``python -m bestofn``: the command ``bestofn``."""
 
 from bestofn.scripts.main import main
 

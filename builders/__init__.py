@@ -1,9 +1,9 @@
-"""bestofn: candidates, verdicts, rewards and preference pairs.
+"""The packages between the commands and the verifiers, sandboxes, rewards and personas; see docs/architecture.md.
 
-Two settings of memory come before anything else is imported. Arrow uses the system's allocator: its own keeps what each
-shard has freed, more with every shard. And glibc's allocator has two arenas in all, not eight a processor: threads come
-and go, and nobody else uses what was freed in an arena of their own. ``ARROW_DEFAULT_MEMORY_POOL`` and
-``MALLOC_ARENA_MAX`` are obeyed when they are set.
+Importing this package sets two memory options before any library is imported. Arrow uses the system allocator,
+because its own allocator keeps the freed memory of each shard and grows. glibc uses two memory arenas instead of
+eight per processor, because memory that a finished thread freed in its own arena is not used again. The environment
+variables ``ARROW_DEFAULT_MEMORY_POOL`` and ``MALLOC_ARENA_MAX`` take precedence if they are set.
 """
 
 import contextlib
@@ -14,5 +14,5 @@ M_ARENA_MAX = -8  # glibc's malloc.h
 
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 if "MALLOC_ARENA_MAX" not in os.environ:
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, another system
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library or operating system
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)

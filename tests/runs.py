@@ -1,4 +1,4 @@
-"""A run folder made on the spot: nested rows of sums with known outcomes, and their published views."""
+"""Makes a small finished run for tests: nested rows of sums with known outcomes, and their published views."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SETTINGS = TableSettings(temperature=0.7, max_tokens=64, test_share=0.25)
 
 
 def rows(count: int, n: int = 4, *, seed: int = 0, tools: bool = True) -> Iterator[dict[str, Any]]:
-    """Nested rows: each third query calls a tool; outcomes by a seeded coin, with some abstentions and errors."""
+    """Nested rows. Every third query calls a tool. Outcomes are random with a seed; a few abstain or are errors."""
     draw = random.Random(seed)
     for number in range(count):
         with_tools = tools and number % 3 == 2
@@ -105,7 +105,7 @@ def one_of(draw: random.Random, number: int, index: int, skill: float, with_tool
 def write_run(
     out: Path, count: int = 30, n: int = 4, *, seed: int = 0, model: str = "tiny", tools: bool = True
 ) -> Path:
-    """A finished run at ``out``: shards, views, manifest, as a build leaves them."""
+    """Write a finished run into ``out``: shards, views and manifest, as a build writes them."""
     from datasets import Features
 
     columns = Features({name: kind for group in features().values() for name, kind in group.items()})

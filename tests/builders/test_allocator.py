@@ -1,4 +1,4 @@
-"""How a process that imports bestofn keeps its memory."""
+"""The memory options of a process that imports bestofn."""
 
 import os
 import platform
@@ -9,12 +9,12 @@ import pytest
 
 
 @pytest.mark.parametrize(("chosen", "expected"), [(None, "system"), ("jemalloc", "jemalloc"), ("system", "system")])
-def test_arrow_gives_memory_back_unless_told_otherwise(chosen: str | None, expected: str) -> None:
-    surroundings = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+def test_arrow_uses_the_system_allocator_unless_the_variable_is_set(chosen: str | None, expected: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
     if chosen:
-        surroundings["ARROW_DEFAULT_MEMORY_POOL"] = chosen
+        environment["ARROW_DEFAULT_MEMORY_POOL"] = chosen
     words = "import bestofn.builders.run.pipeline, pyarrow; print(pyarrow.default_memory_pool().backend_name)"
-    done = subprocess.run([sys.executable, "-c", words], env=surroundings, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", words], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == expected
 
 
@@ -35,12 +35,12 @@ print(sum(int(start, 16) % (64 << 20) == 0 for start in starts))
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are glibc's")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
 @pytest.mark.parametrize(("chosen", "expected"), [(None, 1), ("4", 3)])
-def test_threads_share_one_arena_beside_the_main_one_unless_told_otherwise(chosen: str | None, expected: int) -> None:
-    surroundings = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+def test_threads_share_one_more_arena_unless_the_variable_is_set(chosen: str | None, expected: int) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
     if chosen:
-        surroundings["MALLOC_ARENA_MAX"] = chosen
+        environment["MALLOC_ARENA_MAX"] = chosen
     words = [sys.executable, "-c", ARENAS]
-    done = subprocess.run(words, env=surroundings, capture_output=True, text=True, check=True)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
     assert int(done.stdout) == expected

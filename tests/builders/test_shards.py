@@ -1,4 +1,4 @@
-"""A shard on disk is what its marker says, whenever the run or the machine was stopped."""
+"""A completion marker never belongs to another part, wherever the run or the machine stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bestofn.builders.run.run_folder import part_of, store_received_part
 
 
 class Killed(BaseException):
-    """Nobody catches it, as nobody catches a kill."""
+    """Raised where the process would be killed; nothing catches it."""
 
 
 def config(*more: str) -> dict[str, Any]:
@@ -25,15 +25,15 @@ def config(*more: str) -> dict[str, Any]:
 
 def run(out: Path, *more: str) -> Path:
     """The one shard of a build with these settings, run into ``out``."""
-    with pipeline.prepared_run(config(*more), out) as build:
-        ((number, queries),) = pipeline.shards(build.source, 16)
-        return pipeline.run_shard(build, number, queries)
+    with pipeline.prepared_run(config(*more), out) as prepared:
+        ((number, queries),) = pipeline.shards(prepared.source, 16)
+        return pipeline.run_shard(prepared, number, queries)
 
 
 def is_finished(out: Path, *more: str) -> bool:
-    with pipeline.prepared_run(config(*more), out) as build:
-        ((number, queries),) = pipeline.shards(build.source, 16)
-        return pipeline.is_shard_complete(build, number, queries)
+    with pipeline.prepared_run(config(*more), out) as prepared:
+        ((number, queries),) = pipeline.shards(prepared.source, 16)
+        return pipeline.is_shard_complete(prepared, number, queries)
 
 
 def candidates(part: Path) -> list[int]:
@@ -52,11 +52,11 @@ def test_a_kill_before_the_marker_leaves_no_marker_of_other_settings(
         patch.setattr(manifest, "write_text", killed)
         with pytest.raises(Killed):
             run(tmp_path, "n=3")
-    assert not is_finished(tmp_path, "n=2"), "the part has three candidates a query by now"
+    assert not is_finished(tmp_path, "n=2"), "the part has three candidates per query now"
     assert candidates(run(tmp_path, "n=2")) == [2, 2, 2, 2]
 
 
-def test_a_part_that_came_back_does_not_get_the_marker_of_the_one_before(
+def test_a_received_part_does_not_get_the_marker_of_the_previous_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = run(tmp_path / "other", "n=3")
@@ -75,7 +75,7 @@ def test_a_part_that_came_back_does_not_get_the_marker_of_the_one_before(
 
 
 def test_a_part_is_on_disk_before_it_is_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a loss of power a marker must not stand beside a part whose bytes never came to the disk."""
+    """After a power failure there must be no marker of a part whose bytes were not written."""
     synced: list[tuple[str, int]] = []
     fsync = os.fsync
 
@@ -92,8 +92,8 @@ def test_a_part_is_on_disk_before_it_is_marked(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("left", [0, 8, 0.5])
-def test_a_cache_file_that_was_cut_off_is_made_anew(tmp_path: Path, left: float) -> None:
-    """As after a loss of power: the answers are in the journal, so that nothing is lost with the file."""
+def test_a_truncated_cache_file_is_written_again(tmp_path: Path, left: float) -> None:
+    """As after a power failure. The completions are in the journal, so nothing is lost with the file."""
     part = run(tmp_path, "n=2")
     whole = candidates(part)
     part.with_suffix(".json").unlink()

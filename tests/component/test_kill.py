@@ -1,4 +1,4 @@
-"""kill -9 in the middle of asking a real HTTP server: what is asked again is what was under way, and no more."""
+"""kill -9 while requests are in flight to a real HTTP server: only these requests are sent again."""
 
 import json
 import random
@@ -43,7 +43,7 @@ def start(server: OpenAIServer, journal: Path) -> subprocess.Popen:
     return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
-def test_only_what_was_under_way_is_asked_again(tmp_path) -> None:
+def test_only_requests_in_flight_are_sent_again(tmp_path) -> None:
     random.seed(6)
     journal = tmp_path / "journal.sqlite"
     with OpenAIServer(latency_s=0.1) as server:

@@ -56,7 +56,7 @@ def config(server: OpenAIServer, out: str, *more: str, queries: int = 12) -> dic
     return given
 
 
-def test_a_run_lands_in_s3_and_another_machine_goes_on(bucket, tmp_path, monkeypatch) -> None:
+def test_a_run_is_copied_to_s3_and_another_machine_resumes_it(bucket, tmp_path, monkeypatch) -> None:
     import pyarrow.parquet as pq
 
     with OpenAIServer() as server:
@@ -75,7 +75,7 @@ def test_a_run_lands_in_s3_and_another_machine_goes_on(bucket, tmp_path, monkeyp
         assert pq.read_table(f"{root}/candidates/data.parquet", filesystem=fs).num_rows == 32
 
 
-def test_finished_shards_are_there_when_a_run_fails(bucket) -> None:
+def test_completed_shards_are_copied_when_a_run_fails(bucket) -> None:
     with OpenAIServer() as server:
         given = config(server, bucket, "provider.limits.concurrency=1", "provider.free=false", "budget_usd=0.015")
         given["prices"] = {"m": {"call": 0.001}}
@@ -87,7 +87,7 @@ def test_finished_shards_are_there_when_a_run_fails(bucket) -> None:
         assert "manifest.json" not in there, "the manifest comes last"
 
 
-def test_parts_of_other_settings_go(bucket) -> None:
+def test_parts_of_other_settings_are_deleted(bucket) -> None:
     with OpenAIServer() as server:
         build.build(config(server, bucket))
         build.build(config(server, bucket, "shard_size=8"))
@@ -97,7 +97,7 @@ def test_parts_of_other_settings_go(bucket) -> None:
     }
 
 
-def test_views_that_a_run_has_no_more_go(tmp_path) -> None:
+def test_views_that_a_run_no_longer_has_are_deleted(tmp_path) -> None:
     folder, there = tmp_path / "run", tmp_path / "there"
     for file in (folder / "dpo" / "train.parquet", there / "dpo" / "test.parquet", there / "mine" / "notes.parquet"):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def test_other_file_systems_rename_into_place(tmp_path) -> None:
     assert there == {"shards/00000.parquet", "shards/00000.json", "manifest.json"}
 
 
-@pytest.mark.parametrize(("fails", "place"), [(1, "while it runs"), (2, "at the end"), (10**9, "for ever")])
+@pytest.mark.parametrize(("fails", "place"), [(1, "while it runs"), (2, "at the end"), (10**9, "always")])
 def test_a_failed_upload_is_retried(tmp_path, monkeypatch, caplog, fails, place) -> None:
     monkeypatch.setattr(mirror_module, "PUSH_EVERY_S", 0.02)
     folder, url = tmp_path / "run", f"memory://{uuid.uuid4().hex}"
@@ -154,7 +154,7 @@ def test_a_failed_upload_is_retried(tmp_path, monkeypatch, caplog, fails, place)
             (folder / "manifest.json").write_text("{}")
             mirror.finish()
 
-    if place == "for ever":
+    if place == "always":
         with pytest.raises(MachineError, match="503 slow down"):
             run()
         assert names(url) == set()
@@ -173,7 +173,7 @@ def test_the_error_that_ended_the_run_is_raised_even_if_uploads_fail(tmp_path, m
         raise BudgetError("spent")
 
 
-def test_what_is_wrong_is_said(bucket, tmp_path) -> None:
+def test_wrong_urls_end_in_a_clear_message(bucket, tmp_path) -> None:
     with pytest.raises(ConfigError, match="out=nosuch://x"):
         Mirror("nosuch://x/y", tmp_path)
     (tmp_path / "shards").mkdir()
@@ -192,7 +192,7 @@ def test_folders_of_urls() -> None:
 
 
 def shard(folder: Path, content: str) -> None:
-    """A shard of ``content`` in the run's folder, in the order in which a build puts it there."""
+    """Write a shard into the run's folder, in the order in which a build writes it."""
     shards = folder / "shards"
     shards.mkdir(parents=True, exist_ok=True)
     (shards / "00000.json").unlink(missing_ok=True)
@@ -201,7 +201,7 @@ def shard(folder: Path, content: str) -> None:
 
 
 def pulled(url: str, folder: Path) -> dict[str, str]:
-    """What a machine begins with that has nothing."""
+    """The files that a new machine starts with."""
     Mirror(url, folder)._pull()
     return {path.name: path.read_text() for path in sorted((folder / "shards").glob("*"))}
 
@@ -231,7 +231,7 @@ def test_a_machine_lost_between_part_and_marker_leaves_no_marker_of_another_part
     assert pulled(url, tmp_path / "c")["00000.json"] == "marker second, of other settings"
 
 
-def test_a_marker_does_not_follow_a_part_that_was_replaced_meanwhile(tmp_path, monkeypatch) -> None:
+def test_a_marker_is_not_copied_after_a_part_that_was_replaced_during_the_copy(tmp_path, monkeypatch) -> None:
     url = f"file://{tmp_path}/there"
     shard(tmp_path / "here", "first")
     mirror = Mirror(url, tmp_path / "here")

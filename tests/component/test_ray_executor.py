@@ -1,4 +1,4 @@
-"""A build on a real Ray cluster of several nodes on this machine, with real HTTP: the dataset of a single machine."""
+"""Builds on a real Ray cluster of several nodes on this machine, over real HTTP. The dataset equals a local one."""
 
 import asyncio
 import json
@@ -17,8 +17,6 @@ import pytest
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError, ConfigError, MachineError
 from bestofn.builders.executors.cluster_gateway import GatewaySampler
-from bestofn.builders.executors.cluster_pool import KEY_VARIABLES, URL_VARIABLES, environment_variables
-from bestofn.builders.executors.cluster_shards import ClusterCounts
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.executors.ray_executor import Place, RayExecutor
 from bestofn.builders.providers.openai_chat import OpenAIChat
@@ -45,8 +43,8 @@ RayExecutor(sys.argv[1], Place(1, 0.5), shards_in_flight=2).run(json.loads(Path(
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    made = insisting(lambda: Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False}))
-    insisting(lambda: made.add_node(**NODE, resources={"docker": 1, "extra": 1}))
+    made = with_retries(lambda: Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False}))
+    with_retries(lambda: made.add_node(**NODE, resources={"docker": 1, "extra": 1}))
     yield made
     made.shutdown()
 
@@ -71,8 +69,8 @@ def config(folder: Path, server: OpenAIServer, *more: str) -> dict[str, Any]:
     return given
 
 
-def insisting(start: Callable[[], Any]) -> Any:
-    """What ``start`` makes; Ray gives a node 30 s to come up, which a busy machine may need more than once."""
+def with_retries(start: Callable[[], Any]) -> Any:
+    """The result of ``start``, with retries: Ray gives a node 30 s to start, which is too short on a busy machine."""
     for _ in range(4):
         try:
             return start()
@@ -121,25 +119,25 @@ def test_dataset_and_rate_are_those_of_a_single_machine(cluster, expected, tmp_p
     assert not list((tmp_path / "ray" / "shards").glob("*.tmp"))
 
 
-def test_a_lost_node_costs_nothing_that_was_asked(cluster, expected, tmp_path) -> None:
-    node = insisting(lambda: cluster.add_node(**NODE, resources={"extra": 1}))
+def test_a_lost_node_loses_no_request(cluster, expected, tmp_path) -> None:
+    node = with_retries(lambda: cluster.add_node(**NODE, resources={"extra": 1}))
     with OpenAIServer(latency_s=0.05) as server:
         executor = RayExecutor(cluster.address, Place(2, 0.5, resources={"extra": 1}), shards_in_flight=2)
 
-        def pull_the_plug() -> None:
+        def remove_node() -> None:
             while server.requests < 30:
                 time.sleep(0.02)
             cluster.remove_node(node, allow_graceful=False)
 
-        thread = threading.Thread(target=pull_the_plug, daemon=True)
+        thread = threading.Thread(target=remove_node, daemon=True)
         thread.start()
         executor.run(config(tmp_path, server, "provider.limits.concurrency=3"), tmp_path / "ray")
         thread.join()
-        assert server.requests == QUERIES, "requests under way go on at the gateway"
+        assert server.requests == QUERIES, "the gateway completes the requests in flight"
     assert table(tmp_path / "ray") == expected
 
 
-def test_a_killed_driver_goes_on_from_where_it_was(cluster, expected, tmp_path) -> None:
+def test_a_killed_driver_resumes(cluster, expected, tmp_path) -> None:
     with OpenAIServer(latency_s=0.05) as server:
         given = config(tmp_path, server, "provider.limits.concurrency=3")
         process = driver(cluster, given, tmp_path)
@@ -148,8 +146,8 @@ def test_a_killed_driver_goes_on_from_where_it_was(cluster, expected, tmp_path) 
         process.communicate()
         asked = settled(server)
         process = driver(cluster, given, tmp_path)
-        said = process.communicate()[1]
-        assert process.returncode == 0, said
+        errors = process.communicate()[1]
+        assert process.returncode == 0, errors
         assert asked < QUERIES
         assert server.requests <= QUERIES + 3
     assert table(tmp_path / "ray") == expected
@@ -160,16 +158,16 @@ def test_an_interrupt_ends_the_run_and_keeps_the_answers(cluster, tmp_path) -> N
         process = driver(cluster, config(tmp_path, server, "provider.limits.concurrency=3"), tmp_path)
         wait_for(server, 20, process)
         process.send_signal(signal.SIGINT)
-        said = process.communicate()[1]
-        assert "KeyboardInterrupt" in said
+        errors = process.communicate()[1]
+        assert "KeyboardInterrupt" in errors
         assert json.loads((tmp_path / "ray" / "manifest.json").read_text())["state"] == "interrupted"
         asked = settled(server)
     journal = Journal(tmp_path / "ray" / "journal.sqlite", readonly=True).open()
-    assert journal.rows("SELECT count(*) FROM calls") == [(asked,)], "what was under way is kept"
+    assert journal.rows("SELECT count(*) FROM calls") == [(asked,)], "completions of requests in flight are stored"
     journal.close()
 
 
-def test_what_stops_a_run_comes_back_as_itself(cluster, tmp_path) -> None:
+def test_an_error_that_stops_the_run_keeps_its_type(cluster, tmp_path) -> None:
     with OpenAIServer() as server:
         given = config(tmp_path, server, "budget_usd=0.5", "provider.limits.concurrency=2")
         with pytest.raises(BudgetError, match=r"budget_usd=0\.5 is spent"):
@@ -182,17 +180,17 @@ def test_what_stops_a_run_comes_back_as_itself(cluster, tmp_path) -> None:
 
 @pytest.fixture
 def tight(cluster, monkeypatch) -> Iterator[dict[str, float]]:
-    """What a worker must ask for to come on a node on which Ray's own guard takes any memory for too much."""
+    """The resource of a node whose memory monitor kills every worker."""
     monkeypatch.setenv("RAY_memory_usage_threshold", "0.01")
     monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "100")
-    node = insisting(lambda: cluster.add_node(**NODE, resources={"tight": 1}))
+    node = with_retries(lambda: cluster.add_node(**NODE, resources={"tight": 1}))
     monkeypatch.undo()
     yield {"tight": 0.1}
     cluster.remove_node(node, allow_graceful=False)
 
 
 def test_a_worker_killed_for_its_memory_is_a_lost_worker(cluster, tight, tmp_path) -> None:
-    """Ray tells of it by another error than of other deaths."""
+    """Ray raises another error for it than for other lost workers."""
     with OpenAIServer(latency_s=0.05) as server:
         executor = RayExecutor(cluster.address, Place(1, 0.5, resources=tight), shards_in_flight=2)
         with pytest.raises(MachineError, match=r"(?s)(lost its worker 3 times|while they opened).*low on memory"):
@@ -206,7 +204,7 @@ class Sleeper:
 
 
 def test_a_gateway_killed_for_its_memory_stops_the_run(cluster, tight) -> None:
-    """Else every answer under way would be an error of its row, and the shards with them finished."""
+    """Otherwise every request in flight would become the error of a row, and its shard would be complete."""
     import ray
 
     lost: list[str] = []
@@ -230,7 +228,7 @@ def test_workers_that_never_open_end_the_run(cluster, tmp_path) -> None:
         assert server.requests == 0
 
 
-def test_wrong_settings_end_before_any_actor(tmp_path) -> None:
+def test_wrong_settings_are_refused_before_any_actor_starts(tmp_path) -> None:
     with OpenAIServer() as server:
         given = config(tmp_path, server)
         with pytest.raises(ConfigError, match="placement names stage 'verfy'"):
@@ -241,25 +239,8 @@ def test_wrong_settings_end_before_any_actor(tmp_path) -> None:
             RayExecutor(shards_in_flight=0)
 
 
-def test_keys_stay_at_the_gateway(monkeypatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://x/v1")
-    assert {"OPENAI_API_KEY", "OPENAI_BASE_URL"} <= set(environment_variables(KEY_VARIABLES, URL_VARIABLES))
-    assert "OPENAI_API_KEY" not in environment_variables(URL_VARIABLES)
-
-
-def test_a_shard_that_is_begun_anew_is_counted_once() -> None:
-    counts = ClusterCounts()
-    counts.update({0: ({"verify": 3}, {"pass": 2}), 1: ({"verify": 1}, {})})
-    counts.update({0: ({"verify": 1}, {"pass": 1})})
-    assert counts.totals() == ({"verify": 2}, {"pass": 1})
-    counts.complete(0, ({"verify": 6}, {"pass": 4}))
-    counts.update({0: ({"verify": 5}, {"pass": 3})})
-    assert counts.totals() == ({"verify": 7}, {"pass": 4})
-
-
 def driver(cluster: Cluster, given: dict[str, Any], folder: Path) -> subprocess.Popen[str]:
-    """A build on ``cluster`` in a process of its own, into ``folder/ray``."""
+    """A build on ``cluster`` in its own process, into ``folder/ray``."""
     file = folder / "config.json"
     file.write_text(json.dumps(given))
     words = [sys.executable, "-c", DRIVER, cluster.address, str(file), str(folder / "ray")]
@@ -273,7 +254,7 @@ def wait_for(server: OpenAIServer, requests: int, process: subprocess.Popen[str]
 
 
 def settled(server: OpenAIServer) -> int:
-    """The requests that the server has met when no more come."""
+    """The number of requests that the server has received when no more arrive."""
     met = -1
     while met != server.requests:
         met = server.requests

@@ -1,4 +1,4 @@
-"""The main job through the real command, against a real HTTP server on loopback."""
+"""``bestofn build`` as a real command, against a real HTTP server on loopback."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def table(out: Path) -> list[dict]:
     return [{key: value for key, value in row.items() if key not in TIMINGS} for row in rows]
 
 
-def test_build_verifies_pairs_and_asks_nothing_twice(sums: Path, tmp_path: Path) -> None:
+def test_build_verifies_pairs_and_sends_no_request_twice(sums: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with OpenAIServer() as server:
         done = run(*command(sums, server.url, out, "n=4"))
@@ -82,8 +82,8 @@ def test_build_verifies_pairs_and_asks_nothing_twice(sums: Path, tmp_path: Path)
         curve, line = to_json(figures_of_run(out))["pass_at"], analyze(out)["curves"]["lines"]["pass_at_k"]
         assert [(p["mean"], p["low"], p["high"]) for p in curve] == list(zip(*line.values(), strict=True))
         for point in (curve[0], curve[-1]):
-            told = f"{100 * point['mean']:.1f} % ({100 * point['low']:.1f}–{100 * point['high']:.1f})"
-            assert told in done.stdout, "one figure is one number, wherever it is told"
+            printed = f"{100 * point['mean']:.1f} % ({100 * point['low']:.1f}–{100 * point['high']:.1f})"
+            assert printed in done.stdout, "terminal and JSON print the same figure"
 
         server.reset()
         run(*command(sums, server.url, out, "n=4"))
@@ -102,7 +102,7 @@ def test_build_verifies_pairs_and_asks_nothing_twice(sums: Path, tmp_path: Path)
         assert [[row[key] for key in keys] for row in wide] == [[row[key] for key in keys] for row in first]
 
 
-def test_a_killed_build_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_killed_build_resumes(tmp_path: Path) -> None:
     data = write_sums(tmp_path / "many.jsonl", 300)
     concurrency = 16
     with OpenAIServer(latency_s=0.05) as server:
@@ -149,7 +149,7 @@ def test_interrupt_keeps_every_answer(tmp_path: Path) -> None:
 
 
 def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:
-    """What a build says whose verifier writes a file of notes when it begins to open, and is then interrupted."""
+    """The notes of a slow verifier in a build that is interrupted while the verifier opens."""
     notes = tmp_path / "notes"
     slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.{verifier}, notes: {notes}}}"
     with OpenAIServer() as server:
@@ -168,15 +168,15 @@ def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:
     return notes.read_text()
 
 
-def test_interrupt_while_something_opens_ends_at_once_and_leaves_it_clean(sums: Path, tmp_path: Path) -> None:
+def test_interrupt_while_a_verifier_opens_ends_at_once_and_cleans_up(sums: Path, tmp_path: Path) -> None:
     assert interrupted_while_opening("SlowToOpen", sums, tmp_path) == "cleaned up"
 
 
-def test_interrupt_does_not_wait_for_what_cannot_be_interrupted(sums: Path, tmp_path: Path) -> None:
+def test_interrupt_does_not_wait_for_blocking_work(sums: Path, tmp_path: Path) -> None:
     assert interrupted_while_opening("SlowToLoad", sums, tmp_path) == "loading"
 
 
-def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_goes_on(tmp_path: Path) -> None:
+def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_resumes(tmp_path: Path) -> None:
     data = write_sums(tmp_path / "many.jsonl", 200)
     env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
     with OpenAIServer() as server:
@@ -189,7 +189,7 @@ def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_goes_on(tmp_
         answered = server.completions
         assert answered < 400
         run(*words)
-        assert server.completions <= 400 + 2 * 2 * 8, "what was under way is asked again, nothing else"
+        assert server.completions <= 400 + 2 * 2 * 8, "only requests in flight are sent again"
 
 
 def test_dry_run_sends_nothing(sums: Path, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_missing_key_is_named_before_anything_is_sent(sums: Path, tmp_path: Pa
     assert "OPENAI_API_KEY" in done.stderr
 
 
-def test_a_sweep_gives_a_run_for_each_setting_and_one_table(sums: Path, tmp_path: Path) -> None:
+def test_a_sweep_makes_one_run_per_setting_and_one_table(sums: Path, tmp_path: Path) -> None:
     with OpenAIServer() as server:
         words = [word for word in command(sums, server.url, tmp_path) if not word.startswith("out=")]
         words += ["-m", "n=1,2,4", f"hydra.sweep.dir={tmp_path / 'sweep'}"]
@@ -247,7 +247,7 @@ def test_a_sweep_gives_a_run_for_each_setting_and_one_table(sums: Path, tmp_path
         assert server.completions == 24 * 4
 
 
-def test_a_documented_yaml_file_runs_as_it_stands(sums: Path, tmp_path: Path) -> None:
+def test_a_documented_yaml_file_runs_unchanged(sums: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(
         f"dataset: {sums}\nmodel: mock-model\nnum_candidates: 2\ntemperature: 0.9\ngenerator: openai\nnotes: kept\n"

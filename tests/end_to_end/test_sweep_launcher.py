@@ -1,4 +1,4 @@
-"""A sweep handed to Hydra's submitit launcher, as it goes to Slurm: each job in a process that the launcher starts."""
+"""A sweep through Hydra's submitit launcher, as on Slurm: the launcher starts each job in its own process."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def test_jobs_of_a_sweep_run_under_submitit_and_share_a_journal(tmp_path: Path) 
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert len(server.asked) == 6
-        assert server.completions <= 6 * (1 + 3), "the jobs are under way at once; none asks anything twice"
+        assert server.completions <= 6 * (1 + 3), "the jobs run at once; none sends a request twice"
     for n in (1, 3):
         described = json.loads((tmp_path / "sweep" / f"n={n}" / "manifest.json").read_text())
         assert described["state"] == "complete"

@@ -1,4 +1,4 @@
-"""Threads that are left behind when their caller is cancelled."""
+"""Threads for blocking work: results, reuse, and threads that are abandoned when their caller is cancelled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from bestofn.builders.concurrency.threads import in_thread
 
-LEAVES = """
+ABANDONS = """
 import asyncio, sys, time
 from bestofn.builders.concurrency import threads
 
@@ -25,7 +25,7 @@ async def main():
 
 asyncio.run(main())
 time.sleep(0.3)
-print("said")
+print("done")
 threads.exit_process(eval(sys.argv[2]))
 """
 
@@ -42,7 +42,7 @@ def test_results_errors_and_context_come_through() -> None:
         asyncio.run(in_thread(lambda: 1 / 0))
 
 
-def test_threads_are_kept_for_what_comes_next() -> None:
+def test_idle_threads_are_reused() -> None:
     def work(together: threading.Barrier) -> int:
         together.wait(30)
         return threading.get_ident()
@@ -59,7 +59,7 @@ def test_threads_are_kept_for_what_comes_next() -> None:
         assert set(threading.enumerate()) <= before
 
 
-def test_a_thread_that_was_left_behind_works_again_when_it_has_ended() -> None:
+def test_an_abandoned_thread_is_reused_after_its_work_has_ended() -> None:
     began, release = threading.Event(), threading.Event()
     idents: list[int] = []
 
@@ -96,10 +96,10 @@ def test_a_cancelled_caller_does_not_wait() -> None:
     release.set()
 
 
-@pytest.mark.parametrize("seconds", [0.0, 60.0], ids=["the thread has ended", "the thread goes on"])
+@pytest.mark.parametrize("seconds", [0.0, 60.0], ids=["the thread has ended", "the thread still runs"])
 @pytest.mark.parametrize(("code", "status"), [("130", 130), ("None", 0), ("'no such file'", 1)])
 def test_the_process_ends_with_its_code(seconds: float, code: str, status: int) -> None:
-    words = [sys.executable, "-c", LEAVES, str(seconds), code]
+    words = [sys.executable, "-c", ABANDONS, str(seconds), code]
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
-    assert (done.returncode, done.stdout) == (status, "said\n")
+    assert (done.returncode, done.stdout) == (status, "done\n")
     assert done.stderr == ("no such file\n" if status == 1 else "")

@@ -1,4 +1,4 @@
-"""What a manifest tells of a configuration, and what it does not."""
+"""Which parts of a configuration the manifest leaves out."""
 
 import pytest
 
@@ -8,11 +8,11 @@ NAMES = ["api_key", "OPENAI_API_KEY", "x-api-key", "api-key", "Authorization", "
 
 
 @pytest.mark.parametrize("name", [*NAMES, "password", "credentials", "Cookie"])
-def test_secrets_are_left_out_under_whatever_name_a_service_has_for_them(name: str) -> None:
+def test_secrets_are_redacted_under_all_names_that_services_use(name: str) -> None:
     config = {"provider": {"headers": {name: "sk-1"}, "keys": [{name: ["sk-1"]}], "more": {name: {"value": "sk-1"}}}}
     assert "sk-1" not in str(redacted(config))
 
 
-def test_all_else_stays() -> None:
+def test_all_other_settings_are_kept() -> None:
     config = {"max_tokens": 5, "token": None, "model": "m", "api_key": "", "stop": ["a"], "headers": {"X-Team": "t"}}
     assert redacted(config) == config

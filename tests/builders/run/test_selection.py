@@ -1,3 +1,5 @@
+"""The language of ``where=…``."""
+
 import pytest
 
 from bestofn.builders.errors import ConfigError
@@ -5,14 +7,14 @@ from bestofn.builders.run.selection import condition, selected_positions
 
 
 def row(split: str = "math", **candidates) -> dict:
-    """A row of one candidate for each ``word=(outcome, changes)``."""
+    """A row with one candidate per ``word=(outcome, changes)``."""
     plain = {"error": "", "stop_reason": "stop", "model": "m", "arm": "sample", "variant": ""}
-    said = {"messages": [{"role": "assistant", "content": "x"}]}
+    response = {"messages": [{"role": "assistant", "content": "x"}]}
     return {
         "query_id": "q1",
         "split": split,
         "candidates": [
-            {"index": index, **plain, **said, **changes} for index, (_, changes) in enumerate(candidates.values())
+            {"index": index, **plain, **response, **changes} for index, (_, changes) in enumerate(candidates.values())
         ],
         "verdicts": [
             {"outcome": outcome, "verifier": "math", "detail": {"refusal": {"is_refusal": name == "no"}}}

@@ -1,3 +1,5 @@
+"""Adaptive sampling: when it stops, and that its extra samples do not bias pass@k."""
+
 import asyncio
 import itertools
 import random
@@ -20,7 +22,7 @@ QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 
 
 
 class Says:
-    """Passes and fails by the answer's text; raises what it is told to."""
+    """A verifier whose outcome is the text of the response; the texts ``break`` and ``stop`` raise."""
 
     name = "says"
 
@@ -33,16 +35,16 @@ class Says:
 
 
 def run(tmp_path, words: str, n: int = 16, greedy: bool = False, **rule):
-    """(candidates, samples asked for) where sample i says the i-th word of ``words``, the last for ever."""
-    said = words.split()
-    provider = Scripted(lambda request, seed: said[min(seed, len(said) - 1)])
+    """(candidates, provider) where sample i is the i-th word of ``words``; further samples are the last word."""
+    texts = words.split()
+    provider = Scripted(lambda request, seed: texts[min(seed, len(texts) - 1)])
 
     async def go():
         journal = Journal(tmp_path / "j.sqlite")
-        draws = sampler(provider, journal, Ledger())
+        journaled = sampler(provider, journal, Ledger())
         rule_ = Adaptive(verifier=Says(), **rule)
-        stage = Generate(sampler=draws, n=n, sampling=Sampling(seed=0), adaptive=rule_, greedy=greedy)
-        async with journal, draws:
+        stage = Generate(sampler=journaled, n=n, sampling=Sampling(seed=0), adaptive=rule_, greedy=greedy)
+        async with journal, journaled:
             return (await stage(query_to_row(QUERY)))["candidates"]
 
     return asyncio.run(go()), provider
@@ -77,7 +79,7 @@ def test_the_budget_of_n_is_never_exceeded(tmp_path) -> None:
     assert sum(1 for request in provider.requests) == 2
 
 
-def test_the_greedy_one_is_drawn_once_and_not_counted(tmp_path) -> None:
+def test_the_greedy_candidate_is_sampled_once_and_not_counted(tmp_path) -> None:
     candidates, _ = run(tmp_path, "pass fail", n=6, greedy=True)
     assert [(one["index"], one["arm"]) for one in candidates] == [(0, "sample"), (1, "sample"), (6, "greedy")]
     assert candidates[0]["detail"]["adaptive"]["n_used"] == 2
@@ -94,20 +96,20 @@ def test_rules_that_make_no_sense_are_refused(wrong) -> None:
         Adaptive(verifier=Says(), **wrong)
 
 
-def test_estimators_count_only_what_was_drawn_whatever_was_found() -> None:
-    """Drawn until one passes: the mean of the queries' pass rates is far above the true rate."""
+def test_estimators_count_only_samples_that_depend_on_no_verdict() -> None:
+    """With sampling until one passes, the mean pass rate of the queries is far above the true rate."""
     figures, rng, rates = RunFigures(), random.Random(0), []
     for _ in range(4_000):
-        outcomes = list(itertools.islice(draws_until_a_pass(rng, 0.3), 16))
+        outcomes = list(itertools.islice(outcomes_until_a_pass(rng, 0.3), 16))
         rates.append(outcomes.count("pass") / len(outcomes))
         figures.add(record_of(outcomes, n_fixed=1))
     (first,) = figures.pass_at()
     assert first[:2] == (1, pytest.approx(0.3, abs=0.02))
     assert sum(rates) / len(rates) > 0.45
-    assert figures.verified > 3_900, "what was found is counted, as what it is"
+    assert figures.verified > 3_900, "the verified rate counts all samples"
 
 
-def draws_until_a_pass(rng: random.Random, rate: float):
+def outcomes_until_a_pass(rng: random.Random, rate: float):
     while True:
         right = rng.random() < rate
         yield "pass" if right else "fail"

@@ -1,3 +1,5 @@
+"""The generate stage: candidates, prompt variants, the greedy candidate, answer policies and the request plan."""
+
 import asyncio
 import json
 from dataclasses import replace
@@ -27,34 +29,36 @@ from bestofn.builders.stages.generate import Generate
 QUERY = Query(id="q1", split="math", messages=({"role": "user", "content": "1 + 1?"},))
 
 
-def told(request, seed: int) -> str:
-    return f"draw {seed}"
+def text_of_seed(request, seed: int) -> str:
+    return f"sample {seed}"
 
 
 def generate(tmp_path, provider, query: Query = QUERY, **settings) -> list[Candidate]:
     async def run():
         journal, ledger = Journal(tmp_path / "j.sqlite"), Ledger(prices={"scripted": {"call": 0.5}})
-        draws = sampler(provider, journal, ledger)
-        stage = Generate(sampler=draws, **settings)
-        async with journal, draws:
+        journaled = sampler(provider, journal, ledger)
+        stage = Generate(sampler=journaled, **settings)
+        async with journal, journaled:
             return await stage(query_to_row(query))
 
     return [candidate_from_row(row) for row in asyncio.run(run())["candidates"]]
 
 
 def test_n_candidates_numbered_seeded_and_priced(tmp_path) -> None:
-    candidates = generate(tmp_path, Scripted(told), n=5, sampling=Sampling(seed=3))
+    candidates = generate(tmp_path, Scripted(text_of_seed), n=5, sampling=Sampling(seed=3))
     assert [one.index for one in candidates] == list(range(5))
-    assert [one.text for one in candidates] == [f"draw {seed}" for seed in range(3, 8)]
+    assert [one.text for one in candidates] == [f"sample {seed}" for seed in range(3, 8)]
     assert [one.seed for one in candidates] == list(range(3, 8))
     assert {one.cost_usd for one in candidates} == {0.5}
-    assert generate(tmp_path, Scripted(told), n=5, sampling=Sampling(seed=3)) == candidates, "from the journal as well"
+    assert generate(tmp_path, Scripted(text_of_seed), n=5, sampling=Sampling(seed=3)) == candidates, (
+        "from the journal as well"
+    )
     assert {(one.model, one.arm, one.attempt, one.error) for one in candidates} == {("scripted", "sample", 0, "")}
     json.dumps([one.messages for one in candidates])
 
 
-def test_the_persona_is_asked_for_and_not_stored(tmp_path) -> None:
-    provider = Scripted(told)
+def test_the_persona_is_sent_and_not_stored(tmp_path) -> None:
+    provider = Scripted(text_of_seed)
     query = Query("q", "math", ({"role": "system", "content": "Be exact."}, {"role": "user", "content": "1 + 1?"}))
     persona = Persona("pirate", "You are a pirate.")
     candidates = generate(tmp_path, provider, query, n=1, persona=persona, system_prompt="Show your work.")
@@ -63,11 +67,11 @@ def test_the_persona_is_asked_for_and_not_stored(tmp_path) -> None:
     assert "pirate" not in json.dumps([dict(message) for message in candidates[0].messages])
 
 
-def test_system_text_without_any_leaves_the_messages() -> None:
+def test_an_empty_system_text_leaves_the_messages_unchanged() -> None:
     assert with_system_text(QUERY.messages, "") == QUERY.messages
 
 
-def test_variants_take_turns_and_one_request_asks_for_all_of_one(tmp_path) -> None:
+def test_variants_take_turns_and_each_has_one_request(tmp_path) -> None:
     provider = Scripted(lambda request, seed: f"{request.messages[0]['content'][:7]} {seed}")
     settings = {"variants": ["bullets", "own"], "own_variants": {"own": "In my own way."}, "sampling": Sampling(seed=0)}
     candidates = generate(tmp_path, provider, n=5, **settings)
@@ -86,8 +90,8 @@ def test_an_unknown_variant_names_the_nearest() -> None:
         Generate(sampler=Recorded(), variants=["bulets"])
 
 
-def test_the_greedy_arm_stands_beside_the_samples(tmp_path) -> None:
-    provider = Scripted(told)
+def test_the_greedy_candidate_comes_after_the_samples(tmp_path) -> None:
+    provider = Scripted(text_of_seed)
     sampling = Sampling(temperature=0.9, top_p=0.9, seed=0)
     candidates = generate(tmp_path, provider, n=2, greedy=True, sampling=sampling)
     assert [(one.index, one.arm) for one in candidates] == [(0, "sample"), (1, "sample"), (2, "greedy")]
@@ -96,7 +100,7 @@ def test_the_greedy_arm_stands_beside_the_samples(tmp_path) -> None:
     assert greedy[0].sampling.top_p is None
     asked = len(provider.requests)
     generate(tmp_path, provider, n=4, greedy=True, sampling=sampling)
-    assert len(provider.requests) == asked + 1, "widening draws the greedy one no second time"
+    assert len(provider.requests) == asked + 1, "with a larger n, the greedy candidate is not sampled again"
 
 
 def test_temperature_0_with_several_samples_is_refused() -> None:
@@ -106,7 +110,7 @@ def test_temperature_0_with_several_samples_is_refused() -> None:
     Generate(sampler=Recorded(), n=2, sampling=Sampling(temperature=0.0), variants=["plain", "bullets"])
 
 
-def test_what_fails_is_a_candidate_with_its_error(tmp_path) -> None:
+def test_a_failed_sample_is_a_candidate_with_its_error(tmp_path) -> None:
     def sometimes(request, seed):
         return RequestError("too long", status=400) if seed == 1 else "fine"
 
@@ -117,25 +121,25 @@ def test_what_fails_is_a_candidate_with_its_error(tmp_path) -> None:
     assert (candidates[1].stop_reason, candidates[1].cost_usd, candidates[1].messages) == ("error", None, ())
 
 
-def test_what_stops_the_run_is_raised(tmp_path) -> None:
+def test_errors_that_stop_the_run_are_raised(tmp_path) -> None:
     with pytest.raises(AuthenticationError):
         generate(tmp_path, Scripted(AuthenticationError("no key")), n=2, variants=["plain", "bullets"])
 
 
 def cut(request, seed) -> Completion:
-    """Cut off below 100 tokens."""
+    """A response that is truncated if ``max_tokens`` is below 100."""
     short = (request.sampling.max_tokens or 0) < 100
     message = {"role": "assistant", "content": "half" if short else "whole"}
     return Completion(message, "scripted", "length" if short else "stop", usage=Usage(5, 10))
 
 
-def test_a_truncated_answer_is_kept_dropped_or_drawn_once_more(tmp_path) -> None:
+def test_a_truncated_response_is_kept_dropped_or_retried(tmp_path) -> None:
     sampling = Sampling(max_tokens=64)
     (kept,) = generate(tmp_path, Scripted(cut), n=1, sampling=sampling)
     assert (kept.text, kept.stop_reason, kept.error) == ("half", "length", "")
     (dropped,) = generate(tmp_path, Scripted(cut), n=1, sampling=sampling, policies=AnswerPolicies(truncated="drop"))
     assert "truncated" in dropped.error
-    assert dropped.text == "half", "what was paid for can still be looked at"
+    assert dropped.text == "half", "the response that was paid for stays readable"
     provider = Scripted(cut)
     (again,) = generate(tmp_path / "new", provider, n=1, sampling=sampling, policies=AnswerPolicies(truncated="retry"))
     assert (again.text, again.stop_reason) == ("whole", "stop")
@@ -153,7 +157,7 @@ def test_a_retry_is_never_repeated(tmp_path) -> None:
     assert len(provider.requests) == 2
 
 
-def test_empty_and_filtered_answers_draw_anew(tmp_path) -> None:
+def test_empty_and_filtered_responses_are_retried(tmp_path) -> None:
     def first_empty(request, seed):
         return "" if seed < 1000 else "words"
 
@@ -191,16 +195,16 @@ def test_recorded_answers_become_candidates() -> None:
     assert stage.plan.requests == 0
 
 
-def test_something_that_is_no_recorded_answer_is_refused() -> None:
+def test_an_invalid_recorded_answer_is_refused() -> None:
     query = Query("q", "math", QUERY.messages, metadata={"candidates": [3]})
     with pytest.raises(ConfigError, match="recorded answer is 3"):
         asyncio.run(Generate(sampler=Recorded())(query_to_row(query)))
 
 
-def test_the_plan_knows_native_n(tmp_path) -> None:
+def test_the_plan_counts_several_samples_per_request(tmp_path) -> None:
     def plan(max_n: int, **settings):
-        draws = sampler(Scripted(max_n=max_n), Journal(tmp_path / "j"), Ledger())
-        return Generate(sampler=draws, **settings).plan
+        journaled = sampler(Scripted(max_n=max_n), Journal(tmp_path / "j"), Ledger())
+        return Generate(sampler=journaled, **settings).plan
 
     assert (plan(128, n=8).requests, plan(4, n=10).requests, plan(1, n=8).requests) == (1, 3, 8)
     assert plan(128, n=8, greedy=True).requests == 2
@@ -208,7 +212,7 @@ def test_the_plan_knows_native_n(tmp_path) -> None:
 
 
 class Worlds:
-    """Tools that note the seed of every world that is made."""
+    """Tools that record the seed of every world."""
 
     def __init__(self) -> None:
         self.seeds: list[int] = []
@@ -236,8 +240,8 @@ class Worlds:
         ({"reference": Reference(state={}), "metadata": {"world_seed": 0}}, 0),
     ],
 )
-def test_a_query_may_name_its_world(tmp_path, changed, seed) -> None:
+def test_a_query_may_set_the_seed_of_its_world(tmp_path, changed, seed) -> None:
     query = replace(QUERY, tools=({"type": "function", "function": {"name": "f"}},), **changed)
     tools = Worlds()
-    generate(tmp_path, Scripted(told), query, n=2, tools=tools, sampling=Sampling(seed=5))
+    generate(tmp_path, Scripted(text_of_seed), query, n=2, tools=tools, sampling=Sampling(seed=5))
     assert tools.seeds == [seed, seed]

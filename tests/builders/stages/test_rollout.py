@@ -1,4 +1,4 @@
-"""The tool loop: what each rule promises, with a scripted provider and the real mock world."""
+"""The rules of the tool loop, with a scripted sampler and the real mock tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WEATHER = MockTools(offered=["weather.current", "calculator.evaluate"]).declarat
 
 
 class FakeSampler:
-    """Answers by a function of (request, index); counts what was asked."""
+    """Samples by a function of (request, index), and records the requests."""
 
     name = model = identity = "fake"
     free, max_n, batch = True, 1, False
@@ -31,15 +31,15 @@ class FakeSampler:
 
     async def draw(self, request: Request, indices: Any = (0,), attempt: int = 0) -> list[Any]:
         self.asked.append((request, tuple(indices)))
-        drawn = []
+        turns = []
         for index in indices:
-            said = self.answer(request, index)
-            if isinstance(said, str | Mapping):
-                message: Message = {"role": "assistant", "content": said} if isinstance(said, str) else said
+            answer = self.answer(request, index)
+            if isinstance(answer, str | Mapping):
+                message: Message = {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
                 stop = "tool_calls" if message.get("tool_calls") else "stop"
-                said = Completion(message, "fake-1", stop, usage=Usage(prompt=10, completion=5), seconds=0.5)
-            drawn.append(said)
-        return drawn
+                answer = Completion(message, "fake-1", stop, usage=Usage(prompt=10, completion=5), seconds=0.5)
+            turns.append(answer)
+        return turns
 
 
 def calling(*calls: tuple[str, Any], text: str | None = None, ids: bool = True) -> Message:
@@ -60,7 +60,7 @@ def results(request: Request) -> list[Message]:
     return [message for message in request.messages if message["role"] == "tool"]
 
 
-def test_one_turn_without_tools_is_one_call_for_all_siblings() -> None:
+def test_without_tools_all_candidates_are_sampled_in_one_call() -> None:
     sampler = FakeSampler(lambda request, index: f"answer {index}")
     candidates = run(sampler, request_for(tools=()), n=3)
     assert [candidate.text for candidate in candidates] == ["answer 0", "answer 1", "answer 2"]
@@ -111,15 +111,15 @@ def test_calls_without_ids_get_unique_ones() -> None:
 
 
 @pytest.mark.parametrize("name", ["call_0", "call_1_0", ""])
-def test_ids_are_unique_over_the_dialogue_where_a_server_counts_anew_each_turn(name: str) -> None:
+def test_ids_are_unique_in_the_dialogue_if_a_server_repeats_them(name: str) -> None:
     def answer(request: Request, index: int) -> Any:
-        said = len(results(request))
-        if said == 4:  # one of the prompt, three of this dialogue
+        count = len(results(request))
+        if count == 4:  # one of the prompt, three of this dialogue
             return "done"
         return {
             "role": "assistant",
             "content": None,
-            "tool_calls": [call("calculator_evaluate", f'{{"x": {said}}}', name)],
+            "tool_calls": [call("calculator_evaluate", f'{{"x": {count}}}', name)],
         }
 
     before = call("calculator_evaluate", {"expression": "1"}, "call_0")
@@ -154,7 +154,7 @@ def test_ids_are_unique_over_the_dialogue_where_a_server_counts_anew_each_turn(n
         ("weather_current", {"location": "Atlantis"}, "not_found"),
     ],
 )
-def test_what_is_wrong_with_a_call_is_fed_back(name: str, arguments: Any, kind: str) -> None:
+def test_a_wrong_call_is_answered_with_its_error(name: str, arguments: Any, kind: str) -> None:
     def answer(request: Request, index: int) -> Any:
         if not results(request):
             return calling((name, arguments))
@@ -166,7 +166,7 @@ def test_what_is_wrong_with_a_call_is_fed_back(name: str, arguments: Any, kind: 
     assert candidate.detail["tool_results"][0]["refused"] is (kind != "not_found")
 
 
-def test_a_model_that_repeats_itself_is_stopped_and_asked_for_words() -> None:
+def test_a_repeated_call_ends_the_loop_and_requests_a_text_answer() -> None:
     def answer(request: Request, index: int) -> Any:
         if request.tool_choice == "none":
             return "I stop here."
@@ -180,7 +180,7 @@ def test_a_model_that_repeats_itself_is_stopped_and_asked_for_words() -> None:
     assert sampler.asked[-1][0].tools  # still declared: a history of calls without declared tools is refused
 
 
-def test_a_model_that_never_ends_is_stopped_by_turns_even_if_it_ignores_the_request() -> None:
+def test_the_limit_of_turns_ends_the_loop_even_if_the_model_calls_on() -> None:
     def answer(request: Request, index: int) -> Any:
         return calling(("calculator_evaluate", {"expression": f"{len(request.messages)} + 1"}))
 
@@ -191,7 +191,7 @@ def test_a_model_that_never_ends_is_stopped_by_turns_even_if_it_ignores_the_requ
     assert candidate.stop_reason == "length"
 
 
-def test_tokens_end_a_dialogue() -> None:
+def test_the_limit_of_tokens_ends_the_loop() -> None:
     def answer(request: Request, index: int) -> Any:
         return calling(("calculator_evaluate", {"expression": str(len(request.messages))}))
 
@@ -200,7 +200,7 @@ def test_tokens_end_a_dialogue() -> None:
     assert candidate.detail["turns"] == 3
 
 
-def test_long_results_are_cut_with_a_mark() -> None:
+def test_long_results_are_cut_with_a_note() -> None:
     def answer(request: Request, index: int) -> Any:
         return "done" if results(request) else calling(("weather_current", {"location": "Oslo"}))
 
@@ -225,16 +225,16 @@ def test_without_tools_to_run_a_call_ends_the_answer() -> None:
     assert candidate.stop_reason == "tool_calls"
 
 
-def test_siblings_live_in_worlds_of_their_own() -> None:
+def test_each_candidate_has_its_own_world() -> None:
     tools = MockTools(offered=["todo.add", "todo.list"])
 
     def answer(request: Request, index: int) -> Any:
-        said = results(request)
-        if not said:
+        replies = results(request)
+        if not replies:
             return calling(("todo_add", {"text": f"task of {index}"}))
-        if len(said) == 1:
+        if len(replies) == 1:
             return calling(("todo_list", {"done": False}))
-        return said[-1]["content"]
+        return replies[-1]["content"]
 
     candidates = run(FakeSampler(answer), request_for(tools=tools.declarations()), tools, n=3)
     for index, candidate in enumerate(candidates):
@@ -243,7 +243,7 @@ def test_siblings_live_in_worlds_of_their_own() -> None:
         assert len(candidate.detail["state"]["todo"]) == 1
 
 
-def test_errors_of_one_candidate_are_data_and_its_siblings_go_on() -> None:
+def test_the_error_of_one_candidate_is_data_and_the_others_continue() -> None:
     def answer(request: Request, index: int) -> Any:
         return ServiceError("overloaded") if index == 1 else "fine"
 
@@ -262,7 +262,7 @@ def test_an_error_in_a_later_turn_keeps_the_messages_before_it() -> None:
     assert len(candidate.messages) == 2
 
 
-def test_what_stops_the_run_is_raised() -> None:
+def test_errors_that_stop_the_run_are_raised() -> None:
     class Refused(FakeSampler):
         async def draw(self, *arguments: Any, **options: Any) -> list[Any]:
             raise AuthenticationError("no key")
@@ -271,7 +271,7 @@ def test_what_stops_the_run_is_raised() -> None:
         run(Refused(lambda request, index: ""))
 
 
-def test_a_follow_up_carries_what_the_service_wants_back_and_the_trace_does_not() -> None:
+def test_follow_up_requests_carry_detail_and_reasoning_and_the_trace_does_not() -> None:
     def answer(request: Request, index: int) -> Any:
         if results(request):
             return "done"
@@ -286,7 +286,7 @@ def test_a_follow_up_carries_what_the_service_wants_back_and_the_trace_does_not(
     assert candidate.reasoning == "hm"
 
 
-def test_a_capability_refusal_after_made_up_results_is_tried_again_with_a_model() -> None:
+def test_a_capability_refusal_after_invented_results_is_retried_with_a_model() -> None:
     tools = [declaration("gate_of_flight", "Gate of a flight", {"type": "object", "properties": {}})]
     played: list[Request] = []
 
@@ -295,10 +295,10 @@ def test_a_capability_refusal_after_made_up_results_is_tried_again_with_a_model(
         return '{"gate": "B12"}'
 
     def answer(request: Request, index: int) -> Any:
-        said = results(request)
-        if not said:
+        replies = results(request)
+        if not replies:
             return calling(("gate_of_flight", {}))
-        if "B12" in said[-1]["content"]:
+        if "B12" in replies[-1]["content"]:
             return "Your gate is B12."
         return "I'm sorry, I don't have access to gate information."
 
@@ -306,8 +306,8 @@ def test_a_capability_refusal_after_made_up_results_is_tried_again_with_a_model(
     (refused,) = run(FakeSampler(answer), request, MockTools())
     assert [result["source"] for result in refused.detail["tool_results"]] == ["schema"]
     assert "retry" not in refused.detail  # there is no model to try it with
-    drawing = FakeSampler(answer)
-    (candidate,) = run(drawing, request, MockTools(sampler=FakeSampler(play)))
+    sampler = FakeSampler(answer)
+    (candidate,) = run(sampler, request, MockTools(sampler=FakeSampler(play)))
     assert candidate.text == "Your gate is B12."
     assert [result["source"] for result in candidate.detail["tool_results"]] == ["llm"]
     retry = candidate.detail["retry"]
@@ -320,7 +320,7 @@ def test_a_capability_refusal_after_made_up_results_is_tried_again_with_a_model(
         "refused_answer": "I'm sorry, I don't have access to gate information.",
     }
     assert len(played) == 1
-    assert len(drawing.asked) == 3  # the first turn is shared
+    assert len(sampler.asked) == 3  # the first turn is shared
     (kept,) = run(
         FakeSampler(answer), request, MockTools(sampler=FakeSampler(play)), limits=RolloutLimits(retry_refusals=False)
     )

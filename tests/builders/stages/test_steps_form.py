@@ -1,3 +1,5 @@
+"""Responses in steps: JSON to text, with and without repair."""
+
 import asyncio
 
 import pytest
@@ -15,43 +17,43 @@ STEPS = r'{"steps": [{"explanation": "Half of it.", "output": "\frac{1}{2}"}], "
 WORDS = "Half of it.\n\\frac{1}{2}\n\nFinal answer: \\theta = \\frac{1}{2}"
 
 
-def said(text: str) -> Candidate:
+def response(text: str) -> Candidate:
     return Candidate(0, ({"role": "assistant", "content": text},))
 
 
-def test_steps_become_text_and_no_latex_is_eaten() -> None:
-    candidate = as_text(said(STEPS))
+def test_steps_become_text_and_latex_is_kept() -> None:
+    candidate = as_text(response(STEPS))
     assert candidate.text == WORDS
     assert candidate.detail["structured"]["repaired"] is True
     assert candidate.detail["structured"]["raw"] == STEPS
 
 
 def test_strict_json_needs_no_repair() -> None:
-    candidate = as_text(said(STEPS.replace("\\", "\\\\")))
+    candidate = as_text(response(STEPS.replace("\\", "\\\\")))
     assert candidate.text == WORDS
     assert (candidate.detail["structured"]["repaired"], "raw" in candidate.detail["structured"]) == (False, False)
 
 
 @pytest.mark.parametrize("text", ["The answer is 2.", "{}", '{"other": 1}', '{"steps": [], "final_answer": ""}', ""])
-def test_anything_else_stays_as_it_is(text) -> None:
-    candidate = as_text(said(text))
+def test_any_other_response_is_unchanged(text) -> None:
+    candidate = as_text(response(text))
     assert candidate.text == text
     assert candidate.detail["structured"] is None
 
 
-def test_steps_that_are_plain_texts_or_cut_off() -> None:
-    assert as_text(said('{"steps": ["one", "two"], "final_answer": 3}')).text == "one\n\ntwo\n\nFinal answer: 3"
-    assert as_text(said('{"steps": [{"explanation": "one", "outp')).text == "one"
+def test_steps_may_be_plain_texts_or_truncated() -> None:
+    assert as_text(response('{"steps": ["one", "two"], "final_answer": 3}')).text == "one\n\ntwo\n\nFinal answer: 3"
+    assert as_text(response('{"steps": [{"explanation": "one", "outp')).text == "one"
 
 
-def test_the_stage_asks_with_the_schema_and_stores_words(tmp_path) -> None:
+def test_the_stage_sends_the_schema_and_stores_text(tmp_path) -> None:
     provider = Scripted(lambda request, seed: STEPS)
 
     async def run():
         journal = Journal(tmp_path / "j.sqlite")
-        draws = sampler(provider, journal, Ledger())
-        stage = Generate(sampler=draws, n=1, answer_form="steps")
-        async with journal, draws:
+        journaled = sampler(provider, journal, Ledger())
+        stage = Generate(sampler=journaled, n=1, answer_form="steps")
+        async with journal, journaled:
             query = Query("q", "math", ({"role": "user", "content": "?"},))
             return (await stage(query_to_row(query)))["candidates"]
 

@@ -1,4 +1,4 @@
-"""What breaks while a row is judged: its own trouble is data, what every row would meet stops the run."""
+"""Errors while a row is judged: the failure of one row is data, and an error that every row would meet stops the run."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def work(breaks: Breaks) -> dict[str, Callable[[], Any]]:
 
 @pytest.mark.parametrize("stage", ["verify", "score", "generate"])
 @pytest.mark.parametrize("error", STOPS, ids=lambda error: type(error).__name__)
-def test_what_every_row_would_meet_stops_the_run(stage: str, error: Exception) -> None:
+def test_an_error_that_every_row_would_meet_stops_the_run(stage: str, error: Exception) -> None:
     with pytest.raises(type(error)):
         asyncio.run(work(Breaks(error))[stage]())
 
 
 @pytest.mark.parametrize("stage", ["verify", "score", "generate"])
 @pytest.mark.parametrize("error", DATA, ids=lambda error: type(error).__name__)
-def test_a_rows_own_trouble_is_data(stage: str, error: Exception) -> None:
-    found = asyncio.run(work(Breaks(error))[stage]())
+def test_the_failure_of_one_row_is_data(stage: str, error: Exception) -> None:
+    result = asyncio.run(work(Breaks(error))[stage]())
     if stage == "verify":
-        assert {verdict["outcome"] for verdict in found["verdicts"]} == {"error"}
+        assert {verdict["outcome"] for verdict in result["verdicts"]} == {"error"}
     elif stage == "score":
-        assert [score["value"] for score in found["scores"]] == [None, None]
+        assert [score["value"] for score in result["scores"]] == [None, None]
     else:
-        assert found.outcome == "error"
+        assert result.outcome == "error"

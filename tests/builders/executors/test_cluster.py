@@ -1,0 +1,21 @@
+"""The parts of the Ray executor that need no cluster."""
+
+from bestofn.builders.executors.cluster_pool import KEY_VARIABLES, URL_VARIABLES, environment_variables
+from bestofn.builders.executors.cluster_shards import ClusterCounts
+
+
+def test_keys_stay_at_the_gateway(monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://x/v1")
+    assert {"OPENAI_API_KEY", "OPENAI_BASE_URL"} <= set(environment_variables(KEY_VARIABLES, URL_VARIABLES))
+    assert "OPENAI_API_KEY" not in environment_variables(URL_VARIABLES)
+
+
+def test_a_shard_that_starts_again_is_counted_once() -> None:
+    counts = ClusterCounts()
+    counts.update({0: ({"verify": 3}, {"pass": 2}), 1: ({"verify": 1}, {})})
+    counts.update({0: ({"verify": 1}, {"pass": 1})})
+    assert counts.totals() == ({"verify": 2}, {"pass": 1})
+    counts.complete(0, ({"verify": 6}, {"pass": 4}))
+    counts.update({0: ({"verify": 5}, {"pass": 3})})
+    assert counts.totals() == ({"verify": 7}, {"pass": 4})
