@@ -1,7 +1,7 @@
-"""Seeded synthetic tasks within the reach of a model of a million parameters, with worked answers and plausible slips.
+"""Seeded synthetic tasks for a model of a million parameters, with worked answers and plausible wrong ones (slips).
 
-Every task belongs to exactly one part (``starter``, ``heldout`` or ``train``) by the hash of what it asks, so that
-the policy's training, the loop's held-out queries and the ``starter`` set are disjoint by construction.
+The hash of a task's content decides its part (``starter``, ``heldout`` or ``train``). So the training of the pocket
+policy, the held-out queries of ``bestofn loop`` and the ``starter`` set never share a task.
 """
 
 from bestofn.builders.pocket.tasks.mixture import FAMILIES, SPLITS, tasks

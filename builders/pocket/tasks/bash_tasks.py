@@ -13,7 +13,7 @@ WORDS = ("red", "sun", "tea", "oak", "sky", "fox", "sea", "ice", "owl", "bus", "
 
 
 def inputs(word: str) -> tuple[str, ...]:
-    """Standard inputs that begin and end with a line that holds ``word``, and hold it more often than is cut off."""
+    """Standard inputs: two with more lines that contain ``word`` than a task prints, and one without it."""
     others = [other for other in WORDS if other != word]
     plain = [row for number in range(11) for row in (f"{word} {number}", f"{others[number]} by the door", "no more")]
     capitals = [row.upper() if number % 2 else row for number, row in enumerate(plain)]
@@ -21,7 +21,7 @@ def inputs(word: str) -> tuple[str, ...]:
 
 
 def printed(rng: Random) -> Task:
-    """No input: numbers or repeated words."""
+    """A script without input that prints numbers or a repeated word."""
     first, step, count = rng.randint(1, 40), rng.randint(2, 9), rng.randint(3, 9)
     word = rng.choice(WORDS)
     last = first + step * count
@@ -53,14 +53,14 @@ def printed(rng: Random) -> Task:
 
 
 def filtered(rng: Random) -> Task:
-    """Lines of standard input: those with a word, then perhaps the first or last few of them."""
-    word, k, kind = rng.choice(WORDS), rng.randint(2, 9), rng.randrange(len(KEPT))
+    """A script that prints lines of standard input with or without a word, or the first or last of them."""
+    word, k, kind = rng.choice(WORDS), rng.randint(2, 9), rng.randrange(len(FILTERS))
     cut = rng.choice(("", "", "head", "tail")) if kind != COUNTED else ""
     kept = f" {'first' if cut == 'head' else 'last'} {k}" if cut else ""
-    words, _, wrong_kind = KEPT[kind]
+    words, _, wrong_kind = FILTERS[kind]
 
     def source(kind: int = kind, word: str = word, cut: str = cut, k: int = k) -> str:
-        return f"grep {KEPT[kind][1]}'{word}'" + (f" | {cut} -n {k}" if cut else "")
+        return f"grep {FILTERS[kind][1]}'{word}'" + (f" | {cut} -n {k}" if cut else "")
 
     question = f"Write a Bash script that reads standard input and prints {words.format(kept, word)}."
     other = rng.choice([choice for choice in WORDS if choice != word])
@@ -72,14 +72,14 @@ def filtered(rng: Random) -> Task:
     return Task("code.bash_filtered", facts, question, fenced(source()), tuple(map(fenced, slips)), tests, 0.45)
 
 
-# words of the question, grep's flag, and the place of what a slip takes it for
-KEPT = (
+# words of the question, grep's flag, and the index of the filter that a slip uses instead
+FILTERS = (
     ("the{} lines that contain {}", "", 1),
     ("the{} lines that do not contain {}", "-v ", 0),
     ("the{} lines that contain {} in upper or lower case", "-i ", 1),
     ("how many{} lines contain {}", "-c ", 0),
 )
-COUNTED = 3
+COUNTED = 3  # the index of the filter that counts lines
 
 
 def _expected(kind: int, lines: str, word: str, cut: str, k: int) -> str:
@@ -103,6 +103,7 @@ def _tests(kind: str, cases: Sequence[tuple[str, str]]) -> Reference:
 
 
 def fenced(source: str) -> str:
+    """``source`` in a Markdown code block."""
     return f"```bash\n{source}\n```"
 
 

@@ -1,4 +1,4 @@
-"""Small functions in Python and JavaScript: each operation knows its words, its source and what it computes."""
+"""Tasks that need a small function in Python or JavaScript."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bestofn.builders.pocket.tasks.task import Task
 from bestofn.builders.records import CodeTests, Language, Reference
 
 NAMES = ("solve", "compute", "transform", "process", "build")
-Tongue = Literal["python", "javascript"]
+CodeLanguage = Literal["python", "javascript"]
 
 
 @dataclass(frozen=True)
 class Operation:
-    """``words`` in the question, source in each language, and the same as a Python function."""
+    """An operation: its ``words`` in the question, its source in each language, and its Python function."""
 
     words: str
     python: str
@@ -26,6 +26,7 @@ class Operation:
     apply: Callable[..., Any]
 
     def source(self, language: Language) -> str:
+        """The source in ``language``."""
         return self.python if language == "python" else self.javascript
 
 
@@ -46,8 +47,8 @@ def _shifted(k: int) -> Operation:
     return Operation(f"plus {k}", f"+ {k}", f"+ {k}", lambda y: y + k)
 
 
-def numbers(rng: Random, language: Tongue) -> Task:
-    """``x * 3 + 7``"""
+def numbers(rng: Random, language: CodeLanguage) -> Task:
+    """A linear, squared or cubed term plus a constant: ``x * 3 + 7``."""
     k, shift = rng.randint(2, 12), rng.choice([*range(-20, 0), *range(1, 21)])
     scale = rng.choice([_scaled(k), _scaled(k), _scaled(k), SQUARED, CUBED])
     name = rng.choice(NAMES)
@@ -64,10 +65,10 @@ def numbers(rng: Random, language: Tongue) -> Task:
     return Task(f"code.{language}_numbers", (scale.words, shift), asked, text(scale, shift), slips, tests, 0.4)
 
 
-# --- lists: keep, change, gather -------------------------------------------------------------------------------------
+# --- lists: filter, map, aggregate -----------------------------------------------------------------------------------
 
 
-def _keeps(k: int) -> tuple[Operation, ...]:
+def _filters(k: int) -> tuple[Operation, ...]:
     return (
         Operation("even numbers", "x % 2 == 0", "x % 2 === 0", lambda x: x % 2 == 0),
         Operation("odd numbers", "x % 2 == 1", "x % 2 !== 0", lambda x: x % 2 == 1),
@@ -78,10 +79,10 @@ def _keeps(k: int) -> tuple[Operation, ...]:
     )
 
 
-OPPOSITE = {0: 1, 1: 0, 2: 4, 3: 5, 4: 2, 5: 3}  # what a slip keeps instead: odd for even, >= for >
+MISTAKEN_FILTER = {0: 1, 1: 0, 2: 4, 3: 5, 4: 2, 5: 3}  # the filter that a slip uses: odd for even, >= for >
 
 
-def _changes(k: int) -> tuple[Operation, ...]:
+def _maps(k: int) -> tuple[Operation, ...]:
     return (
         Operation("", "x", "", lambda x: x),
         Operation(f", each times {k}", f"x * {k}", f".map(x => x * {k})", lambda x: x * k),
@@ -90,7 +91,7 @@ def _changes(k: int) -> tuple[Operation, ...]:
     )
 
 
-GATHERS = (
+AGGREGATES = (
     Operation("a list of the", "[{}]", "{}", list),
     Operation("the sum of the", "sum({})", "{}.reduce((a, b) => a + b, 0)", sum),
     Operation("the number of", "len([{}])", "{}.length", len),
@@ -99,20 +100,22 @@ GATHERS = (
 
 @dataclass(frozen=True)
 class Lists:
-    """``sum(x * 3 for x in xs if x > 5)`` by the places of its parts in the tables above."""
+    """``sum(x * 3 for x in xs if x > 5)``, as the indices of its parts in the tables above."""
 
-    gather: int
-    keep: int
-    change: int
+    aggregate: int
+    filter: int
+    map: int
     k: int  # of the condition
-    by: int  # of the change
+    by: int  # of the map
 
     @property
     def parts(self) -> tuple[Operation, Operation, Operation]:
-        return GATHERS[self.gather], _keeps(self.k)[self.keep], _changes(self.by)[self.change]
+        """The aggregate, the filter and the map."""
+        return AGGREGATES[self.aggregate], _filters(self.k)[self.filter], _maps(self.by)[self.map]
 
     @property
     def words(self) -> str:
+        """The words of the question."""
         gather, keep, change = self.parts
         return f"{gather.words} {keep.words} in xs{change.words}"
 
@@ -123,22 +126,24 @@ class Lists:
         return gather.format(f"xs.filter(x => {keep}){change}")
 
     def apply(self, xs: Sequence[int]) -> Any:
+        """The result for ``xs``."""
         gather, keep, change = self.parts
         return gather.apply([change.apply(x) for x in xs if keep.apply(x)])
 
 
-def lists(rng: Random, language: Tongue) -> Task:
-    gather = rng.randrange(len(GATHERS))
-    change = 0 if GATHERS[gather].apply is len else rng.randrange(4)
+def lists(rng: Random, language: CodeLanguage) -> Task:
+    """A filter, a map and an aggregate over a list."""
+    gather = rng.randrange(len(AGGREGATES))
+    change = 0 if AGGREGATES[gather].apply is len else rng.randrange(4)
     wanted = Lists(gather, rng.randrange(6), change, rng.randint(1, 20), rng.randint(2, 9))
     name = rng.choice(NAMES)
-    others = [replace(wanted, keep=OPPOSITE[wanted.keep])]
-    if wanted.keep > 1:
+    others = [replace(wanted, filter=MISTAKEN_FILTER[wanted.filter])]
+    if wanted.filter > 1:
         others.append(replace(wanted, k=wanted.k + 1))
-    if wanted.change:
-        others.append(replace(wanted, change=0))
-    if wanted.gather == 1:
-        others.append(replace(wanted, gather=0))
+    if wanted.map:
+        others.append(replace(wanted, map=0))
+    if wanted.aggregate == 1:
+        others.append(replace(wanted, aggregate=0))
     values = list_inputs(wanted.k)
     expected = [wanted.apply(*value) for value in values]
     wrong = [other for other in others if [other.apply(*value) for value in values] != expected]
@@ -158,7 +163,7 @@ def lists(rng: Random, language: Tongue) -> Task:
 
 
 def list_inputs(k: int) -> list[tuple[list[int]]]:
-    """Lists that tell a boundary from its neighbours, odd from even, and an empty list."""
+    """Lists with values around the boundary ``k``, odd and even values, and an empty list."""
     return [
         ([k - 1, k, k + 1, k + 2],),
         ([1, 2, 3, 4, 5, 6, 7, 8],),
@@ -168,7 +173,7 @@ def list_inputs(k: int) -> list[tuple[list[int]]]:
     ]
 
 
-# --- texts: two steps, one after the other ---------------------------------------------------------------------------
+# --- texts: two steps in sequence ------------------------------------------------------------------------------------
 
 
 def _steps(k: int, letter: str) -> tuple[Operation, ...]:
@@ -187,10 +192,11 @@ def _steps(k: int, letter: str) -> tuple[Operation, ...]:
     )
 
 
-TURNED = {0: 1, 1: 2, 2: 1, 3: 4, 4: 3, 5: 0}  # what a slip does instead
+MISTAKEN_STEP = {0: 1, 1: 2, 2: 1, 3: 4, 4: 3, 5: 0}  # the step that a slip does instead
 
 
-def texts(rng: Random, language: Tongue) -> Task:
+def texts(rng: Random, language: CodeLanguage) -> Task:
+    """Two steps on a text."""
     k, letter, name = rng.randint(2, 6), rng.choice("aeilnorst"), rng.choice(NAMES)
     first, second = rng.sample(range(6), 2)
     steps = _steps(k, letter)
@@ -206,7 +212,7 @@ def texts(rng: Random, language: Tongue) -> Task:
         return made
 
     expected, longer = outputs((first, second)), _steps(k + 1, letter)
-    others = [(first,), (second,), (TURNED[first], second), (first, TURNED[second]), (second, first)]
+    others = [(first,), (second,), (MISTAKEN_STEP[first], second), (first, MISTAKEN_STEP[second]), (second, first)]
     slips = [source(places) for places in others if outputs(places) != expected]
     if outputs((first, second), longer) != expected:
         slips.append(source((first, second), longer))
@@ -218,20 +224,21 @@ def texts(rng: Random, language: Tongue) -> Task:
     return Task(f"code.{language}_texts", facts, asked, source((first, second)), tuple(slips), tests, 0.5)
 
 
-# --- what all share --------------------------------------------------------------------------------------------------
+# --- shared by all families ------------------------------------------------------------------------------------------
 
 
 def label(language: Language) -> str:
+    """The name of ``language`` in a question."""
     return {"python": "Python", "javascript": "JavaScript"}[language]
 
 
 def head(name: str, parameter: str, language: Language) -> str:
-    """How the question shows what to define: as it will stand in the program."""
+    """The head of the function as the question shows it."""
     return f"`{'def' if language == 'python' else 'function'} {name}({parameter})`"
 
 
 def returned(name: str, parameter: str, expression: str, language: Language) -> str:
-    """A function of one expression, in a fence."""
+    """A function that returns ``expression``, in a Markdown code block."""
     if language == "python":
         return f"```python\ndef {name}({parameter}):\n    return {expression}\n```"
     return f"```javascript\nfunction {name}({parameter}) {{\n  return {expression};\n}}\n```"
@@ -240,12 +247,13 @@ def returned(name: str, parameter: str, expression: str, language: Language) -> 
 def function_tests(
     name: str, values: Sequence[tuple[Any, ...]], apply: Callable[..., Any], language: Language
 ) -> Reference:
+    """Tests that call ``name`` with each of ``values`` and expect what ``apply`` gives."""
     cases: list[Mapping[str, Any]] = [{"args": list(value), "expected": apply(*value)} for value in values]
     return Reference(tests=CodeTests("function", language, tuple(cases), entry_point=name))
 
 
-TONGUES: tuple[Tongue, ...] = ("python", "javascript")
+CODE_LANGUAGES: tuple[CodeLanguage, ...] = ("python", "javascript")
 FUNCTIONS: dict[str, Callable[[Random], Task]] = {
     f"code.{language}_{make.__name__}": partial(make, language=language)
-    for language, make in itertools.product(TONGUES, (numbers, lists, texts))
+    for language, make in itertools.product(CODE_LANGUAGES, (numbers, lists, texts))
 }

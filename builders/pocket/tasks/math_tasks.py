@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
 
 from bestofn.builders.pocket.tasks.task import Task
 from bestofn.builders.records import Reference
@@ -14,6 +13,7 @@ THINGS = ("apples", "pens", "books", "coins", "stamps", "cards", "shells", "marb
 
 
 def addition(rng: Random) -> Task:
+    """The sum of two numbers."""
     a, b = rng.randint(12, 99), rng.randint(12, 99)
     asked = (f"What is {a} + {b}?", f"Add {a} and {b}.", f"Compute {a} + {b}.")
     tens, units = a // 10 * 10 + b // 10 * 10, a % 10 + b % 10
@@ -25,10 +25,11 @@ def addition(rng: Random) -> Task:
     slips = [worked(tens, units, a + b + 10), worked(tens, units, a + b - 10), worked(tens, units - 1, a + b - 1)]
     slips += [worked(tens, units + 1, a + b + 1), worked(tens - 10, units, a + b - 10)]
     difficulty = 0.7 if units > 9 else 0.3
-    return made("addition", (a, b), rng.choice(asked), worked(tens, units, a + b), slips, a + b, difficulty)
+    return new_task("addition", (a, b), rng.choice(asked), worked(tens, units, a + b), slips, a + b, difficulty)
 
 
 def subtraction(rng: Random) -> Task:
+    """The difference of two numbers."""
     a, b = sorted((rng.randint(12, 99), rng.randint(12, 99)), reverse=True)
     asked = (f"What is {a} - {b}?", f"Subtract {b} from {a}.", f"Compute {a} - {b}.")
     tens, units = b // 10 * 10, b % 10
@@ -39,10 +40,11 @@ def subtraction(rng: Random) -> Task:
     slips = [worked(a - tens, a - b + 10), worked(a - tens, a - b + 1), worked(a - tens, a - tens + units)]
     slips += [worked(a - tens + 10, a - b + 10)]
     difficulty = 0.7 if a % 10 < units else 0.3
-    return made("subtraction", (a, b), rng.choice(asked), worked(a - tens, a - b), slips, a - b, difficulty)
+    return new_task("subtraction", (a, b), rng.choice(asked), worked(a - tens, a - b), slips, a - b, difficulty)
 
 
 def multiplication(rng: Random) -> Task:
+    """A two-digit number times a one-digit number."""
     a, b = rng.randint(12, 99), rng.randint(3, 9)
     asked = (f"What is {a} * {b}?", f"Multiply {a} by {b}.", f"Compute {a} * {b}.")
     tens, units = a // 10 * 10, a % 10
@@ -53,10 +55,11 @@ def multiplication(rng: Random) -> Task:
     first, second = tens * b, units * b
     slips = [worked(first, second + b, first + second + b), worked(first - 10 * b, second, first - 10 * b + second)]
     slips += [worked(first, second, first + second + 10), worked(first, units + b, first + units + b)]
-    return made("multiplication", (a, b), rng.choice(asked), worked(first, second, a * b), slips, a * b, 0.7)
+    return new_task("multiplication", (a, b), rng.choice(asked), worked(first, second, a * b), slips, a * b, 0.7)
 
 
 def gains_and_losses(rng: Random) -> Task:
+    """A word problem: start, gain, loss."""
     name, thing = rng.choice(NAMES), rng.choice(THINGS)
     start, more = rng.randint(11, 60), rng.randint(4, 30)
     less = rng.randint(3, start - 3)
@@ -72,10 +75,11 @@ def gains_and_losses(rng: Random) -> Task:
     slips = [worked(between, between + less, "+"), boxed(f"{start} + {more} = {between}.", between)]
     slips += [worked(between + 10, between + 10 - less), worked(between, between - less + 1)]
     answer = worked(between, between - less)
-    return made("gains_and_losses", (start, more, less), rng.choice(asked), answer, slips, between - less, 0.6)
+    return new_task("gains_and_losses", (start, more, less), rng.choice(asked), answer, slips, between - less, 0.6)
 
 
 def boxes(rng: Random) -> Task:
+    """A word problem: boxes of equal content, and some more."""
     name, thing = rng.choice(NAMES), rng.choice(THINGS)
     each, count, more = rng.randint(3, 12), rng.randint(3, 9), rng.randint(2, 19)
     asked = (
@@ -92,12 +96,13 @@ def boxes(rng: Random) -> Task:
         worked(inside, inside + more + 10),
         boxed(f"{count} + {each} + {more} = {count + each + more}.", count + each + more),
     ]
-    return made(
+    return new_task(
         "boxes", (each, count, more), rng.choice(asked), worked(inside, inside + more), slips, inside + more, 0.6
     )
 
 
 def sharing(rng: Random) -> Task:
+    """A word problem: the rest is shared equally."""
     name, thing = rng.choice(NAMES), rng.choice(THINGS)
     friends, each, kept = rng.randint(3, 9), rng.randint(3, 12), rng.randint(2, 15)
     total = friends * each + kept
@@ -116,10 +121,11 @@ def sharing(rng: Random) -> Task:
         worked(rest + friends, each + 1),
         boxed(f"{total} - {kept} = {rest}.", rest),
     ]
-    return made("sharing", (total, kept, friends), rng.choice(asked), worked(rest, each), slips, each, 0.5)
+    return new_task("sharing", (total, kept, friends), rng.choice(asked), worked(rest, each), slips, each, 0.5)
 
 
 def equation(rng: Random) -> Task:
+    """A linear equation with one step."""
     x, plus = rng.randint(6, 60), rng.random() < 0.5
     a = rng.randint(4, 40 if plus else x - 1)
     b = x + a if plus else x - a
@@ -132,10 +138,11 @@ def equation(rng: Random) -> Task:
 
     wrong_way = b + a if plus else b - a
     slips = [worked(wrong_way, sign), worked(x + 10), worked(x + 1), worked(x - 1)]
-    return made("equation", (a, b, sign), rng.choice(asked), worked(x), slips, x, 0.5)
+    return new_task("equation", (a, b, sign), rng.choice(asked), worked(x), slips, x, 0.5)
 
 
 def remainder(rng: Random) -> Task:
+    """The remainder of a division."""
     divisor, quotient = rng.randint(3, 9), rng.randint(3, 20)
     left = rng.randint(1, divisor - 1)
     a = divisor * quotient + left
@@ -149,10 +156,11 @@ def remainder(rng: Random) -> Task:
         worked(a - left, left + 1),
         boxed(f"{a} / {divisor} is about {quotient}.", quotient),
     ]
-    return made("remainder", (a, divisor), rng.choice(asked), worked(a - left, left), slips, left, 0.6)
+    return new_task("remainder", (a, divisor), rng.choice(asked), worked(a - left, left), slips, left, 0.6)
 
 
 def fraction(rng: Random) -> Task:
+    """A fraction of a whole."""
     below = rng.randint(3, 9)
     above, each = rng.randint(2, below - 1), rng.randint(3, 20)
     whole = below * each
@@ -166,12 +174,13 @@ def fraction(rng: Random) -> Task:
         worked(each + 1, (each + 1) * above),
         worked(each, each * above + above),
     ]
-    return made(
+    return new_task(
         "fraction", (above, below, whole), rng.choice(asked), worked(each, each * above), slips, each * above, 0.5
     )
 
 
 def rectangle(rng: Random) -> Task:
+    """The area or the perimeter of a rectangle."""
     a, b, what = rng.randint(3, 30), rng.randint(3, 12), rng.choice(("area", "perimeter"))
     asked = (
         f"A rectangle is {a} cm long and {b} cm wide. What is its {what}?",
@@ -182,11 +191,12 @@ def rectangle(rng: Random) -> Task:
     once = boxed(f"{a} + {b} = {a + b}.", a + b)
     if what == "area":
         off = boxed(f"{a} * {b} = {a * b + b}.", a * b + b)
-        return made("rectangle", (a, b, what), rng.choice(asked), area, [around, off, once], a * b, 0.5)
-    return made("rectangle", (a, b, what), rng.choice(asked), around, [area, once], 2 * (a + b), 0.5)
+        return new_task("rectangle", (a, b, what), rng.choice(asked), area, [around, off, once], a * b, 0.5)
+    return new_task("rectangle", (a, b, what), rng.choice(asked), around, [area, once], 2 * (a + b), 0.5)
 
 
 def mean(rng: Random) -> Task:
+    """The mean of two numbers."""
     a, b = rng.randint(5, 60), rng.randint(5, 60)
     b += (a + b) % 2
     asked = (f"What is the mean of {a} and {b}?", f"Find the average of {a} and {b}.")
@@ -196,7 +206,7 @@ def mean(rng: Random) -> Task:
 
     total = a + b
     slips = [boxed(f"{a} + {b} = {total}.", total), worked(total + 10, total // 2 + 5), worked(total, total // 2 + 1)]
-    return made("mean", (a, b), rng.choice(asked), worked(total, total // 2), slips, total // 2, 0.5)
+    return new_task("mean", (a, b), rng.choice(asked), worked(total, total // 2), slips, total // 2, 0.5)
 
 
 MATH: dict[str, Callable[[Random], Task]] = {
@@ -218,13 +228,20 @@ MATH: dict[str, Callable[[Random], Task]] = {
 
 
 def boxed(worked: str, answer: int) -> str:
+    """A worked answer that ends with its result in a box."""
     return f"{worked}\nThe answer is \\boxed{{{answer}}}."
 
 
-def made(
-    name: str, facts: tuple[Any, ...], question: str, answer: str, slips: Sequence[str], value: int, difficulty: float
+def new_task(
+    name: str,
+    facts: tuple[object, ...],
+    question: str,
+    answer: str,
+    slips: Sequence[str],
+    value: int,
+    difficulty: float,
 ) -> Task:
-    """The task, without the slips that happen to end in the right number or in one below zero."""
+    """A task without the slips that end in the right answer or in a negative number."""
     right = f"\\boxed{{{value}}}"
     wrong = tuple(slip for slip in slips if right not in slip and "= -" not in slip and "boxed{-" not in slip)
     return Task(f"math.{name}", facts, question, answer, wrong, lambda: Reference(answer=str(value)), difficulty)

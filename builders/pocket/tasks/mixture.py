@@ -1,4 +1,4 @@
-"""The stream of tasks: which family comes how often, and only the tasks of one part."""
+"""The stream of tasks of one part, with a weight per family."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ WEIGHTS: Mapping[str, float] = {
     **dict.fromkeys(SQL, 3.5),
     **dict.fromkeys(TOOL_CALLING, 18.0),
 }
-
-
-DRAWS = 2_000  # a family that gives nothing new in so many draws is used up
+MAX_DRAWS = 2_000  # a family without a new task in this many draws is used up
 
 
 def tasks(part: Part, *, seed: int | str = 0, splits: Sequence[str] = SPLITS, distinct: bool = True) -> Iterator[Task]:
-    """Tasks of ``part``, the same for the same ``seed``; ``distinct``: no problem comes twice, so the stream ends.
+    """Tasks of ``part``, the same for the same ``seed``. With ``distinct`` no problem repeats, so the stream ends.
 
-    The families come evenly by weight (smooth weighted round robin), so that any stretch of the stream is balanced; a
-    family that is used up leaves its place to the others.
+    Families alternate by weight (smooth weighted round robin), so that every section of the stream is balanced. A
+    family that is used up is left out. Raises ``ValueError`` for ``splits`` without a family.
     """
     weights = {name: weight for name, weight in WEIGHTS.items() if name.partition(".")[0] in splits}
     if not weights:
@@ -53,7 +51,7 @@ def tasks(part: Part, *, seed: int | str = 0, splits: Sequence[str] = SPLITS, di
 
 
 def _of_part(part: Part, family: Callable[[Random], Task], rng: Random, seen: set[bytes]) -> Task | None:
-    for _ in range(DRAWS):
+    for _ in range(MAX_DRAWS):
         task = family(rng)
         if task.part == part and task.digest not in seen:
             return task

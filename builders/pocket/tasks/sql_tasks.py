@@ -1,4 +1,4 @@
-"""One SQL query over one small table."""
+"""Tasks that need one SQL query on one small table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bestofn.builders.records import CodeTests, Reference
 
 @dataclass(frozen=True)
 class Table:
-    """``label`` is a text column, ``group`` one with repeats, ``numbers`` are integer columns."""
+    """A table. ``label`` is a text column, ``group`` a text column with repeated values, ``numbers`` are integers."""
 
     name: str
     label: str
@@ -25,6 +25,7 @@ class Table:
 
     @property
     def words(self) -> str:
+        """The table with its columns, as the question shows it."""
         return f"{self.name}({self.label}, {self.group}, {', '.join(self.numbers)})"
 
 
@@ -40,7 +41,7 @@ NEIGHBOUR = {">": ">=", "<": "<=", ">=": ">", "<=": "<"}
 
 
 def chosen(rng: Random) -> Task:
-    """Rows by a number, in the order of the other."""
+    """Rows selected by one number column, sorted by the other."""
     table, words, k = rng.choice(TABLES), rng.choice(list(COMPARED)), rng.randint(5, 60)
     number, other = rng.sample(table.numbers, 2)
     down = rng.random() < 0.5
@@ -65,7 +66,7 @@ def chosen(rng: Random) -> Task:
 
 
 def counted(rng: Random) -> Task:
-    """One figure of the rows that a condition keeps."""
+    """One aggregate over the rows that match a condition."""
     table, words, k = rng.choice(TABLES), rng.choice(list(COMPARED)), rng.randint(5, 60)
     number, other = rng.sample(table.numbers, 2)
     sign = COMPARED[words]
@@ -89,7 +90,7 @@ def counted(rng: Random) -> Task:
 
 
 def _tests(table: Table, answer: str, k: int, *, ordered: bool) -> Reference:
-    """Rows around the boundary ``k``, every number once in its column, so that an order has no ties."""
+    """A table with numbers around the boundary ``k``. No number repeats in its column, so that no order has ties."""
     rng = Random(f"{table.name} {k}")
     firsts, seconds = ([k - 1, k, k + 1, *rng.sample([n for n in range(90) if abs(n - k) > 1], 9)] for _ in range(2))
     rng.shuffle(firsts)
@@ -109,10 +110,12 @@ def _tests(table: Table, answer: str, k: int, *, ordered: bool) -> Reference:
 
 
 def fenced(source: str) -> str:
+    """``source`` in a Markdown code block."""
     return f"```sql\n{source}\n```"
 
 
 def unfenced(answer: str) -> str:
+    """The source in the code block of ``answer``."""
     return answer.removeprefix("```sql\n").removesuffix("\n```")
 
 

@@ -1,6 +1,6 @@
-"""Requests that one call of one of two or three declared tools answers.
+"""Tasks that need one call of one of two or three declared tools.
 
-The tools have the names and parameters of the mock world's, so that a build really runs them.
+The tools have the names and parameters of the mock tools, so that a build really runs them.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from bestofn.builders.formats.tool_calls import declaration
 from bestofn.builders.pocket.tasks.task import Task
-from bestofn.builders.records import Reference
+from bestofn.builders.records import JsonObject, Reference, Tool
 
 CITIES = (
     "Oslo", "Paris", "Rome", "Madrid", "Berlin", "Tokyo", "Lima", "Cairo", "Delhi", "London",
@@ -23,21 +22,21 @@ MONEY = ("USD", "EUR", "GBP", "JPY", "CHF", "NOK", "SEK", "CAD", "AUD", "INR")
 ROOMS = ("kitchen", "bedroom", "office", "hallway", "garage", "bathroom")
 LENGTHS = ("km", "mi", "m", "ft", "cm", "in")
 
-Arguments = Mapping[str, Any]
+Arguments = JsonObject
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What is asked of a tool: ``wrong`` are arguments that misread it, ``result`` what the tool may answer."""
+class ToolQuestion:
+    """A question for a tool, with the right arguments, plausible wrong ones, and a possible result of the tool."""
 
     question: str
     arguments: Arguments
     wrong: tuple[Arguments, ...]
-    result: Mapping[str, Any]
+    result: JsonObject
     difficulty: float = 0.5
 
 
-def _tool(name: str, description: str, required: Mapping[str, Any], **optional: Any) -> dict[str, Any]:
+def _tool(name: str, description: str, required: JsonObject, **optional: JsonObject) -> Tool:
     parameters = {"type": "object", "properties": {**required, **optional}, "required": list(required)}
     return declaration(name, description, parameters)
 
@@ -70,7 +69,8 @@ TOOLS = {
 }
 
 
-def weather(rng: Random) -> Ask:
+def weather(rng: Random) -> ToolQuestion:
+    """The current weather of a city, in given units."""
     city, units = rng.choice(CITIES), rng.choice(("metric", "imperial"))
     degrees = {"metric": "Celsius", "imperial": "Fahrenheit"}[units]
     other = "imperial" if units == "metric" else "metric"
@@ -85,10 +85,11 @@ def weather(rng: Random) -> Ask:
         "humidity": rng.randint(30, 95),
         "units": units,
     }
-    return Ask(question, {"location": city, "units": units}, wrong, result)
+    return ToolQuestion(question, {"location": city, "units": units}, wrong, result)
 
 
-def forecast(rng: Random) -> Ask:
+def forecast(rng: Random) -> ToolQuestion:
+    """The forecast of a city for some days."""
     city, days = rng.choice(CITIES), rng.randint(2, 14)
     question = rng.choice(
         (f"Give me the forecast for {city} for {days} days.", f"What will the next {days} days in {city} be like?")
@@ -108,10 +109,13 @@ def forecast(rng: Random) -> Ask:
         }
         for day in range(2)
     ]
-    return Ask(question, {"location": city, "days": days}, wrong, {"location": city, "units": "metric", "days": listed})
+    return ToolQuestion(
+        question, {"location": city, "days": days}, wrong, {"location": city, "units": "metric", "days": listed}
+    )
 
 
-def distance(rng: Random) -> Ask:
+def distance(rng: Random) -> ToolQuestion:
+    """The distance between two cities."""
     a, b = rng.sample(CITIES, 2)
     unit = rng.choice(("km", "mi"))
     name = {"km": "kilometres", "mi": "miles"}[unit]
@@ -123,7 +127,7 @@ def distance(rng: Random) -> Ask:
         {"a": b, "b": a, "unit": unit},
         {"a": a, "b": a, "unit": unit},
     )
-    return Ask(
+    return ToolQuestion(
         question,
         {"a": a, "b": b, "unit": unit},
         wrong,
@@ -131,7 +135,8 @@ def distance(rng: Random) -> Ask:
     )
 
 
-def money(rng: Random) -> Ask:
+def money(rng: Random) -> ToolQuestion:
+    """An amount of money in another currency."""
     amount = rng.randint(5, 900)
     base, quote = rng.sample(MONEY, 2)
     question = rng.choice((f"How much is {amount} {base} in {quote}?", f"Convert {amount} {base} to {quote}."))
@@ -141,7 +146,7 @@ def money(rng: Random) -> Ask:
         {**arguments, "amount": amount + 10},
         {**arguments, "quote": _other(rng, MONEY, quote)},
     )
-    return Ask(
+    return ToolQuestion(
         question,
         arguments,
         wrong,
@@ -149,7 +154,8 @@ def money(rng: Random) -> Ask:
     )
 
 
-def light(rng: Random) -> Ask:
+def light(rng: Random) -> ToolQuestion:
+    """A light in a room, on or off."""
     room, state, hour = rng.choice(ROOMS), rng.choice(("on", "off")), rng.randint(1, 12)
     why = rng.choice(
         (f"It is {hour} o'clock. ", f"I am back at {hour}. ", f"{rng.choice(('Mia', 'Tom', 'Ana'))} comes at {hour}. ")
@@ -159,19 +165,23 @@ def light(rng: Random) -> Ask:
         {"room": room, "state": "off" if state == "on" else "on"},
         {"room": _other(rng, ROOMS, room), "state": state},
     )
-    return Ask(question, {"room": room, "state": state}, wrong, {"room": room, "state": state, "brightness": 100}, 0.3)
+    return ToolQuestion(
+        question, {"room": room, "state": state}, wrong, {"room": room, "state": state, "brightness": 100}, 0.3
+    )
 
 
-def thermostat(rng: Random) -> Ask:
+def thermostat(rng: Random) -> ToolQuestion:
+    """A temperature relative to the current one."""
     now, change = rng.randint(14, 24), rng.randint(1, 4)
     warmer = rng.random() < 0.5
     celsius = now + change if warmer else now - change
     question = f"The thermostat is at {now} degrees. Make it {change} degrees {'warmer' if warmer else 'cooler'}."
     wrong = ({"celsius": now - change if warmer else now + change}, {"celsius": change}, {"celsius": celsius + 1})
-    return Ask(question, {"celsius": celsius}, wrong, {"celsius": celsius, "mode": "heat"}, 0.7)
+    return ToolQuestion(question, {"celsius": celsius}, wrong, {"celsius": celsius, "mode": "heat"}, 0.7)
 
 
-def calculation(rng: Random) -> Ask:
+def calculation(rng: Random) -> ToolQuestion:
+    """An arithmetic expression from words."""
     a, b, c = rng.randint(11, 99), rng.randint(2, 99), rng.randint(2, 9)
     kind = rng.randrange(3)
     words, expression, wrong = (
@@ -180,7 +190,7 @@ def calculation(rng: Random) -> Ask:
         (f"{a} minus {b}, all divided by {c}", f"({a} - {b}) / {c}", (f"{a} - {b} / {c}", f"({a} - {b}) * {c}")),
     )[kind]
     question = rng.choice((f"Calculate {words}.", f"Use the calculator: {words}."))
-    return Ask(
+    return ToolQuestion(
         question,
         {"expression": expression},
         tuple({"expression": one} for one in wrong),
@@ -189,10 +199,11 @@ def calculation(rng: Random) -> Ask:
     )
 
 
-def factors(rng: Random) -> Ask:
+def factors(rng: Random) -> ToolQuestion:
+    """The prime factors of a number."""
     n = rng.randint(20, 9999)
     question = rng.choice((f"What are the prime factors of {n}?", f"Factor {n} into primes."))
-    return Ask(
+    return ToolQuestion(
         question,
         {"n": n},
         ({"n": n + 1}, {"n": n * 10}, {"n": n - 10}),
@@ -201,13 +212,14 @@ def factors(rng: Random) -> Ask:
     )
 
 
-def length(rng: Random) -> Ask:
+def length(rng: Random) -> ToolQuestion:
+    """A length in another unit."""
     value = rng.randint(2, 500)
     here, there = rng.sample(LENGTHS, 2)
     question = rng.choice((f"How many {there} are {value} {here}?", f"Convert {value} {here} to {there}."))
     arguments = {"value": value, "from_unit": here, "to_unit": there}
     wrong = ({**arguments, "from_unit": there, "to_unit": here}, {**arguments, "value": value + 1})
-    return Ask(
+    return ToolQuestion(
         question,
         arguments,
         wrong,
@@ -215,11 +227,12 @@ def length(rng: Random) -> Ask:
     )
 
 
-def ticket(rng: Random) -> Ask:
+def ticket(rng: Random) -> ToolQuestion:
+    """A support ticket by its number."""
     number = rng.randint(1000, 1999)
     question = rng.choice((f"Show me ticket TCK-{number}.", f"What is the state of ticket TCK-{number}?"))
     wrong = ({"ticket_id": f"TCK-{number + 1}"}, {"ticket_id": str(number)}, {"ticket_id": f"ACC-{number}"})
-    return Ask(
+    return ToolQuestion(
         question,
         {"ticket_id": f"TCK-{number}"},
         wrong,
@@ -228,11 +241,12 @@ def ticket(rng: Random) -> Ask:
     )
 
 
-def balance(rng: Random) -> Ask:
+def balance(rng: Random) -> ToolQuestion:
+    """The balance of an account."""
     number = rng.randint(1000, 1999)
     question = rng.choice((f"How much money is on account ACC-{number}?", f"What is the balance of ACC-{number}?"))
     wrong = ({"account_id": f"ACC-{number - 1}"}, {"account_id": str(number)}, {"account_id": f"TCK-{number}"})
-    return Ask(
+    return ToolQuestion(
         question,
         {"account_id": f"ACC-{number}"},
         wrong,
@@ -241,7 +255,7 @@ def balance(rng: Random) -> Ask:
     )
 
 
-ASKED: Mapping[str, Callable[[Random], Ask]] = {
+QUESTIONS: Mapping[str, Callable[[Random], ToolQuestion]] = {
     "weather_current": weather,
     "weather_forecast": forecast,
     "geo_distance": distance,
@@ -257,11 +271,12 @@ ASKED: Mapping[str, Callable[[Random], Ask]] = {
 
 
 def single_call(rng: Random) -> Task:
-    name = rng.choice(list(ASKED))
-    others = rng.sample([other for other in ASKED if other != name], rng.randint(1, 2))
+    """A question that one call of one of the declared tools answers."""
+    name = rng.choice(list(QUESTIONS))
+    others = rng.sample([other for other in QUESTIONS if other != name], rng.randint(1, 2))
     offered = [name, *others]
     rng.shuffle(offered)
-    ask = ASKED[name](rng)
+    ask = QUESTIONS[name](rng)
     wrong = [written(name, arguments) for arguments in ask.wrong]
     wrong.append("I cannot do that with the tools that I have.")
     return Task(
@@ -279,7 +294,7 @@ def single_call(rng: Random) -> Task:
 
 
 def written(name: str, arguments: Arguments) -> str:
-    """A call as the policy writes it, and as its chat template renders one."""
+    """A call as the policy writes it and as its chat template renders it."""
     return f'<tool_call>{{"name": "{name}", "arguments": {json.dumps(arguments)}}}</tool_call>'
 
 
