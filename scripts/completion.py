@@ -20,14 +20,17 @@ from bestofn.scripts.catalogue import COMMANDS, COMPLETION
 
 SCRIPTS = {
     "bash": """_bestofn() {
-  local word="${COMP_LINE:0:$COMP_POINT}"
-  word="${word##*[[:space:]]}"
+  local line="${COMP_LINE:0:$COMP_POINT}" word words before
+  word="${line##*[[:space:]]}"
+  read -ra words <<< "$line"
+  [[ -z "$word" ]] && words+=("")
   local IFS=$'\\n'
-  COMPREPLY=($(bestofn completion --words "$word" "${COMP_WORDS[@]:1}" 2>/dev/null))
-  local before="${word%"${COMP_WORDS[COMP_CWORD]}"}"
-  if [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]]; then before="$word"; fi
-  COMPREPLY=("${COMPREPLY[@]#"$before"}")
-  if [[ "${COMPREPLY[*]}" == *[=./] ]]; then compopt -o nospace 2>/dev/null; fi
+  COMPREPLY=($(bestofn completion --words "$word" "${words[@]:1}" 2>/dev/null))
+  case "$COMP_WORDBREAKS" in
+    *=*) before="${word%"${word##*=}"}"; COMPREPLY=("${COMPREPLY[@]#"$before"}") ;;
+  esac
+  [[ "${COMPREPLY[*]}" == *[=.] ]] && compopt -o nospace 2>/dev/null
+  return 0
 }
 complete -o default -F _bestofn bestofn
 """,
@@ -99,21 +102,27 @@ def _runs() -> list[str]:
 
 def _settings(command: Command, current: str, words: Sequence[str], folders: Sequence[Path]) -> list[str]:
     """``key=`` for the settings, and ``key=value`` where the values are known."""
-    found = [f"{key}=" for key in command.settings]
-    found += [
-        f"{key}={value}" for key, one in command.settings.items() if one.kind is bool for value in ("true", "false")
-    ]
+    if "=" in current:
+        flags = [key for key, setting in command.settings.items() if setting.kind is bool]
+        found = [f"{key}={value}" for key in flags for value in ("true", "false")]
+    else:
+        found = [f"{key}=" for key in command.settings]
     if not command.composed:
         return found
-    defaults = group_defaults(command.name) | ({"experiment": ""} if command.name == "build" else {})
+    defaults = group_defaults(command.name)
+    places = {group.partition("@")[2] or group: group for group in defaults}
     root, separator, _ = current.partition("=") if "=" in current else current.partition(".")
     if separator == "=" and root in defaults:
         return [f"{root}={name}" for name in table.choices_of(root.partition("@")[0], folders)]
-    if separator == "." and root in defaults:
-        name = _chosen(root, words) or defaults[root]
-        return [f"{setting.key}=" for setting in settings_of_choice(root, name, folders)]
-    roots = _keys(document(table.conf_folder() / f"{command.name}.yaml"))
-    return [*found, *(f"{group}=" for group in defaults), *(f"{group}." for group in defaults), *roots]
+    if separator == "." and root in places:
+        group = places[root].partition("@")[0]
+        name = _chosen(places[root], words) or defaults[places[root]]
+        return [f"{root}{one.key.removeprefix(group)}=" for one in settings_of_choice(group, name, folders)]
+    words_of_their_own = {f"{positional.key}=" for positional in command.positionals}
+    roots = [
+        key for key in _keys(document(table.conf_folder() / f"{command.name}.yaml")) if key not in words_of_their_own
+    ]
+    return [*found, *(f"{group}=" for group in defaults), *(f"{place}." for place in places), *roots]
 
 
 def _chosen(group: str, words: Sequence[str]) -> str:

@@ -47,6 +47,13 @@ class Setting:
     default: Scalar | None
     text: str
 
+    @property
+    def default_text(self) -> str:
+        """The default as it is written on the command line."""
+        if self.default is None or isinstance(self.default, bool):
+            return {None: "null", True: "true", False: "false"}[self.default]
+        return str(self.default) if self.default != "" else "''"
+
 
 @dataclass(frozen=True, slots=True)
 class Command:

@@ -120,8 +120,7 @@ def _plain_settings(command: Command) -> list[str]:
 
 
 def _setting_line(key: str, setting: Setting) -> str:
-    default = {None: "null", True: "true", False: "false", "": "''"}.get(setting.default, setting.default)
-    return textwrap.fill(f"  {f'{key}={default}':<26} {setting.text}", WIDTH, subsequent_indent=" " * 29)
+    return textwrap.fill(f"  {f'{key}={setting.default_text}':<26} {setting.text}", WIDTH, subsequent_indent=" " * 29)
 
 
 def _sentence(text: str) -> str:

@@ -1,0 +1,111 @@
+"""The grammar of the command line: what the words of a command mean, and what a wrong word is answered with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bestofn.builders.config.arguments import is_setting, parse
+from bestofn.builders.errors import ConfigError
+from bestofn.scripts.catalogue import COMMANDS
+
+
+def test_runs_settings_and_synonyms_may_stand_in_any_order() -> None:
+    arguments = parse(COMMANDS["analyze"], ["resamples=50", "--json", "runs/demo"])
+    assert arguments.run == Path("runs/demo")
+    assert arguments.settings == {"json": True, "resamples": 50, "read": 20}
+
+
+def test_the_words_of_a_composed_command_become_overrides() -> None:
+    words = ["sft", "runs/a", "trl.learning_rate=1e-5", "runs/b", "--cfg", "job", "--config-dir", "mine"]
+    arguments = parse(COMMANDS["train"], words)
+    assert arguments.positionals == {"METHOD": ("sft",), "RUN": ("runs/a", "runs/b")}
+    assert arguments.overrides == ("trl.learning_rate=1e-5",)
+    assert arguments.flags == ("--cfg", "job")
+    assert arguments.config_dirs == ("mine",)
+
+
+def test_a_path_with_an_equals_sign_is_a_run() -> None:
+    """The folders of a sweep are named after the swept settings."""
+    paths = ["runs/sweep/n=2,temperature=0.7", "./n=2", "/tmp/n=2"]
+    assert parse(COMMANDS["compare"], paths).runs == tuple(paths)
+    assert all(
+        map(is_setting, ["n=2", "hydra/launcher=submitit_local", "dataset@dataset.source=gsm8k", "+a.b=1", "~hub"])
+    )
+
+
+def test_keys_that_another_command_passes_on() -> None:
+    assert parse(COMMANDS["voice"], ["r", "judge=openai", "judge.model=m"]).overrides == (
+        "judge=openai",
+        "judge.model=m",
+    )
+    assert parse(COMMANDS["regenerate"], ["r", "sampling.seed=3"]).overrides == ("sampling.seed=3",)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("inspect --jsn runs/x", "has no option --jsn; did you mean '--json'?"),
+        ("inspect runs/x --resamples 500", "Settings are written key=value: resamples="),
+        ("inspect runs/x resample=500", "has no setting 'resample'; did you mean 'resamples'?"),
+        ("inspect runs/x resamples=many", "resamples is 'many'; expected a whole number"),
+        ("inspect runs/x json=perhaps", "json is 'perhaps'; expected true or false"),
+        ("inspect", "needs RUN; none given"),
+        ("compare runs/x", "needs RUN at least 2 times; 1 given"),
+        ("report runs/x page.html", "'page.html' is not understood"),
+        ("report runs/x --json", "`bestofn report` cannot print JSON; leave out --json."),
+        ("report runs/x --dry-run", "`bestofn report` has no dry run; leave out --dry-run."),
+        ("push run=runs/x", "write RUN without `run=`: bestofn push runs/x"),
+        ("loop method=sft", "write METHOD without `method=`: bestofn loop sft"),
+        ("train dop runs/x", "METHOD is 'dop'; did you mean 'dpo'?"),
+        ("build runs/demo", "To write the run into this folder: out=runs/demo."),
+        ("build provider openai", "settings are written key=value, for example provider=openai"),
+        ("build --hydra-help", "has no option --hydra-help"),
+        ("build --config-dir", "--config-dir needs a value after it"),
+        ("regenerate runs/x verifier=math", "change them with `bestofn build`"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_remedy(line: str, message: str) -> None:
+    name, *words = line.split()
+    with pytest.raises(ConfigError) as refused:
+        parse(COMMANDS[name], words)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("build n=[1", "n=[1: the value cannot be read."),
+        ("build notes=a,'b", "the value cannot be read."),
+        ("serve modle=x", "modle: unknown key 'modle'; did you mean 'model'?"),
+        ("serve port=many", "port is 'many' (str); expected a whole number."),
+        ("push runs/x dry_run=maybe", "dry_run is 'maybe' (str); expected true or false."),
+        ("build experiment=dmo", "did you mean 'demo'?"),
+    ],
+)
+def test_no_message_of_a_library_reaches_the_user(line: str, message: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bestofn", *line.split()]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not {"Traceback", "mismatched", "viable", "hydra"} & set(done.stderr.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_answers_help_and_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from bestofn.scripts.main import main
+
+    main([name, "--version"])
+    assert capsys.readouterr().out.startswith("bestofn ")
+    main(["help", name])
+    assert capsys.readouterr().out.startswith(f"usage: bestofn {name}")
+
+
+def test_a_composed_command_leaves_no_file_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bestofn", "check", "sandbox=none"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert list(tmp_path.iterdir()) == []
