@@ -1,27 +1,29 @@
-"""Asks a second verifier where the first is unsure."""
+"""Asks a second verifier when the first one is unsure. ``conf/verifier/with_judge.yaml`` builds it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from bestofn.builders.protocols import Verifier
-from bestofn.builders.records import Candidate, Query, Verdict
+from bestofn.builders.records import Candidate, JsonObject, Query, Verdict
 
 GATE = 0.4
-"""Below this confidence a verdict is not conclusive, and a second opinion is asked for."""
+"""A verdict with a lower confidence is not conclusive."""
 ACCEPT = 0.7
-"""A second opinion counts from this confidence on."""
+"""The second verdict counts from this confidence on."""
 
 
 class Cascade:
-    """``first``'s verdict when it is conclusive: pass or fail with a confidence of at least ``below``. Else ``then``'s.
+    """The verdict of ``first`` if it is conclusive, otherwise the verdict of ``then``.
 
-    A conclusive verdict is never overruled, for ``then`` is not even asked. What ``then`` says counts only if it is
-    pass or fail with a confidence of at least ``accept``; otherwise the first verdict stands. An ``error`` of the
-    first (our own trouble: a sandbox that broke) is kept, so that it is repaired and not papered over by a guess,
-    unless ``on_error="ask"``. ``then=None`` asks nobody; ``first=None`` (code without a sandbox) always asks ``then``.
-    ``detail`` tells what happened: ``llm_judge_used``, ``llm_judge_failed``, and the verdict that did not count.
+    Pass and fail with a confidence of at least ``below`` are conclusive; then the second verifier is not asked. The
+    second verdict counts if it is pass or fail with a confidence of at least ``accept``. Otherwise the first verdict
+    remains. An ``error`` of the first verifier, such as a broken sandbox, also remains, so that it is noticed and not
+    hidden by a guess; ``on_error="ask"`` asks the second verifier.
+
+    ``then=None``: there is no second verifier. ``first=None`` (code without a sandbox): the second is always asked.
+    ``detail`` records ``llm_judge_used``, ``llm_judge_failed``, and the verdict that did not count.
     """
 
     name = "cascade"
@@ -41,26 +43,28 @@ class Cascade:
         self.below, self.accept, self.on_error = below, accept, on_error
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """The verdict of the first verifier, or of the second when the first is not conclusive."""
         verdict = (
             await self.first.verify(query, candidate)
             if self.first is not None
-            else Verdict("abstain", 0.0, "nothing here can run it", self.name)
+            else Verdict("abstain", 0.0, "there is no first verifier, for example no sandbox", self.name)
         )
-        if self.then is None or not self._asks_on(verdict):
+        if self.then is None or not self._needs_second(verdict):
             return verdict
         second = await self.then.verify(query, candidate)
         flags = {"llm_judge_used": True, "llm_judge_failed": second.outcome == "error"}
         if second.outcome in ("pass", "fail") and second.confidence >= self.accept:
-            return replace(second, detail={**second.detail, **flags, "first": _told(verdict)})
-        return replace(verdict, detail={**verdict.detail, **flags, "then": _told(second)})
+            return replace(second, detail={**second.detail, **flags, "first": _summary(verdict)})
+        return replace(verdict, detail={**verdict.detail, **flags, "then": _summary(second)})
 
-    def _asks_on(self, verdict: Verdict) -> bool:
+    def _needs_second(self, verdict: Verdict) -> bool:
         if verdict.outcome == "error":
             return self.on_error == "ask"
         return verdict.outcome == "abstain" or verdict.confidence < self.below
 
 
-def _told(verdict: Verdict) -> dict[str, Any]:
+def _summary(verdict: Verdict) -> JsonObject:
+    """The entry of a verdict in the ``detail`` of the other one."""
     return {
         "outcome": verdict.outcome,
         "confidence": verdict.confidence,

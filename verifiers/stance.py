@@ -1,7 +1,7 @@
-"""What an answer does with a question: answers it, finds fault with it, asks back, or refuses. By its English words.
+"""The stance of an answer: it answers, flags a fault in the question, asks back, or refuses. Decided by English words.
 
-A fault that is named on the way to a result that is then stated is a *hedge*: "the price is not given; assuming 5, the
-answer is 20".
+``posed_verifier`` uses it. An answer that names a fault and then states a result is a *hedge*: "the price is not
+given; assuming 5, the answer is 20".
 """
 
 from __future__ import annotations
@@ -80,53 +80,53 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIGURE = re.compile(r"\d")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
-_MOST = 10_000  # characters of a long answer that are looked at, from each end
-_CLAUSE = 200  # characters at the end of the last sentence in which a conclusion is looked for
-_ENDING = 600  # characters at the end in which a figure makes a result
+_MOST = 10_000  # characters of a long answer that are searched, at each end
+_CLAUSE = 200  # characters at the end of the last sentence that are searched for a conclusion
+_ENDING = 600  # characters at the end in which a digit counts as a result
 
 
 def stance(text: str, symbol: str = "") -> Stance:
-    """The stance of an answer. ``symbol``: a letter that the question leaves undefined; a result in it flags that."""
-    said = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
-    if len(said) > 2 * _MOST:
-        said = said[:_MOST] + "\n" + said[-_MOST:]
-    if not said:
+    """The stance of an answer. ``symbol``: a letter that the question does not define; a result with it flags that."""
+    answer = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
+    if len(answer) > 2 * _MOST:
+        answer = answer[:_MOST] + "\n" + answer[-_MOST:]
+    if not answer:
         return "silent"
-    result = _result(said)
+    result = _result(answer)
     if result is not None and (FLAGS.search(result) or (symbol and _leaves_open(result, symbol))):
         return "flags"
-    fault = FLAGS.search(said) or ASKS.search(said)
+    fault = FLAGS.search(answer) or ASKS.search(answer)
     if result is not None:
         return "hedges" if fault else "answers"
-    if ASKS.search(said):
+    if ASKS.search(answer):
         return "asks"
     if fault:
         return "flags"
-    refusal = classify(said)
+    refusal = classify(answer)
     if refusal.is_refusal:
         return "asks" if refusal.refusal_type == "unclear" else "refuses"
-    return "answers" if _FIGURE.search(said[-_ENDING:]) else "silent"
+    return "answers" if _FIGURE.search(answer[-_ENDING:]) else "silent"
 
 
 def _leaves_open(result: str, symbol: str) -> bool:
-    """Whether a result is told in terms of ``symbol``: "k + 22" is, "k = 4" is not."""
+    """Whether a result depends on ``symbol``: "k + 22" does, "k = 4" does not."""
     rest = re.sub(rf"(?<![a-z]){symbol}\s*=\s*(?=[-$]*\d)", "", result)
     return re.search(rf"(?<![a-z]){symbol}(?![a-z])", rest) is not None
 
 
-def _result(said: str) -> str | None:
-    """What is stated as the result: the last box, what follows "the answer is", or a conclusion; None for none."""
-    boxes = _BOX.findall(said)
+def _result(answer: str) -> str | None:
+    """The stated result: the last box, the text after "the answer is", or a conclusion; None without a result."""
+    boxes = _BOX.findall(answer)
     if boxes:
         return boxes[-1]
-    found = list(_RESULT.finditer(said))
-    if found:
-        return found[-1]["value"]
-    last = [sentence for sentence in _SENTENCES.split(said) if sentence.strip()][-1]
+    stated = list(_RESULT.finditer(answer))
+    if stated:
+        return stated[-1]["value"]
+    last = [sentence for sentence in _SENTENCES.split(answer) if sentence.strip()][-1]
     concludes = _CONCLUDES.search(last) and not FLAGS.search(last) and not ASKS.search(last)
     if concludes:
         return last
     derived = _DERIVES.search(last[-_CLAUSE:])
     clause = derived["clause"] if derived else ""
-    stands = clause and not (_COMPARES.search(clause) or FLAGS.search(clause) or ASKS.search(clause))
-    return clause if stands else None
+    concludes = clause and not (_COMPARES.search(clause) or FLAGS.search(clause) or ASKS.search(clause))
+    return clause if concludes else None

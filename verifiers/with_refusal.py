@@ -1,4 +1,4 @@
-"""Lays what a refusal classifier finds beside a verdict, without touching the verdict."""
+"""Records with each verdict whether the answer refuses. ``by_split.routed`` uses it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_deta
 
 
 class WithRefusal:
-    """``verifier``'s verdict, with ``detail["refusal"]`` for every row: a verified answer that holds the words
-    "I cannot" stays verified, and pairs may still leave refusals out."""
+    """The verdict of ``verifier``, with the classification in ``detail["refusal"]``.
+
+    The outcome does not change: a right answer with the words "I cannot" still passes. Pairing may leave out refusals.
+    """
 
     def __init__(self, verifier: Verifier, classifier: RefusalClassifier) -> None:
         self.verifier, self.classifier = verifier, classifier
         self.name = verifier.name
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """Verify and classify one answer at the same time."""
         refusal, verdict = await asyncio.gather(
             self.classifier.classify(query, candidate), self.verifier.verify(query, candidate)
         )

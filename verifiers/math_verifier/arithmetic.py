@@ -1,36 +1,33 @@
-"""Evaluates a tree: exactly where rational numbers suffice, else in double precision or to 50 digits.
+"""Evaluates a tree: exactly where rational numbers suffice, otherwise in double precision or with 50 digits.
 
-Every step is costed before it is done. A power, factorial or binomial whose result would not fit ``MAX_BITS`` raises
-``Intractable`` before anything is computed, so a hostile expression costs microseconds. ``2^{1000000} mod 7`` is
-modular arithmetic and costs nothing either.
+The rules in ``rules`` use it. The size of every result is estimated before it is computed. A power, factorial or
+binomial that would exceed ``MAX_BITS`` raises ``Intractable``, so a hostile expression costs microseconds.
+``2^{1000000} mod 7`` is computed by modular arithmetic.
 """
 
 from __future__ import annotations
 
-import cmath
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
 
+from bestofn.verifiers.math_verifier.fields import CONSTANTS, DOUBLES, Field, Value
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, walk
 
 MAX_BITS = 20_000
 MAX_NODES = 2_000
-Value = Any  # int | Fraction | float | complex, or an mpmath number
 
 
 class Intractable(ArithmeticError):
-    """The value cannot be had within bounds."""
+    """The value cannot be computed within the limits."""
 
 
 class Undefined(ArithmeticError):
-    """The expression has no value: a division by zero, a free symbol, a head that is no function."""
+    """The expression has no value: a division by zero, a free symbol, or an unknown function."""
 
 
 def evaluate(node: Node, point: Mapping[str, Value] | None = None, field: Field | None = None) -> Value:
-    """The value of ``node`` with ``point`` for its free symbols. Raises ``Intractable`` and ``Undefined``."""
+    """The value of ``node``; ``point`` maps its free symbols to values. Raises ``Intractable`` and ``Undefined``."""
     field = field or DOUBLES
     try:
         return _evaluate(node, point or {}, field)
@@ -43,7 +40,7 @@ def evaluate(node: Node, point: Mapping[str, Value] | None = None, field: Field 
 
 
 def exact(node: Node) -> Fraction | int | None:
-    """The rational value of ``node``, or None when it has none that can be had exactly within bounds."""
+    """The rational value of ``node``, or None when there is none or it exceeds the limits."""
     if isinstance(node, Number):
         return node.value
     try:
@@ -54,24 +51,13 @@ def exact(node: Node) -> Fraction | int | None:
 
 
 def is_constant(node: Node) -> bool:
-    """Whether the tree holds no free symbol; pi, e and i are constants."""
+    """Whether the tree has no free symbol; pi, e and i are constants."""
     return all(part.name in CONSTANTS for part in walk(node) if isinstance(part, Symbol))
 
 
 def small(node: Node) -> bool:
-    """Whether the tree is within ``MAX_NODES``."""
+    """Whether the tree has fewer than ``MAX_NODES`` nodes."""
     return all(count < MAX_NODES for count, _ in enumerate(walk(node)))
-
-
-class Field:
-    """Where inexact values live: the functions over them, and how an exact number enters."""
-
-    def __init__(
-        self, functions: Mapping[str, Callable[..., Value]], constants: Mapping[str, Value], enter: Callable
-    ) -> None:
-        self.functions = functions
-        self.constants = constants
-        self.enter = enter
 
 
 def _evaluate(node: Node, point: Mapping[str, Value], field: Field) -> Value:
@@ -158,7 +144,7 @@ def _integer_power(base: int | Fraction, exponent: int) -> int | Fraction:
 
 
 def _exact_root(base: int | Fraction, exponent: Fraction) -> int | Fraction | None:
-    """``8^{2/3} = 4``: only when the base is a perfect power. A negative base has its principal root elsewhere."""
+    """``8^{2/3} = 4``: only for perfect powers. ``_power`` computes the complex root of a negative base."""
     base = Fraction(base)
     degree = exponent.denominator
     if base < 0 or degree > 64 or _bits(base) > 2_000:
@@ -192,7 +178,7 @@ def _sqrt(values: list[Value], field: Field) -> Value:
 
 
 def _root(values: list[Value], field: Field) -> Value:
-    """The real root where there is one: the cube root of -8 is -2."""
+    """The real root if there is one: the cube root of -8 is -2."""
     value, degree = values
     if not _is_exact(degree) or degree != int(degree) or degree == 0:
         return _power([value, 1 / field.enter(degree)], field)
@@ -237,7 +223,7 @@ def _ceil(values: list[Value], field: Field) -> Value:
 
 
 def _ordered(value: Value) -> Value:
-    """``value`` as a real number. Raises ``Undefined`` for what has an imaginary part."""
+    """``value`` as a real number. Raises ``Undefined`` for a complex number."""
     if not _is_real(value):
         raise Undefined("no order among complex numbers")
     return value if _is_exact(value) else _real_part(value)
@@ -257,7 +243,7 @@ def _mod(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
 
 
 def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field) -> int:
-    """The value of ``node`` modulo ``modulus`` without ever writing the value out."""
+    """The value of ``node`` modulo ``modulus``, without computing the value itself."""
     if isinstance(node, Apply) and node.head in ("+", "*", "neg"):
         parts = [_residue(part, modulus, point, field) for part in node.args]
         total = sum(parts) if node.head == "+" else math.prod(parts) if node.head == "*" else -parts[0]
@@ -273,7 +259,7 @@ def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field)
 
 
 def _determinant(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
-    """By expansion along the first row, for matrices of up to five rows."""
+    """The determinant, by expansion along the first row; for matrices of up to five rows."""
     match node.args[0]:
         case Apply("matrix", lines) if len(lines) <= 5 and all(
             isinstance(line, Apply) and len(line.args) == len(lines) for line in lines
@@ -320,7 +306,7 @@ def _exact_logarithm(value: int | Fraction, base: int | Fraction) -> int | None:
 
 
 def _call(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
-    """An unknown function: a fixed pseudo-random smooth value, so that f(x) differs from f(y) and from g(x)."""
+    """A fixed pseudo-random smooth value for an unknown function, so that f(x) differs from f(y) and from g(x)."""
     name = node.args[0].name if isinstance(node.args[0], Symbol) else "f"
     if name not in point:
         raise Undefined(f"{name} is an unknown function")
@@ -346,7 +332,7 @@ def _plain(value: Value) -> Value:
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
-def _real_part(value: Value) -> Any:
+def _real_part(value: Value) -> Value:
     return value if _is_exact(value) or isinstance(value, float) else value.real
 
 
@@ -390,64 +376,3 @@ _OPERATIONS: dict[str, Callable[[list[Value], Field], Value]] = {
     "conjugate": lambda values, field: field.enter(values[0]).conjugate(),
 }
 _SPECIAL = {"mod": _mod, "call": _call, "det": _determinant}
-
-
-def _double(value: Value) -> float | complex:
-    return float(value) if isinstance(value, int | Fraction) else value
-
-
-def _real_or_complex(real: Callable, full: Callable, domain: Callable[[float], bool]) -> Callable:
-    return lambda x: real(x) if isinstance(x, float) and domain(x) else full(x)
-
-
-def _double_power(base: float | complex, exponent: float | complex) -> float | complex:
-    return base**exponent  # a negative float to a fraction gives the complex principal value
-
-
-_ANY: Callable[[float], bool] = lambda x: True  # noqa: E731
-_UNIT: Callable[[float], bool] = lambda x: -1 <= x <= 1  # noqa: E731
-_DOUBLE_FUNCTIONS: dict[str, Callable] = {
-    "power": _double_power,
-    "sqrt": _real_or_complex(math.sqrt, cmath.sqrt, lambda x: x >= 0),
-    "ln": _real_or_complex(math.log, cmath.log, lambda x: x > 0),
-    "sin": _real_or_complex(math.sin, cmath.sin, _ANY),
-    "cos": _real_or_complex(math.cos, cmath.cos, _ANY),
-    "tan": _real_or_complex(math.tan, cmath.tan, _ANY),
-    "cot": lambda x: 1 / _DOUBLE_FUNCTIONS["tan"](x),
-    "sec": lambda x: 1 / _DOUBLE_FUNCTIONS["cos"](x),
-    "csc": lambda x: 1 / _DOUBLE_FUNCTIONS["sin"](x),
-    "arcsin": _real_or_complex(math.asin, cmath.asin, _UNIT),
-    "arccos": _real_or_complex(math.acos, cmath.acos, _UNIT),
-    "arctan": _real_or_complex(math.atan, cmath.atan, _ANY),
-    "arccot": lambda x: math.pi / 2 - _DOUBLE_FUNCTIONS["arctan"](x),
-    "sinh": cmath.sinh,
-    "cosh": cmath.cosh,
-    "tanh": cmath.tanh,
-    "coth": lambda x: 1 / cmath.tanh(x),
-    "arg": lambda x: cmath.phase(x),
-    "sgn": lambda x: math.copysign(1.0, x) if x else 0.0,
-}
-CONSTANTS: dict[str, Value] = {"pi": math.pi, "e": math.e, "i": 1j, "infty": math.inf}
-DOUBLES = Field(_DOUBLE_FUNCTIONS, CONSTANTS, _double)
-
-
-@lru_cache(maxsize=1)
-def digits(count: int = 50) -> Field:
-    """Values of ``count`` decimal digits, for telling e^{pi sqrt 163} from the integer beside it."""
-    from mpmath import MPContext
-
-    mp = MPContext()
-    mp.dps = count
-
-    def enter(value: Value) -> Value:
-        if isinstance(value, Fraction):
-            return mp.mpf(value.numerator) / value.denominator
-        return mp.convert(value)
-
-    functions = {
-        "power": mp.power, "sqrt": mp.sqrt, "ln": mp.ln, "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "cot": mp.cot,
-        "sec": mp.sec, "csc": mp.csc, "arcsin": mp.asin, "arccos": mp.acos, "arctan": mp.atan,
-        "arccot": lambda x: mp.pi / 2 - mp.atan(x), "sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh, "coth": mp.coth,
-        "arg": mp.arg, "sgn": mp.sign,
-    }  # fmt: skip
-    return Field(functions, {"pi": +mp.pi, "e": +mp.e, "i": mp.mpc(0, 1), "infty": mp.inf}, enter)

@@ -1,13 +1,14 @@
-"""The smallest values of the grammar: numbers, names, commands, functions, brackets and matrices."""
+"""The smallest parts of the grammar: numbers, names, commands and functions. ``syntax.Grammar`` builds on it."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
 
-from bestofn.verifiers.math_verifier.cursor import MAX_DEPTH, Cursor
+from bestofn.verifiers.math_verifier.brackets import Brackets
+from bestofn.verifiers.math_verifier.cursor import MAX_DEPTH
 from bestofn.verifiers.math_verifier.literals import Unsupported, is_plain_integer, negative, number, repeating, times
-from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text
 from bestofn.verifiers.math_verifier.tokens import Token
 from bestofn.verifiers.math_verifier.vocabulary import ALIASES, CONSTANTS, FUNCTIONS, GREEK, is_product
 
@@ -18,25 +19,17 @@ _UNSUPPORTED = frozenset(
     {"\\int", "\\sum", "\\prod", "\\lim", "\\iint", "\\oint", "\\partial", "\\nabla", "\\sup", "\\inf"}
 )
 _SPACES = re.compile(r"\s+")
-_CELL_END = frozenset({"&", "\\\\", "\\end", "\\cr"})
 
 
-class Atoms(Cursor):
-    """Reads one atom; what stands in its brackets is read by ``Grammar``, which completes this class."""
-
-    def answer(self) -> Node:
-        raise NotImplementedError
-
-    def relation(self) -> Node:
-        raise NotImplementedError
-
-    def sum(self) -> Node:
-        raise NotImplementedError
+class Atoms(Brackets):
+    """Reads one atom. ``Grammar`` completes this class with the levels above."""
 
     def factor(self) -> Node:
+        """A factor; ``Grammar`` reads it."""
         raise NotImplementedError
 
     def power(self) -> Node:
+        """A power; ``Grammar`` reads it."""
         raise NotImplementedError
 
     def _exponent(self) -> Node:
@@ -46,6 +39,7 @@ class Atoms(Cursor):
         raise NotImplementedError
 
     def primary(self) -> Node:
+        """One atom. Raises ``Unsupported`` when atoms are nested too deeply."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unsupported("nested too deeply")
@@ -119,7 +113,7 @@ class Atoms(Cursor):
         return value
 
     def _mixed_number(self, whole: Number) -> Node:
-        """``3\\frac{1}{2}`` is three and a half when both parts of the fraction are plain integers, else a product."""
+        """``3\\frac{1}{2}`` is three and a half if the fraction has plain integers, otherwise a product."""
         part = self._command()
         if (
             isinstance(part, Apply) and part.head == "/"
@@ -129,17 +123,6 @@ class Atoms(Cursor):
             if bottom and 0 < top < bottom and self.peek().text not in ("^", "!"):
                 return Number(whole.value + Fraction(int(top), int(bottom)))
         return times(whole, part)
-
-    def _raw_group(self) -> str:
-        if self.peek().text == "{":
-            opening = self.take()
-            start = opening.end
-            while self.peek().text not in ("}", ""):
-                self.take()
-            end = self.peek().start
-            self.expect("}")
-            return self.text[start:end].strip()
-        return self.take().text
 
     def _subscript(self) -> Node:
         if self.peek().text == "{":
@@ -186,7 +169,7 @@ class Atoms(Cursor):
         return node
 
     def _chosen(self) -> Node:
-        """``C(10, 3)``: the binomial coefficient, where both are integers and it is none of a point named C."""
+        """``C(10, 3)``: the binomial coefficient if both are integers; otherwise C may be the name of a point."""
         inside = self._bracket()
         match inside:
             case Apply("()", (Number(int() as n), Number(int() as k))) if n >= k > 0 and n > 4:
@@ -194,12 +177,12 @@ class Atoms(Cursor):
         return Apply("*", (Symbol("C"), inside))
 
     def _applied(self, function: Symbol) -> Node:
-        """``f(x)``: an unknown function of what stands in the brackets; ``f(x+1)`` and ``p(2)`` too."""
+        """An unknown function with its arguments: ``f(x)``, ``f(x+1)``, ``p(2)``."""
         inside = self._bracket()
         return Apply("call", (function, inside))
 
     def _named_text(self) -> Node:
-        """Text inside mathematics: a variable name such as ``\\mathrm{x}``, a number, or words that end the value."""
+        """Text inside mathematics: a variable such as ``\\mathrm{x}``, a number, or words that end the value."""
         token = self.peek()
         content = token.text.strip()
         if re.fullmatch(r"[A-Za-z]", content):
@@ -250,7 +233,7 @@ class Atoms(Cursor):
         raise Unsupported(f"unknown command {token.text}")
 
     def _argument(self) -> Node:
-        """A brace group, or LaTeX's single token: ``\\frac12`` is one half."""
+        """A brace group, or a single token as in LaTeX: ``\\frac12`` is one half."""
         token = self.peek()
         if token.text == "{" and token.kind == "sign":
             return self._braces()
@@ -286,7 +269,7 @@ class Atoms(Cursor):
         return Apply("sqrt", (self._root_argument(),))
 
     def _root_argument(self) -> Node:
-        """The whole number after a bare root sign: nobody who writes ``\\sqrt12`` means the root of one."""
+        """The argument of a root without braces: the whole number, so ``\\sqrt12`` is the root of twelve."""
         return self.primary() if self.peek().kind == "number" else self._argument()
 
     # functions
@@ -333,7 +316,7 @@ class Atoms(Cursor):
         return (self._loose_argument(),)
 
     def _loose_argument(self) -> Node:
-        """``sin 2x``, ``\\log_2 3``: the product that follows, up to the next function or sign."""
+        """``sin 2x``, ``\\log_2 3``: the product that follows, up to the next function or operator."""
         if self.accept("-"):
             return negative(self._loose_argument())
         node = self.power()
@@ -355,113 +338,9 @@ class Atoms(Cursor):
                 return node
             node = times(node, self.power())
 
-    # brackets and matrices
-
-    def _inside(self, closer: str) -> Node:
-        self.closers.append(closer)
-        bars, self.bars = self.bars, 0
-        node = self.answer()
-        self.bars = bars
-        self.closers.pop()
-        self.expect(closer)
-        return node
-
-    def _items(self, closer: str) -> tuple[Node, ...]:
-        if self.accept(closer):
-            return ()
-        node = self._inside(closer)
-        return node.args if isinstance(node, Apply) and node.head == "," else (node,)
-
-    def _bracket(self) -> Node:
-        """``(a)`` groups; ``(a, b)``, ``[a, b)`` are collections, whose brackets are kept."""
-        opening = self.take().text
-        self.closers.append(")")
-        bars, self.bars = self.bars, 0
-        if self.accept(")", "]"):
-            self.closers.pop()
-            return Apply(opening + self.tokens[self.at - 1].text, ())
-        node = self.answer()
-        self.bars = bars
-        self.closers.pop()
-        closing = self.take().text
-        if closing not in (")", "]"):
-            raise Unsupported(f"expected a closing bracket, found {closing!r}")
-        if isinstance(node, Apply) and node.head == ",":
-            return Apply(opening + closing, node.args)
-        if opening == "[" and closing == "]" and self._alone() and head(node) != "matrix":
-            return Apply("[]", (node,))
-        return node
-
-    def _alone(self) -> bool:
-        return self.peek().kind == "end" and self.tokens[0].text == "["
-
-    def _braces(self, collection: bool = False) -> Node:
-        self.expect("{")
-        if self.accept("}"):
-            return Apply("{}", ())
-        bars, self.bars = self.bars, 0
-        self.closers.append("}")
-        node = self.answer()
-        self.closers.pop()
-        self.bars = bars
-        self.expect("}")
-        if isinstance(node, Apply) and node.head == "," and collection:
-            return Apply("{}", node.args)
-        return node
-
-    def _set(self) -> Node:
-        self.expect("\\{")
-        return Apply("{}", self._items("\\}"))
-
-    def _bars(self) -> Node:
-        self.expect("|")
-        self.bars += 1
-        node = self.sum()
-        self.bars -= 1
-        self.expect("|")
-        return Apply("abs", (node,))
-
-    def _environment(self) -> Node:
-        name = self._raw_group().rstrip("*")
-        if name == "array" and self.peek().text == "{":
-            self._raw_group()
-        if name not in (
-            "pmatrix",
-            "bmatrix",
-            "matrix",
-            "vmatrix",
-            "Vmatrix",
-            "smallmatrix",
-            "array",
-            "Bmatrix",
-            "cases",
-            "aligned",
-            "align",
-        ):
-            raise Unsupported(f"environment {name}")
-        rows: list[Node] = []
-        row: list[Node] = []
-        while True:
-            if self.peek().text in _CELL_END or self.peek().text == "":
-                end = self.take().text
-            else:
-                row.append(self.relation())
-                end = self.take().text
-            if end == "&":
-                continue
-            if end not in ("\\\\", "\\cr", "\\end"):
-                raise Unsupported("a matrix that does not end")
-            if row:
-                rows.append(Apply("row", tuple(row)))
-            row = []
-            if end == "\\end":
-                self._raw_group()
-                break
-        matrix = Apply("matrix", tuple(rows))
-        return Apply("det", (matrix,)) if name == "vmatrix" else matrix
-
 
 def constant(name: str) -> Node:
+    """The tree of a named constant: pi, the empty set or infinity."""
     if name == "pi":
         return Symbol("pi")
     if name == "emptyset":

@@ -1,4 +1,4 @@
-"""Multiple choice: the letters of options, and what the options say."""
+"""Multiple choice: the letters and the texts of options."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _OPTION = re.compile(r"(?:\\text(?:bf)?\s*\{\s*)?\(\s*([A-Ha-h])\s*\)\s*\}?\s*(?
 
 
 def letter(text: str) -> str | None:
-    """The letter that the whole text is: ``C``, ``(c)``, ``\\text{(C)}``, ``E.``; upper case."""
+    """The letter, in upper case, of a text that is only a letter: ``C``, ``(c)``, ``\\text{(C)}``, ``E.``; or None."""
     match = _LETTER.match(text)
     return match[1].upper() if match else None
 
 
 def is_reference(text: str) -> bool:
-    """Whether a reference is a choice by its form alone: a letter in brackets. A bare ``C`` may be a variable."""
+    """Whether a reference is a choice by its form: a letter in brackets. A bare ``C`` may be a variable."""
     return letter(text) is not None and "(" in text
 
 
 def is_marked(text: str) -> bool:
-    """Whether an answer is, or begins with, a letter marked as a choice: ``c``, ``(B) 12 cm``, ``Option B``."""
+    """Whether an answer is or begins with the letter of a choice: ``c``, ``(B) 12 cm``, ``Option B``."""
     leading = _LEADING.match(text)
     return letter(text) is not None or bool(leading and (leading[1] or leading[2])) or bool(_TRAILING.search(text))
 
 
 def chosen(text: str) -> str | None:
-    """The letter that an answer chooses, with or without the text of the option."""
+    """The letter that an answer chooses, with or without the text of the option; None for no or several letters."""
     whole = letter(text)
     if whole:
         return whole
@@ -58,7 +58,7 @@ def chosen(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def options(problem: str) -> tuple[str, ...]:
-    """The options that a problem lists as (A) … (B) … in order; empty when it lists none."""
+    """The texts of the options that a problem lists as (A) … (B) …, in order; () without options."""
     marks = list(_OPTION.finditer(problem))
     wanted, found = "A", []
     for match in marks:

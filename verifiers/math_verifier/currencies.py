@@ -1,4 +1,4 @@
-"""Which currency an answer names, so that 45 euros are no 45 dollars."""
+"""The currency of an answer: 45 euros do not equal 45 dollars."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HINT = re.compile(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|ye
 
 
 def currencies(text: str) -> frozenset[str]:
-    """The currencies that ``text`` names; a bare ``$`` may delimit mathematics and names none."""
+    """The currencies in ``text``; a bare ``$`` does not count, because it may delimit mathematics."""
     if not _HINT.search(text):
         return frozenset()
     return frozenset(name for name, pattern in _CURRENCIES if pattern.search(text))

@@ -1,7 +1,7 @@
-"""Whether two trees mean the same: the rules, in the order in which they are asked.
+"""Compares two trees: applies the rules in order until one decides.
 
-Three results: True, False, and None for what cannot be decided. The reference stands first, because it decides the
-precision, the order of a list and whether a unit is asked for.
+The result is True, False, or None for undecided. The reference is the first argument, because it determines the
+precision, the order of lists and whether a unit is required.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RULES: tuple[Rule, ...] = (approximation, plus_minus, relation, text, matrix, co
 
 
 def compare(reference: Node, candidate: Node, terms: Terms) -> Match:
-    """Whether ``candidate`` says the same as ``reference``. Bounded in time, raises nothing."""
+    """Whether ``candidate`` equals ``reference``. Bounded in time; raises nothing."""
     if reference == candidate:
         return Match(True, "identical")
     if not (small(reference) and small(candidate)):

@@ -1,8 +1,8 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""Finds what a model meant as its final answer.
+"""Finds the final answer in the text of a model. ``judge`` and the verifier use it.
 
-The ways are tried from the most explicit to the least: a structured answer, a box, "the answer is", a final line. A
-number of the reasoning is taken only when nothing of these is there, and then it says so.
+The most explicit form wins: an ``<answer>`` tag, JSON, a box, "the answer is", a labelled line. Without any of these,
+the end of the text is taken, and ``Answer.method`` records that.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from bestofn.verifiers.math_verifier.groups import group
 
 MAX_LENGTH = 200_000
-MAX_MARKS = 64  # of one kind in one text; only the last ones matter
+MAX_MARKS = 64  # per kind and text; only the last ones matter
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The final answer as text. ``method`` names where it stood; ``others`` are boxes beside the last one.
+    """The final answer as text.
 
-    ``runs_on``: the model went on to a problem of its own making and answered that too.
+    ``method``: where it was found. ``others``: further boxes in the same sentence. ``runs_on``: the model continued
+    with a problem that it made up, and answered that too.
     """
 
     text: str
@@ -48,14 +49,14 @@ _PHRASE = re.compile(
     r"[Aa](?<!\w[Aa])(?i:nswer\b(?:\s+(?:to|of|for)\s+(?:the|this"
     r"|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
     r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should "
-    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # no flag for the whole: a search leaps to the first letter
+    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # the flag is not global: this way the search skips to the letter A
 )
 _COMMENT = re.compile(
     r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
     r"the form|not (?:correct|among|one of))\b",
     re.IGNORECASE,
 )
-_HASHES = re.compile(r"^\s*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # GSM8K's mark, not a heading
+_HASHES = re.compile(r"^\s*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # the mark of GSM8K, not a heading
 _LETTER_LINE = re.compile(r"^\s*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
@@ -66,7 +67,7 @@ _ESCAPES = {"n": "\n", "t": " ", "r": " ", "b": "", '"': '"', "'": "'", "/": "/"
 
 
 def final_answer(text: str) -> Answer:
-    """The final answer in a model's ``text``; ``Answer("", "none")`` when there is none. Linear in the text."""
+    """The final answer in ``text``, or ``Answer("", "none")``. The time is linear in the length of the text."""
     text = visible(text[-MAX_LENGTH:])
     text, runs_on = _first_problem(text)
     for finder in (_tagged, _structured, _boxed, _hashed, _announced, _labelled, _closing):
@@ -77,7 +78,7 @@ def final_answer(text: str) -> Answer:
 
 
 def visible(text: str) -> str:
-    """Without thinking and without what follows the end of the turn."""
+    """``text`` without thinking and without anything after the end of the turn."""
     if "<" in text:
         text = _THOUGHT.sub(" ", text)
         closing = max(text.rfind(mark) for mark in ("</think>", "</thinking>", "<|end_of_thought|>"))
@@ -93,7 +94,7 @@ def visible(text: str) -> str:
 
 
 def _first_problem(text: str) -> tuple[str, bool]:
-    """The text up to a next problem that the model made up, and whether the rest answers that one."""
+    """The text before a problem that the model made up, and whether the rest answers that problem."""
     for following in _NEXT_PROBLEM.finditer(text):
         if _answers(text[: following.start()]):
             return text[: following.start()], _answers(text[following.start() :])
@@ -108,7 +109,7 @@ _TAG = re.compile(r"<(answer|final_answer|solution)>|\[(ANSWER)\]", re.IGNORECAS
 
 
 def _tagged(text: str) -> Answer | None:
-    """What stands between the last ``<answer>`` and its end, or the end of the text."""
+    """The content of the last ``<answer>``; an open tag ends with the text."""
     marks = list(_TAG.finditer(text)) if "<" in text or "[" in text else []
     if not marks:
         return None
@@ -128,7 +129,7 @@ def _tagged(text: str) -> Answer | None:
 
 
 def _structured(text: str) -> Answer | None:
-    """The value of "answer" in a JSON object, complete or broken off; LaTeX in it may be escaped or not."""
+    """The value of "answer" in a JSON object, complete or truncated. LaTeX in it may be escaped or not."""
     if '"' not in text and "'" not in text:
         return None
     for match in reversed(list(_JSON_KEY.finditer(text))[-MAX_MARKS:]):
@@ -176,7 +177,7 @@ def _json_string(text: str, start: int) -> str:
 
 
 def _json_escape(text: str, at: int, out: list[str]) -> int:
-    """Decode the escape at ``at``; a LaTeX command that was not escaped, such as ``\\frac``, is kept."""
+    """Decode the escape at ``at``; an unescaped LaTeX command such as ``\\frac`` does not change."""
     following = text[at + 1]
     command = re.match(r"\\([A-Za-z]+)", text[at:])
     if following == "u" and re.match(r"[0-9a-fA-F]{4}", text[at + 2 : at + 6]):
@@ -202,7 +203,7 @@ _LATEX = frozenset(
 
 
 def _boxed(text: str) -> Answer | None:
-    """The last box with anything in it; boxes beside it in the same sentence are kept as ``others``."""
+    """The last box that is not empty; further boxes in the same sentence are ``others``."""
     boxes: list[tuple[int, int, str]] = []
     for match in _BOX.finditer(text):
         if boxes and match.start() < boxes[-1][1]:
@@ -234,7 +235,7 @@ def _box_content(text: str, start: int) -> tuple[str, int]:
 
 
 def unwrapped(text: str) -> str:
-    """A box within the box, opened."""
+    """The content of a box within the box, or ``text`` when there is none."""
     match = _BOX.match(text.strip())
     if match:
         inside = group(text.strip(), match.end())
@@ -252,7 +253,7 @@ def _hashed(text: str) -> Answer | None:
 
 
 def _announced(text: str) -> Answer | None:
-    """What follows the last "the answer is"."""
+    """The statement after the last "the answer is"."""
     found: list[str] = []
     last_end = 0
     for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
@@ -261,12 +262,12 @@ def _announced(text: str) -> Answer | None:
             found.append(rest)
             last_end = text.find(rest, match.end()) + len(rest)
     if len(found) > 1 and last_end >= len(text.rstrip()) and found[-2].startswith(found[-1]):
-        found.pop()  # the last repetition was broken off
+        found.pop()  # the last repetition is truncated
     return Answer(found[-1], "announced") if found else None
 
 
 def _first_statement(text: str) -> str:
-    """The statement that begins ``text``: a display formula on the next line, or the words up to the sentence's end."""
+    """The statement that begins ``text``: a display formula, or the words up to the end of the sentence."""
     text = text.lstrip(" \t*:_\n")
     if text.startswith(("\\[", "$$")):
         match = _DISPLAY.match(text)
@@ -287,7 +288,7 @@ def _labelled(text: str) -> Answer | None:
 
 
 def _closing(text: str) -> Answer | None:
-    """Bold words, a formula or the sentence that ends the text."""
+    """The end of the text: its last bold words or its last sentence."""
     text = text.strip()
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""Balanced braces: the argument of a LaTeX command."""
+"""Finds balanced braces: the argument of a LaTeX command."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Group(NamedTuple):
 
 
 def group(source: str, start: int) -> Group | None:
-    """The brace group that begins at ``start`` (blanks skipped), or None when no brace stands there.
+    """The brace group at ``start``, after optional blanks; None when there is no brace.
 
-    A group that is never closed ends with its line.
+    A group that is not closed ends at the end of its line.
     """
     while start < len(source) and source[start] in " \t\n":
         start += 1

@@ -1,4 +1,4 @@
-"""Sets of real numbers as ranges: intervals, unions of them, solved inequalities, single points."""
+"""Sets of real numbers as lists of ranges: intervals, unions, solved inequalities and points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INFINITE = Symbol("infty")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From ``low`` to ``high``; the ends belong to it where closed. A point is a closed range of length zero."""
+    """The numbers from ``low`` to ``high``, with the ends that are closed. A point is a closed range of length 0."""
 
     low: Node
     high: Node
@@ -26,7 +26,7 @@ EVERYTHING = Range(Apply("neg", (INFINITE,)), INFINITE, False, False)
 
 
 def as_ranges(node: Node) -> list[Range] | None:
-    """The ranges that ``node`` stands for, in no order; None when it is no set of real numbers."""
+    """The ranges of ``node``, in any order; None when it is not a set of real numbers."""
     name = head(node)
     if not isinstance(node, Apply):
         return [] if node == Symbol("emptyset") else _reals(node)
@@ -51,7 +51,7 @@ def as_ranges(node: Node) -> list[Range] | None:
 
 
 def same_ranges(ours: list[Range], theirs: list[Range], equal: Callable[[Node, Node], bool | None]) -> bool | None:
-    """Whether both lists cover the same numbers, after touching ranges are joined."""
+    """Whether both lists contain the same numbers; ranges that touch are joined first."""
     left, right = _joined(ours), _joined(theirs)
     if left is None or right is None:
         return None
@@ -76,7 +76,7 @@ def _reals(node: Node) -> list[Range] | None:
 
 
 def _solved(node: Apply) -> list[Range] | None:
-    """``x < 3``, ``3 > x``: a symbol on one side, a constant on the other."""
+    """The ranges of ``x < 3`` or ``3 > x``: a symbol on one side, a constant on the other."""
     left, right = node.args
     name = node.head
     if isinstance(right, Symbol) and is_constant(left) and not is_constant(right):
@@ -98,7 +98,7 @@ def _solved(node: Apply) -> list[Range] | None:
 
 
 def _distance(inside: Node, name: str, bound: Node) -> list[Range] | None:
-    """``|x - 2| < 3``: at less (or more) than a distance from a point; None unless all is exact and linear in one."""
+    """The ranges of ``|x - 2| < 3``; None unless all numbers are exact and the inside is linear in one symbol."""
     names = symbols(inside)
     if len(names) != 1:
         return None
@@ -130,7 +130,7 @@ def _whole(value: Fraction) -> int | Fraction:
 
 
 def _chain(node: Apply) -> list[Range] | None:
-    """``a < x <= b`` or ``b >= x > a``."""
+    """The range of ``a < x <= b`` or ``b >= x > a``."""
     if len(node.args) != 2:
         return None
     first, second = node.args
@@ -149,7 +149,7 @@ def _chain(node: Apply) -> list[Range] | None:
 
 
 def _all_of(parts: list[list[Range] | None]) -> list[Range] | None:
-    """What all of ``parts`` hold. ``x < -1 and x > 3``, which nothing meets, is said for what meets either."""
+    """The intersection of ``parts``. If it is empty, as for ``x < -1 and x > 3``, "and" meant "or": the union."""
     if any(part is None for part in parts):
         return None
     common: list[Range] | None = [EVERYTHING]
@@ -159,7 +159,7 @@ def _all_of(parts: list[list[Range] | None]) -> list[Range] | None:
 
 
 def _without(whole: list[Range] | None, cuts: list[Range] | None) -> list[Range] | None:
-    """What is left of ``whole`` when the points and intervals of ``cuts`` are taken out."""
+    """``whole`` without the points and intervals of ``cuts``."""
     if whole is None or cuts is None:
         return None
     ranges = whole
@@ -198,7 +198,7 @@ def _position(node: Node) -> float | None:
 
 
 def _joined(ranges: list[Range]) -> list[Range] | None:
-    """In order, with ranges that touch or overlap made one."""
+    """The ranges in order, with touching and overlapping ranges joined."""
     placed: list[tuple[float, float, Range]] = []
     for item in ranges:
         low, high = _position(item.low), _position(item.high)

@@ -1,6 +1,6 @@
-"""Judges one answer against a reference: extraction, reading and comparison put together, without any I/O.
+"""Judges one answer by a reference: extraction, parsing and comparison, without I/O.
 
-``judge`` is plain, synchronous and bounded; the verifier, the benchmarks and reward functions for TRL all call it.
+``judge`` is synchronous and bounded in time. The verifier, the benchmarks and reward functions for TRL call it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CLOCK_OR_DATE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How strict to be; see ``rounding`` and ``MathVerifier``."""
+    """How strict the comparison is; see ``rounding`` and ``MathVerifier``."""
 
     rounding: Rounding = "reference_precision"
     missing_unit: MissingUnit = "pass"
@@ -39,7 +39,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the judge found. ``formal``: both sides look like mathematics that only the symbolic path may decide."""
+    """The result of a judgement.
+
+    ``method`` names the rule that decided, ``extraction`` where the answer was found. ``formal``: a side is a formula,
+    which SymPy may still decide.
+    """
 
     outcome: Literal["pass", "fail", "abstain"]
     confidence: float
@@ -52,7 +56,7 @@ class Finding:
 
 
 DEFAULTS = Settings()
-GUESSED = frozenset({"closing sentence", "bold"})  # places where an answer was found without a mark that says so
+GUESSED = frozenset({"closing sentence", "bold"})  # extraction methods without an explicit mark
 _BROKEN_OFF = re.compile(
     r"(?:[=+*/,(]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per))\s*$", re.IGNORECASE
 )
@@ -68,7 +72,7 @@ def judge(
     options: tuple[str, ...] = (),
     settings: Settings = DEFAULTS,
 ) -> Finding:
-    """Whether the final answer in ``text`` meets ``reference``; ``options`` are the choices of the problem, if any."""
+    """Whether the final answer in ``text`` equals ``reference``. ``options``: the choices of the problem, if any."""
     answer = final_answer(text)
     if not answer.text.strip():
         return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)
@@ -78,7 +82,7 @@ def judge(
 def judge_answer(
     reference: str, answer: Answer, problem: str = "", options: tuple[str, ...] = (), settings: Settings = DEFAULTS
 ) -> Finding:
-    """``judge`` for an answer that was extracted already."""
+    """``judge`` for an answer that is already extracted."""
     if len(answer.text) > settings.max_length:
         return Finding("abstain", 0.0, "the answer is too long", answer.text[:200], extraction=answer.method)
     if not answer.runs_on:
@@ -95,7 +99,7 @@ def judge_answer(
     terms = Terms(settings.rounding, settings.missing_unit, problem)
     match, ours, theirs = _decide(reference, answer, problem, options, terms)
     if match.equal is False:
-        match = _doubted(match, reference, answer)
+        match = _unless_doubtful(match, reference, answer)
     if match.equal and answer.runs_on:
         match = Match(None, "right, but the text goes on to another problem and answers that", 0.0)
     outcome: Literal["pass", "fail", "abstain"] = {True: "pass", False: "fail", None: "abstain"}[match.equal]  # type: ignore[assignment]
@@ -103,11 +107,11 @@ def judge_answer(
     return Finding(outcome, match.confidence, match.method, answer.text, ours, theirs, answer.method, formal)
 
 
-def _doubted(match: Match, reference: str, answer: Answer) -> Match:
-    """A difference that may be our misreading is left undecided, so that it makes no right answer a rejected one.
+def _unless_doubtful(match: Match, reference: str, answer: Answer) -> Match:
+    """``match``, or an undecided match when the difference may be a parsing error.
 
-    Words that state no one value prove nothing when they hold the reference's number, or when no mark said that they
-    are the answer. A difference read from a closing sentence is believed less than one from a box.
+    Words without a single value are undecided if they contain the number of the reference, or if no mark says that
+    they are the answer. A difference in a closing sentence has a lower confidence than one in a box.
     """
     if answer.method not in GUESSED and len(answer.text) <= 20:
         return match
@@ -145,7 +149,7 @@ def _decide(
 
 
 def reference_tree(reference: str) -> Node:
-    """The tree of a reference, which may itself be a sentence or a solution with a box."""
+    """The tree of a reference. The reference may be a sentence, or a solution with a box."""
     if "\\boxed" in reference:
         answer = final_answer(reference)
         return read(", ".join((*answer.others, answer.text)))
@@ -159,7 +163,7 @@ def _several(node: Node) -> bool:
     return head(node) in ("pm", "mp") or (head(node) in COLLECTIONS and len(node.args) > 1)  # type: ignore[union-attr]
 
 
-# kinds that are no mathematics --------------------------------------------------------------------------------------
+# answers that are not mathematics ------------------------------------------------------------------------------
 
 
 def _choice(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
@@ -179,7 +183,7 @@ def _choice(reference: str, answer: str, problem: str, options: tuple[str, ...],
 
 
 def _option_value(listed: tuple[str, ...], place: int, answer: str, terms: Terms) -> Match:
-    """An answer that gives an option's value in place of its letter."""
+    """The answer states the value of an option instead of its letter."""
     given = read(answer)
     match = compare(read(listed[place]), given, terms)
     if not match.equal and isinstance(given, Text):
@@ -190,7 +194,7 @@ def _option_value(listed: tuple[str, ...], place: int, answer: str, terms: Terms
 
 
 def _lettered_value(reference: str, answer: str, listed: tuple[str, ...], terms: Terms) -> Match | None:
-    """A letter as the answer, a value as the reference: the option that the letter names."""
+    """The answer is a letter and the reference is a value: compare with the option of that letter."""
     given = choices.letter(answer)
     if given is None or not listed or ord(given) - ord("A") >= len(listed):
         return None
@@ -251,7 +255,7 @@ def _unwrap(text: str) -> str:
 
 
 def _second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> tuple[Match, Node] | None:
-    """Other things that the text may mean, tried when the plain reading does not agree."""
+    """Other meanings of the text, tried when the first one does not agree."""
     european_form = _decimal_comma(gold, given, reference, text, terms)
     if european_form is not None:
         return european_form
@@ -302,7 +306,7 @@ _DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
 
 
 def _short_text(gold: Text, given: Text) -> tuple[Match, Node] | None:
-    """A sentence that begins or ends with the short text that is asked for."""
+    """The answer is a sentence that begins or ends with the short text of the reference."""
     wanted, said = _plain_words(gold.text), _plain_words(given.text)
     first, second = words.special(gold.text), words.special(given.text)
     if first is not None and first == second:
@@ -329,9 +333,9 @@ def _plain_words(text: str) -> str:
 
 
 def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Terms) -> tuple[Match, Node] | None:
-    """``1000,99`` or ``1.234,5 kg`` on one side: a number in European form, if the two then agree.
+    """A European number (``1000,99``, ``1.234,5 kg``) on one side, if both sides then agree.
 
-    ``12,345`` beside ``12.345`` may be either and is left undecided.
+    ``12,345`` against ``12.345`` is undecided, because the comma may separate thousands or decimals.
     """
     ours, theirs = _pointed(reference), _pointed(text)
     if (ours is None) == (theirs is None):
@@ -346,7 +350,7 @@ def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Te
 
 
 def _pointed(text: str) -> str | None:
-    """``text`` with its European numbers in our form; None when it has none."""
+    """``text`` with European numbers in English form; None when there are none."""
     text = text.strip()
     if _COMMA.fullmatch(text):
         return text.replace(",", ".")
@@ -363,7 +367,7 @@ _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
 
 
 def _formal(text: str) -> bool:
-    """Whether the text is a formula: LaTeX or many signs, with no words to speak of around them."""
+    """Whether the text is a formula: LaTeX or long, with at most one word."""
     if len(_WORDS.findall(text)) > 1:
         return False
     return bool(_COMMAND.search(text)) or len(text) > 60

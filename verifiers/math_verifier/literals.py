@@ -1,4 +1,4 @@
-"""Numbers as they are written: decimals, powers of ten, repeating decimals."""
+"""Reads numbers: decimals, powers of ten and repeating decimals. The grammar uses it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number
 
 
 class Unsupported(ValueError):
-    """The text is mathematics that this grammar does not read, or no mathematics at all."""
+    """The text is not mathematics, or mathematics that the grammar does not support."""
 
 
 def number(literal: str) -> Number:
-    """A literal such as ``1,234.50`` or ``6e-24``, exactly."""
+    """The exact number of a literal such as ``1,234.50`` or ``6e-24``."""
     mantissa, _, exponent = literal.replace(",", "").lower().partition("e")
     whole, point, digits = mantissa.partition(".")
     shift = int(exponent) if exponent else 0
@@ -35,12 +35,12 @@ def negative(node: Node) -> Node:
 
 
 def is_plain_integer(node: Node) -> bool:
-    """An integer written as one: no decimal, no sum."""
+    """Whether ``node`` is an integer without a decimal point."""
     return isinstance(node, Number) and isinstance(node.value, int) and node.place is None
 
 
 def times(left: Node, right: Node) -> Node:
-    """A product; ``2.3 \\times 10^4`` is folded into one decimal, so that its precision is known."""
+    """A product; ``2.3 \\times 10^4`` becomes one decimal, so that its precision is known."""
     match left, right:
         case Number(), Apply("^", (Number(10), Number(int() as power, None))) if abs(power) < 1000:
             value = left.value * Fraction(10) ** power
@@ -51,7 +51,7 @@ def times(left: Node, right: Node) -> Node:
 
 
 def repeating(literal: str, cycle: str) -> Node:
-    """0.1(6), 0.1\\overline{6}: exactly."""
+    """The exact number of a repeating decimal: ``0.1(6)``, ``0.1\\overline{6}``."""
     if not cycle.isdigit():
         raise Unsupported("a repeating decimal needs digits under its bar")
     whole, _, fixed = literal.replace(",", "").partition(".")

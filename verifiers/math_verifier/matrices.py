@@ -1,4 +1,4 @@
-"""Matrices: their rows, and the sums and products of small ones, member by member as trees."""
+"""Matrices: their rows, and sums and products of small matrices as trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Rows = list[tuple[Node, ...]]
 
 
 def rows(node: Node) -> Rows | None:
-    """The rows of a matrix; a tuple or list reads as a column, a list of lists as a matrix; None for anything else."""
+    """The rows of a matrix, a list of lists, or a tuple or list as a column; None for anything else."""
     if not isinstance(node, Apply):
         return None
     if node.head == "matrix":
@@ -23,7 +23,7 @@ def rows(node: Node) -> Rows | None:
 
 
 def components(node: Node) -> Rows | None:
-    """``-2i - 14j - 7k`` as a column of two or three numbers; None when some part is no multiple of i, j or k."""
+    """``-2i - 14j - 7k`` as a column of two or three numbers; None when a part is not a multiple of i, j or k."""
     parts = node.args if isinstance(node, Apply) and node.head == "+" else (node,)
     found: dict[str, Node] = {}
     for part in parts:
@@ -41,7 +41,7 @@ def components(node: Node) -> Rows | None:
 
 
 def worked_out(node: Node) -> Rows | None:
-    """The rows of a sum, difference, product or multiple of matrices; None when it is none, or they do not fit."""
+    """The rows of a sum, difference, product or multiple of matrices; None for other trees or wrong sizes."""
     if not isinstance(node, Apply) or not any(head(part) == "matrix" for part in walk(node)):
         return None
     if node.head == "matrix":

@@ -1,7 +1,7 @@
 """The tree of a mathematical answer: numbers, symbols, words, and heads applied to arguments.
 
 Heads are the operators ``+ * / ^``, the functions of ``arithmetic.FUNCTIONS``, the relations ``= != < <= > >= in``,
-the collections ``, () [] (] [) {} union matrix`` (a bare list is ``,``), ``unit`` and the odd ones ``pm base ratio``.
+the collections ``, () [] (] [) {} union matrix`` (a bare list is ``,``), ``unit``, ``pm``, ``base`` and ``ratio``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A literal. ``place`` is the power of ten of its last written digit when it was written as a decimal, and None
-    when it is exact: 0.15 has place -2, 2.30e4 has place 2, the integer 150 has none."""
+    """A number. ``place`` is the power of ten of the last written digit of a decimal, and None for an exact number.
+
+    0.15 has place -2, 2.30e4 has place 2, and the integer 150 has place None.
+    """
 
     value: int | Fraction
     place: int | None = None
@@ -28,7 +30,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words that are no mathematics; also the name of a unit."""
+    """Words that are not mathematics, or the name of a unit."""
 
     text: str
 
@@ -46,7 +48,7 @@ RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in"})
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """``node`` and everything below it."""
+    """Iterate over ``node`` and all nodes below it."""
     stack = [node]
     while stack:
         node = stack.pop()
@@ -56,17 +58,17 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> frozenset[str]:
-    """The names of the free symbols."""
+    """The names of all symbols in the tree."""
     return frozenset(part.name for part in walk(node) if isinstance(part, Symbol))
 
 
 def head(node: Node) -> str:
-    """The head of an application; "" for a leaf."""
+    """The head of ``node``; "" for a leaf."""
     return node.head if isinstance(node, Apply) else ""
 
 
 def show(node: Node) -> str:
-    """The normal form of a tree as plain text, for explanations."""
+    """The tree as plain text, for explanations."""
     if isinstance(node, Number):
         return str(node.value) if node.place is None else _decimal(node)
     if isinstance(node, Symbol):
@@ -84,7 +86,7 @@ def show(node: Node) -> str:
 
 
 def latex(node: Node) -> str:
-    """The tree as LaTeX that the parser reads back into an equal tree. Covers what ``arithmetic`` can evaluate."""
+    """The tree as LaTeX that parses into an equal tree. Covers everything that ``arithmetic`` evaluates."""
     if isinstance(node, Number):
         if node.place is not None:
             return _decimal(node)
@@ -128,7 +130,7 @@ def _latex_apply(name: str, parts: list[str]) -> str:
 
 
 def _decimal(node: Number) -> str:
-    """A decimal with as many places as were written; scientific when its last place is left of the point."""
+    """The decimal with its written places; in scientific notation when the last place is left of the point."""
     place = node.place or 0
     top, bottom = abs(node.value).as_integer_ratio()
     digits = str(round(Fraction(top, bottom * 10**place)) if place > 0 else round(Fraction(top * 10**-place, bottom)))

@@ -1,4 +1,4 @@
-"""One spelling for the many: Unicode, LaTeX layout and Markdown around an answer are made plain before it is parsed."""
+"""Normalises an answer before parsing: Unicode, LaTeX layout and Markdown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SPELLINGS = {f"\\{name}": " " for name in _DROPPED.split()} | {
     "\\simeq": "\\approx ", "\\doteq": "\\approx ", "\\sim": "\\approx ", "\\approxeq": "\\approx ", "\\lvert": "|",
     "\\rvert": "|", "\\vert": "|", "\\mid": "|", "\\degree": "^\\circ ",
 }  # fmt: skip
-_MONEY = "\0"  # stands for an escaped dollar sign while LaTeX is made plain
+_MONEY = "\0"  # replaces an escaped dollar sign during normalisation
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _SPACES = re.compile(r"(?<!\\)\\[!,:;> ]|\\(?:hspace|phantom|label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\$")
 _DEGREES = re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\(?:circ|degree)(?![A-Za-z])")
@@ -58,7 +58,7 @@ _EMPHASIS = re.compile(r"(?<!\*)\*\*(?![*\d(\s-])|(?<=\S)\*\*(?=[\s.,:;!?]|$)|`+
 
 @lru_cache(maxsize=4096)
 def normal(text: str) -> str:
-    """``text`` in the one spelling that the parser reads; idempotent on what it gives back."""
+    """``text`` in the spelling that the parser expects. A second call changes nothing."""
     text = text.strip()
     if text.isascii():
         if not any(mark in text for mark in "\\<$*`{"):
@@ -80,7 +80,7 @@ def normal(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """LaTeX's layout dropped, and one name for commands that mean the same."""
+    """``text`` without LaTeX layout, and with one name for equivalent commands."""
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
     text = _THOUSANDS.sub("", text)
@@ -108,7 +108,7 @@ def _vulgar(match: re.Match[str]) -> str:
 
 
 def _money(text: str) -> str:
-    """Dollar signs that delimit mathematics go; a dollar sign that means money stays as ``\\$``."""
+    """``text`` without dollar signs that delimit mathematics; for money the sign becomes ``\\$``."""
     text = text.replace("$$", " ")
     bare = re.sub(r"\\\$", "", text)
     if bare.count("$") == 1 and re.search(r"(?<!\\)\$\s*-?\d", text):
@@ -124,12 +124,12 @@ def _money(text: str) -> str:
 
 
 def _spaced(text: str) -> str:
-    """``10 000`` is one number; so is ``1 234 567``."""
+    """``text`` with numbers such as ``1 234 567`` written without blanks."""
     return _SPACED.sub(lambda m: m[0].replace(" ", ""), text) if " " in text else text
 
 
 def _strip(text: str) -> str:
-    """Without quotes, blanks and final punctuation around it."""
+    """``text`` without surrounding quotation marks and blanks, and without final punctuation."""
     text = text.strip(" \t\r\n\"'`_")
     while text and text[-1] in ".,;:!?" and not _final_mark_counts(text):
         text = text[:-1].rstrip(" \t\r\n\"'`_")

@@ -1,4 +1,4 @@
-"""Notations that one school or typesetter uses and another does not, rewritten into those that the grammar reads."""
+"""Rewrites regional and typographic notations into those that the grammar supports."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ _TO = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(\d+(?:\.\d+
 
 
 def conventional(text: str) -> str:
-    """Set-builder notation as its condition, ]0, 1[ as (0, 1), ₅C₂ as a binomial; colours and bold vectors plain.
+    """``text`` in conventional notation.
 
-    Also words that stand for signs: negative 7, 2 out of 3, 4 to 3.
+    Set-builder notation becomes its condition, ]0, 1[ becomes (0, 1), and ₅C₂ a binomial. Colours and bold type are
+    removed. Words for operators are replaced: negative 7, 2 out of 3, 4 to 3.
     """
     if "\\" in text:
         text = _unwrapped(text)
@@ -48,7 +49,7 @@ def conventional(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """``\\mathbf{\\frac{1}{2}}`` without what only changes the type; text without formulas in it keeps its mark."""
+    """``\\mathbf{\\frac{1}{2}}`` without the command for bold type; only if its content is a formula."""
     wrapper = _WRAPPED.match(text)
     inside = group(text, wrapper.end()) if wrapper else None
     if inside is None or inside.end < len(text) or "\\" not in inside.text:
@@ -69,7 +70,7 @@ def _count(match: re.Match[str]) -> str:
 
 
 def _inward(text: str) -> str:
-    """French intervals, whose brackets turn away from what is left out; unchanged when any part is none."""
+    """French intervals (``]0, 1[``) in English form; unchanged when a part is not such an interval."""
     parts = re.split(r"(\\cup)", text)
     found = [_OUTWARD.fullmatch(part.strip()) for part in parts[::2]]
     if not all(found):
@@ -79,6 +80,6 @@ def _inward(text: str) -> str:
 
 
 def european(text: str) -> str:
-    """Numbers such as 1.234,56 and 1.234.567 and 1'234'567 with a point and no separators, the rest as it is."""
+    """``text`` with numbers such as 1.234,56, 1.234.567 and 1'234'567 in English form, without separators."""
     text = _APOSTROPHES.sub(lambda m: m[0].replace("'", ""), text)
     return _EUROPEAN.sub(lambda m: m[0].replace(".", "").replace(",", "."), text)

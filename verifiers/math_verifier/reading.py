@@ -1,4 +1,4 @@
-"""Reads the text of an answer into a tree: a number, an expression with its unit, a list, or words."""
+"""Parses the text of an answer into a tree: a number, an expression with its unit, a list, or words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CURRENCY = re.compile(
 
 @lru_cache(maxsize=8192)
 def read(text: str) -> Node:
-    """The tree of an answer's text; ``Text`` when it is no mathematics that can be read."""
+    """The tree of the text of an answer; ``Text`` when it cannot be parsed as mathematics."""
     if _PLAIN.fullmatch(text):
         return _plain(text)
     if len(text) > MAX_LENGTH:
@@ -42,7 +42,7 @@ def read(text: str) -> Node:
 
 
 def read_normal(text: str) -> Node:
-    """``read`` for a text that is normal already."""
+    """``read`` for a text that is already normalised."""
     if _PLAIN.fullmatch(text):
         return _plain(text)
     inside = _WHOLE_TEXT.match(text)
@@ -69,7 +69,7 @@ def read_normal(text: str) -> Node:
 
 
 def _restated(node: Node, tail: str, text: str) -> Node | None:
-    """``225 minutes or 3 hours 45 minutes``: one quantity said twice, if both sayings agree."""
+    """``225 minutes or 3 hours 45 minutes``: one quantity stated twice, if both agree; otherwise None."""
     unit, *others = _OR.split(tail)
     if len(others) != 1 or not re.search(r"\d", others[0]):
         return None
@@ -80,7 +80,7 @@ def _restated(node: Node, tail: str, text: str) -> Node | None:
 
 
 def _compound(text: str) -> Node | None:
-    """``3 hours 45 minutes``, ``5 feet 6 inches``: one quantity in the first of its units."""
+    """``3 hours 45 minutes``, ``5 feet 6 inches``: one quantity in several units, as one node; otherwise None."""
     parts = _PARTS.findall(text)
     if len(parts) < 2 or not _COMPOUND.fullmatch(text):
         return None
@@ -109,7 +109,7 @@ _COMPOUND = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:[A-Za-z]{2,})(?:\s*,?\s*(?:and\s+
 
 
 def with_tail(node: Node, tail: str, text: str) -> Node:
-    """What the words after a value make of it: its unit, a remark to be dropped, or a sentence."""
+    """The value together with the words after it: a unit, a remark to be dropped, or a sentence."""
     if tail.startswith(("(", "[")) and _REMARK.match(tail):
         return node
     if re.match(

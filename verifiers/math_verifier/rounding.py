@@ -1,26 +1,29 @@
-"""When two numbers agree: the rounding policy, in one place.
+"""Whether two numbers agree: the rounding policies.
 
-``strict``               equal, or equal to the ten digits that a double prints.
-``reference_precision``  also: a reference written as a decimal is met by what rounds to it, and by a decimal of at
-                         least three digits to which it rounds. An exact reference (an integer, a fraction, a
-                         root) is not met by a rounded value, but a correct rounding of it is left undecided rather
-                         than called wrong.
-``lenient``              also: any correct rounding to three digits, and half a percent of a rounded reference.
+``strict``               They are equal, or equal to ten digits if one is a long decimal.
+``reference_precision``  Also, if the reference is a decimal: the answer rounds to it, or is a decimal of at least three
+                         digits to which the reference rounds. For an exact reference (an integer, a fraction, a
+                         root), a correct rounding is undecided, not wrong.
+``lenient``              Also any correct rounding to three digits, and half a percent of a rounded reference.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 Rounding = Literal["strict", "reference_precision", "lenient"]
+Real: TypeAlias = "int | float | Fraction"
 LONG = 10  # significant digits from which a decimal counts as the number it approximates
 
 
-def agree(ours: Any, our_place: int | None, theirs: Any, their_place: int | None, rounding: Rounding) -> bool | None:
-    """Whether ``theirs`` meets the reference ``ours``. A place is the power of ten of the last written digit, None when
-    the number is exact. None as the result: a correct rounding of an exact reference."""
+def agree(ours: Real, our_place: int | None, theirs: Real, their_place: int | None, rounding: Rounding) -> bool | None:
+    """Whether the answer ``theirs`` agrees with the reference ``ours``.
+
+    A place is the power of ten of the last written digit; None means that the number is exact. The result None means
+    undecided: the answer is a correct rounding of an exact reference.
+    """
     if ours == theirs:
         return True
     gap = abs(_rational(ours) - _rational(theirs))
@@ -47,10 +50,10 @@ def agree(ours: Any, our_place: int | None, theirs: Any, their_place: int | None
     return False
 
 
-def printed_place(value: Any, place: int) -> int:
-    """The place that a decimal was meant to have. ``0.14300000000000002`` is a printed double: three digits.
+def printed_place(value: Real, place: int) -> int:
+    """The intended place of a decimal. ``0.14300000000000002`` is a printed double with three digits.
 
-    The nought of ``1055.0`` is how programs print an integer and says nothing of precision; below 100 it is believed.
+    Programs print the integer 1055 as ``1055.0``, so from 100 on the final zero does not count as precision.
     """
     if place == -1 and value == int(value) and abs(value) >= 100:
         return 0
@@ -61,15 +64,15 @@ def printed_place(value: Any, place: int) -> int:
     return place
 
 
-def significant(value: Any, place: int) -> int:
-    """How many digits were written, zeros in front not counted."""
+def significant(value: Real, place: int) -> int:
+    """The number of written digits, without leading zeros."""
     top, bottom = abs(value).as_integer_ratio()
     whole = top * 10**-place // bottom if place <= 0 else top // (bottom * 10**place)
     return len(str(whole)) if whole else 0
 
 
-def _written_place(value: Any, place: int | None) -> int | None:
-    """An integer is written to the units when it stands against a decimal."""
+def _written_place(value: Real, place: int | None) -> int | None:
+    """The place of a number that is compared with a decimal; an integer is exact to the units."""
     if place is not None:
         return place
     return 0 if isinstance(value, int) else None
@@ -80,14 +83,14 @@ def _half(place: int) -> Fraction:
     return Fraction(10) ** place / 2 * Fraction(1_000_001, 1_000_000)
 
 
-def _long(value: Any, place: int | None) -> bool:
+def _long(value: Real, place: int | None) -> bool:
     return place is not None and place < 0 and significant(value, place) >= LONG
 
 
-def _artefact(value: Any) -> bool:
-    """A fraction of many digits was once a double."""
+def _artefact(value: Real) -> bool:
+    """Whether ``value`` is a fraction with so many digits that it was a double before."""
     return isinstance(value, Fraction) and value.denominator > 10**11
 
 
-def _rational(value: Any) -> Fraction:
+def _rational(value: Real) -> Fraction:
     return value if isinstance(value, Fraction) else Fraction(value)

@@ -115,7 +115,7 @@ def listed(text: str) -> Node:
 
 
 def mentions(reference: Node, text: str) -> bool:
-    """Whether the number that the reference is stands somewhere in the text."""
+    """Whether the reference is a number that occurs in the text."""
     if not isinstance(reference, Number):
         return False
     found = (read_normal(match[0].strip().lstrip("\\$£€¥₤₹ ").rstrip("% ")) for match in _FIND.finditer(normal(text)))

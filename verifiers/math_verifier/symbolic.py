@@ -1,7 +1,7 @@
-"""The slow path: SymPy, for what the grammar does not read (integrals, sums, limits) or cannot decide by values.
+"""Compares with SymPy what the grammar cannot read (integrals, sums, limits) or decide by values.
 
-Runs only in a worker process with a limit on time and memory: SymPy may take for ever, and nothing in it can be asked
-to stop. The functions here are plain and importable, so that they travel by pickle.
+``MathVerifier`` calls ``decide`` only in a worker process with limits on time and memory, because SymPy may run
+forever and cannot be interrupted. The functions are at module level, so that they can be pickled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ MAX_LENGTH = 2_000
 
 
 def decide(reference: str, answer: str) -> bool | None:
-    """Whether two LaTeX texts are equal by SymPy; None when it cannot tell. Call it in a killable process only."""
+    """Whether SymPy finds two LaTeX texts equal; None when it cannot decide. May run forever: call it in a worker."""
     if max(len(reference), len(answer)) > MAX_LENGTH:
         return None
     ours, theirs = to_sympy(reference), to_sympy(answer)
@@ -24,17 +24,17 @@ def decide(reference: str, answer: str) -> bool | None:
         return None
 
 
-def to_sympy(text: str) -> Any | None:
-    """A SymPy object for LaTeX, or None when it cannot be read."""
+def to_sympy(text: str) -> object | None:
+    """The SymPy object of a LaTeX text, or None when it cannot be parsed."""
     from latex2sympy2_extended import latex2sympy
 
     try:
         return latex2sympy(text)
-    except Exception:  # the ANTLR grammar raises errors of many kinds on text that is no LaTeX
+    except Exception:  # the ANTLR grammar raises many kinds of errors for other text
         return None
 
 
-def _equal(ours: Any, theirs: Any) -> bool | None:
+def _equal(ours: object, theirs: object) -> bool | None:
     import sympy
 
     if not (isinstance(ours, sympy.Expr) and isinstance(theirs, sympy.Expr)):

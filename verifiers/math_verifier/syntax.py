@@ -1,4 +1,4 @@
-"""The grammar of answers: LaTeX, calculator notation and what lies between, read by recursive descent into ``nodes``.
+"""The grammar of answers: LaTeX and calculator notation, parsed by recursive descent into ``nodes``.
 
 No evaluation happens here, so the cost is linear in the length of the text. What the grammar does not know
 (integrals, sums, limits) raises ``Unsupported`` and is left to the symbolic path.
@@ -27,14 +27,14 @@ _TIMES = frozenset({"*", "\\cdot", "\\times"})
 
 
 class Parsed(NamedTuple):
-    """A tree and the words that follow it (a unit, a remark): "" when the whole text was read."""
+    """A tree, and the words after it (a unit, a remark); "" when the whole text was parsed."""
 
     node: Node
     tail: str
 
 
 def parse(text: str) -> Parsed:
-    """The longest mathematical beginning of a normalised ``text``. Raises ``Unsupported``."""
+    """Parse the longest mathematical beginning of a normalised ``text``. Raises ``Unsupported``."""
     try:
         reader = Grammar(text)
         node = reader.answer()
@@ -47,12 +47,12 @@ def parse(text: str) -> Parsed:
 
 
 class Grammar(Atoms):
-    """From a list of answers down to powers; each method reads one level."""
+    """The levels of the grammar, from a list of answers down to powers; one method per level."""
 
     # lists and relations
 
     def answer(self) -> Node:
-        """A bare list of relations, or one."""
+        """A relation, or a list of relations without brackets."""
         items, marks = [self.relation()], []
         while mark := self._separator():
             marks.append(mark)
@@ -67,7 +67,7 @@ class Grammar(Atoms):
         return Apply(",", tuple(items))
 
     def _separator(self) -> str:
-        """The separator that was taken: a sign or a word; "" when none stands here."""
+        """Take a separator, a sign or a word, and return it; "" when there is none."""
         mark = self.at
         token = self.peek()
         taken = False
@@ -99,7 +99,7 @@ class Grammar(Atoms):
         return token.text in ("(", "[", "-", "+", "\\{", "|", "{", ".")
 
     def relation(self) -> Node:
-        """``a``, or a chain such as ``a < b <= c``."""
+        """A value, or a chain of relations such as ``a < b <= c``."""
         parts: list[Node] = [self.union()]
         signs: list[str] = []
         while True:
@@ -126,6 +126,7 @@ class Grammar(Atoms):
             self.at -= 1
 
     def union(self) -> Node:
+        """A union of sets, or a sum."""
         parts: list[Node] = [self.sum()]
         while True:
             token = self.peek()
@@ -144,6 +145,7 @@ class Grammar(Atoms):
     # arithmetic
 
     def sum(self) -> Node:
+        """Terms with plus, minus or plus-minus between them."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unsupported("nested too deeply")
@@ -168,6 +170,7 @@ class Grammar(Atoms):
         return terms[0] if len(terms) == 1 else Apply("+", tuple(terms))
 
     def signed(self) -> Node:
+        """A term with its sign."""
         if self.accept("-"):
             return negative(self.signed())
         if self.accept("+"):
@@ -180,13 +183,14 @@ class Grammar(Atoms):
         return self.product()
 
     def product(self) -> Node:
+        """Factors, with or without operators."""
         left = self.power()
         while True:
             mark = self.at
             state = self.depth, self.bars, len(self.closers)
             try:
                 longer = self._multiplied(left)
-            except Unsupported:  # what follows is no factor: the value ends before it
+            except Unsupported:  # no factor follows: the value ends here
                 self.at = mark
                 self.depth, self.bars, opened = state
                 del self.closers[opened:]
@@ -199,7 +203,7 @@ class Grammar(Atoms):
             left = longer
 
     def _multiplied(self, left: Node) -> Node | None:
-        """``left`` with the next factor, divisor or modulus; None when none follows."""
+        """``left`` combined with the next factor, divisor or modulus; None when none follows."""
         token = self.peek()
         if token.text in _TIMES and token.kind in ("sign", "command"):
             self.take()
@@ -221,6 +225,7 @@ class Grammar(Atoms):
         return self.peek(1).kind == "number" and self.peek(1).spaced and self.peek().spaced
 
     def factor(self) -> Node:
+        """A power with its sign."""
         if self.accept("-"):
             return negative(self.factor())
         if self.accept("+"):
@@ -228,7 +233,7 @@ class Grammar(Atoms):
         return self.power()
 
     def _juxtaposed(self, left: Node) -> bool:
-        """Whether the next token multiplies ``left`` without a sign between."""
+        """Whether the next token multiplies ``left`` without an operator."""
         token = self.peek()
         if token.kind == "number":
             previous = self.tokens[self.at - 1]
@@ -252,11 +257,11 @@ class Grammar(Atoms):
         return token.text in ("(", "{", "[") and (token.kind == "sign") and not (token.text == "[" and token.spaced)
 
     def _letters(self, token: Token) -> bool:
-        """A blank and a letter after a number: a factor in ``3 x + 1``, a unit in ``5 m``; both read as a product."""
+        """Whether ``token`` is a factor in ``3 x + 1`` or a unit in ``5 m``; both are read as products."""
         return len(token.text) == 1 or token.text in FUNCTIONS or token.text in CONSTANTS
 
     def _mixed_follows(self, whole: Number, token: Token) -> bool:
-        """``1 1/2``: an integer, a blank, and a proper fraction of plain integers."""
+        """Whether a mixed number follows: ``1 1/2``, an integer, a blank and a proper fraction."""
         if not token.spaced or whole.place is not None or not isinstance(whole.value, int):
             return False
         top, slash, bottom = token.text, self.peek(1).text, self.peek(2)
@@ -292,13 +297,14 @@ class Grammar(Atoms):
         return is_product(word)
 
     def _named(self, token: Token) -> bool:
-        """Capitals that name a segment or a triangle: ``AB = 4``, ``NO/BO = 1``."""
+        """Whether the capitals name a segment or a triangle: ``AB = 4``, ``NO/BO = 1``."""
         following = (
             self.tokens[self.tokens.index(token, self.at) + 1] if token in self.tokens[self.at :] else self.peek(1)
         )
         return following.text in ("=", "/", "}", ":")
 
     def power(self) -> Node:
+        """A base with its exponents."""
         base = self.postfix(self.primary())
         token = self.peek()
         if token.text in ("^", "**") and token.kind == "sign":
@@ -334,6 +340,7 @@ class Grammar(Atoms):
         return node
 
     def postfix(self, node: Node) -> Node:
+        """``node`` with the marks after it: factorial, percent, degrees."""
         while True:
             token = self.peek()
             if token.text == "!" and token.kind == "sign":
@@ -354,7 +361,7 @@ def _is_range(node: Node) -> bool:
 
 
 def _grouped(items: list[Node], marks: list[str]) -> Node:
-    """``p=5, q=2; p=7, q=2``: a list of lists."""
+    """A list of lists, from ``p=5, q=2; p=7, q=2``."""
     groups: list[list[Node]] = [[items[0]]]
     for mark, item in zip(marks, items[1:], strict=True):
         if mark == ";":
@@ -365,7 +372,7 @@ def _grouped(items: list[Node], marks: list[str]) -> Node:
 
 
 def _chain(parts: list[Node], signs: list[str]) -> Node:
-    """One relation, or a chain of them; an approximation keeps both sides apart under ``~``."""
+    """One relation or a chain of relations; an approximation keeps both sides under ``~``."""
     if not signs:
         return parts[0]
     if "~" in signs:

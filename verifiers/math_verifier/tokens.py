@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""Cuts a normalised answer into tokens: numbers, commands, words, running text, and single signs."""
+"""Splits a normalised answer into tokens: numbers, commands, words, text and single characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bestofn.verifiers.math_verifier.groups import group
 
 
 class Token(NamedTuple):
-    """``kind`` is number, command, word, text, sign or end; ``spaced`` tells whether a blank stands before it."""
+    """``kind``: number, command, word, text, sign or end. ``spaced``: a blank precedes the token."""
 
     kind: str
     text: str
@@ -38,9 +38,9 @@ MAX_TOKENS = 4000
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a normalised text, with an end mark; ``\\text{…}`` and its kin become one ``text`` token.
+    """The tokens of a normalised text, and an end mark; ``\\text{…}`` and similar commands become one ``text`` token.
 
-    Raises ``ValueError`` past ``MAX_TOKENS``.
+    Raises ``ValueError`` for more than ``MAX_TOKENS`` tokens.
     """
     found: list[Token] = []
     at, spaced, length, depth = 0, False, len(text), 0

@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""Units with pint: which units a quantity has, whether two are the same, and the conversion between them."""
+"""Units of measurement with pint: the unit of a quantity, whether two units agree, and conversion."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _FILLER = frozenset("of the a an total each about approximately or so".split())
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A value and its unit as written, cleaned; "" when there is none."""
+    """A value and its unit in cleaned form; "" without a unit."""
 
     value: Node
     unit: str
 
 
 def split(node: Node) -> Quantity:
-    """The value and the unit of a tree; degrees and percent have no unit here."""
+    """The value and the unit of a tree; a percentage has no unit here."""
     if head(node) == "unit":
         return Quantity(node.args[0], node.args[1].text)  # type: ignore[union-attr]
     if head(node) == "deg":
@@ -44,7 +44,7 @@ def split(node: Node) -> Quantity:
 
 
 def from_symbols(node: Node) -> Quantity | None:
-    """``5 m`` was read as five times m: its symbols as a unit, when pint knows them all."""
+    """A quantity from a product such as ``5 m``, if pint knows all its symbols; otherwise None."""
     if not isinstance(node, Apply) or node.head not in ("*", "/", "neg"):
         return None
     if node.head == "neg":
@@ -81,7 +81,7 @@ _LONGER = frozenset(
 
 
 def is_symbolic(unit: str) -> bool:
-    """Whether ``unit`` is made of the symbols of units alone: ``m/s**2``, ``kJ/mol``; without asking pint."""
+    """Whether ``unit`` consists of unit symbols only (``m/s**2``, ``kJ/mol``); does not load pint."""
     names = re.findall(r"[^\W\d_]+", unit)
     return bool(names) and all(_is_symbol(name) for name in names) and not re.search(r"[=<>,;?!]", unit)
 
@@ -97,7 +97,7 @@ def _is_symbol(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def clean(text: str) -> str:
-    """The unit in ``\\mathrm{~kg} / \\mathrm{m}^{3}`` or ``grams of sugar``, in plain words and signs."""
+    """The unit in ``\\mathrm{~kg} / \\mathrm{m}^{3}`` or ``grams of sugar``, as plain words and operators."""
     text = re.sub(
         r"\\(?:text|mathrm|mbox|textrm|operatorname|rm|mathit|mathbf|textbf|hbox|unit|si)\s*\{([^{}]*)\}", r" \1 ", text
     )
@@ -131,19 +131,19 @@ def _registry() -> Any:
 
 
 def load() -> None:
-    """Import pint and read its unit definitions, if that was not done yet."""
+    """Import pint and its unit definitions, unless that was done before. Takes about half a second."""
     known("meter")
 
 
 @lru_cache(maxsize=4096)
 def known(unit: str) -> Any | None:
-    """The pint unit of a cleaned text, or None: the words name no unit of measurement."""
+    """The pint unit of a cleaned text, or None when it is not a unit of measurement."""
     if not unit or len(unit) > 80:
         return None
     for spelling in _spellings(unit):
         try:
             return _registry().parse_units(spelling)
-        except Exception:  # pint raises its own, tokenize's and Python's errors on text that is no unit
+        except Exception:  # pint raises many kinds of errors for other text
             continue
     return None
 
@@ -183,7 +183,7 @@ def _powers(text: str) -> str:
 
 
 def relate(asked: str, given: str) -> Relation:
-    """How the unit ``given`` stands to the unit ``asked`` for."""
+    """The relation of the unit ``given`` to the unit ``asked``."""
     if not given:
         return "missing"
     if asked == given:
@@ -201,7 +201,7 @@ def relate(asked: str, given: str) -> Relation:
 
 
 def convert(value: int | float | Fraction, given: str, asked: str) -> float | None:
-    """``value`` in the unit ``given``, expressed in the unit ``asked``; None when that cannot be said in a double."""
+    """``value`` converted from the unit ``given`` to ``asked``; None when the result is no double."""
     ours, theirs = known(asked), known(given)
     if ours is None or theirs is None:
         return None
@@ -214,6 +214,7 @@ def convert(value: int | float | Fraction, given: str, asked: str) -> float | No
 
 @lru_cache(maxsize=1)
 def registry_errors() -> type[Exception]:
+    """The base class of pint's errors."""
     import pint
 
     return pint.errors.PintError
@@ -224,7 +225,7 @@ def _stem(words: str) -> str:
 
 
 def unit_node(value: Node, text: str) -> Node:
-    """``value`` with the unit that ``text`` names; just ``value`` when nothing is left of the text."""
+    """``value`` with the unit in ``text``, or only ``value`` when the cleaned text is empty."""
     unit = clean(text)
     if unit.lower() in ("percent", "per cent"):
         return Apply("percent", (value,))
@@ -234,7 +235,7 @@ def unit_node(value: Node, text: str) -> Node:
 
 
 def same_quantity(first: Node, second: Node) -> bool:
-    """Whether two plain quantities are one in different units."""
+    """Whether two quantities are equal, possibly in different units."""
     ours, theirs = split(first), split(second)
     if not (isinstance(ours.value, Number) and isinstance(theirs.value, Number)):
         return False
@@ -243,7 +244,7 @@ def same_quantity(first: Node, second: Node) -> bool:
 
 
 def total(parts: list[tuple[Number, str]]) -> Node | None:
-    """The sum of quantities of one dimension, in the unit of the last, smallest one; None when they do not add up."""
+    """The sum of quantities of one dimension, in the unit of the last one; None when the units do not fit."""
     units = [known(clean(name)) for _, name in parts]
     if any(unit is None for unit in units) or len({str(unit.dimensionality) for unit in units if unit is not None}) > 1:
         return None

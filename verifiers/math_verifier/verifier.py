@@ -1,4 +1,7 @@
-"""The verifier: ``judge`` in the event loop, SymPy in workers for what is left undecided."""
+"""The math verifier: ``judge`` in the event loop, and SymPy in workers for undecided answers.
+
+``conf/verifier/math.yaml`` builds it; ``docs/math.md`` describes it.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,14 @@ MISSING_UNITS = ("pass", "abstain", "fail")
 class MathVerifier:
     """Whether the final answer of a candidate equals ``reference.answer`` or one of ``reference.answers``.
 
-    ``rounding``      see ``rounding.agree``; it is reported in the verdict.
-    ``missing_unit``  what a right number without the unit that the reference has is worth: ``pass`` (with confidence
-                      0.6), ``abstain`` or ``fail``.
-    ``workers``       killable processes for SymPy. Without them, what only SymPy could decide is left undecided.
-    ``symbolic_s``    wall-clock seconds that SymPy may take for one answer.
+    ``rounding``      see ``rounding.agree``; verdicts record it.
+    ``missing_unit``  the outcome for a right number without the unit of the reference: ``pass`` (confidence 0.6),
+                      ``abstain`` or ``fail``.
+    ``workers``       processes for SymPy that can be killed. Without workers SymPy is not used.
+    ``symbolic_s``    wall-clock limit of SymPy in seconds per answer.
+    ``max_length``    longer answers, in characters, are not compared.
 
-    Abstains when there is no reference, no answer was found, or the answer cannot be decided within bounds.
+    The verdict is ``abstain`` without a reference, without an answer, or when the answer cannot be decided in time.
     """
 
     name = "math"
@@ -56,12 +60,13 @@ class MathVerifier:
         await self._loading
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """The verdict on the final answer of ``candidate``, with the deciding rule in ``detail["method"]``."""
         started = time.perf_counter()
         finding = await self.find(query, candidate)
         return self._verdict(finding, time.perf_counter() - started)
 
     async def find(self, query: Query, candidate: Candidate) -> Finding:
-        """The best finding over all accepted answers: any one of them is enough."""
+        """The best finding over all accepted answers; one match is enough."""
         references = accepted(query.reference)
         if not references:
             return Finding("abstain", 0.0, "the query has no reference answer")
@@ -102,13 +107,13 @@ class MathVerifier:
 
 
 def accepted(reference: Reference) -> tuple[str, ...]:
-    """All reference answers that are not blank."""
+    """All reference answers that are not empty."""
     answers = (reference.answer, *reference.answers)
     return tuple(answer for answer in answers if answer is not None and answer.strip())
 
 
 def explain(finding: Finding) -> str:
-    """One sentence for people."""
+    """The finding as one sentence."""
     if not finding.answer:
         return finding.method
     relation = {"pass": "equals", "fail": "differs from", "abstain": "cannot be compared with"}[finding.outcome]

@@ -1,4 +1,4 @@
-"""Imported by a worker before its first call (``ProcessPool.preload``): SymPy and the tables of the LaTeX grammar."""
+"""Loads SymPy and the LaTeX grammar. A worker imports it before its first call (``ProcessPool.preload``)."""
 
 from bestofn.verifiers.math_verifier.symbolic import decide
 

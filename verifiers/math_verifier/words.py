@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""Answers that are words: yes and no, true and false, "no solution", numerals in letters, clock times, dates."""
+"""Answers in words: yes and no, true and false, "no solution", numerals, clock times and dates."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _DATE = [
 
 
 def truth(text: str) -> bool | None:
-    """The truth value that the words begin with or name: ``True``, ``no``, ``False (no aliasing)``."""
+    """The truth value in the words: ``True``, ``no``, ``False (no aliasing)``; None when there is none."""
     match = _TRUTH.search(text)
     if match is None:
         return None
@@ -72,7 +72,7 @@ def truth(text: str) -> bool | None:
 
 
 def truth_letter(text: str) -> bool | None:
-    """T, F, Y and N, where a truth value is asked for."""
+    """The truth value of the letters T, F, Y and N, or None."""
     return {"T": True, "Y": True, "F": False, "N": False}.get(text.strip("(). ").upper())
 
 
@@ -81,7 +81,7 @@ def is_truth_word(text: str) -> bool:
 
 
 def special(text: str) -> str | None:
-    """The name of an answer that is no value: ``none``, ``unknown``, ``infinite``."""
+    """The name of an answer that is not a value (``none``, ``unknown``, ``infinite``), or None."""
     if len(text) > 300:
         return None
     if _UNKNOWN.search(text):
@@ -95,7 +95,7 @@ def special(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def numeral(text: str) -> int | Fraction | None:
-    """``twenty-four`` is 24, ``one hundred and five`` is 105, ``two thirds`` 2/3 and ``one and a half`` 3/2."""
+    """The number that the whole text spells: ``twenty-four``, ``one hundred and five``, ``two thirds``; or None."""
     words = [word for word in re.split(r"[\s-]+", text.strip().lower()) if word]
     if not words or len(words) > 12:
         return None
@@ -107,7 +107,7 @@ def numeral(text: str) -> int | Fraction | None:
 
 
 def _with_part(words: list[str], part: int) -> Fraction | None:
-    """``two thirds``, ``half``, ``one and a half``; ``five third`` and ``third`` (an ordinal) are none."""
+    """The fraction of ``two thirds``, ``half`` or ``one and a half``; None for ``third``, an ordinal."""
     whole: int | None = 0
     if "and" in words:
         at = words.index("and")
@@ -135,7 +135,7 @@ def _counted(words: list[str]) -> int | None:
 
 
 def leading_numeral(text: str) -> int | Fraction | None:
-    """The numeral that the words begin with: ``five apples`` is 5."""
+    """The number at the beginning of the words: 5 for ``five apples``; or None."""
     words = re.findall(r"[A-Za-z]+", _ADVERB.sub("", text))[:12]
     for count in range(len(words), 0, -1):
         value = numeral(" ".join(words[:count]))
@@ -146,7 +146,7 @@ def leading_numeral(text: str) -> int | Fraction | None:
 
 
 def clock(text: str) -> str | None:
-    """A time of day as ``16:30``: from ``4:30 p.m.``, ``4 PM``; ``16:30`` itself."""
+    """A time of day in the form ``16:30``, from ``4:30 p.m.``, ``4 PM`` or ``16:30``; or None."""
     named = _NAMED_TIMES.get(text.strip(" .").lower().removeprefix("12 ").removeprefix("12:00 "))
     if named:
         return named
@@ -167,7 +167,7 @@ def clock(text: str) -> str | None:
 
 
 def date(text: str) -> tuple[int, int, int | None] | None:
-    """A calendar date as (month, day, year or None)."""
+    """A calendar date as (month, day, year or None), or None."""
     for pattern in _DATE:
         match = pattern.match(text.strip())
         if not match:

@@ -1,1 +1,1 @@
-"""One rule a kind of answer: each says whether two trees mean the same, or that it is not its kind."""
+"""The rules of the comparison, one module per kind of answer. ``equivalence`` applies them."""

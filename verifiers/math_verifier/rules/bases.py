@@ -1,4 +1,4 @@
-"""Numerals in a base: ``204_5``."""
+"""Compares numerals in a base: ``204_5``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """``204_5``: the same digits in the same base; digits alone pass with less confidence."""
+    """Compare digits and base. The digits without the base pass with a lower confidence."""
     left, right = head(reference), head(candidate)
     if "base" not in (left, right):
         return None

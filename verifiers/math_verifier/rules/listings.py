@@ -1,4 +1,4 @@
-"""Tuples, lists, sets, unions and matrices: member by member, in order or in any."""
+"""Compares tuples, lists, sets, unions and matrices member by member, in order or in any order."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 def _one_against_many(
     ours: tuple[Node, ...], theirs: tuple[Node, ...], left: str, right: str, terms: Terms, same: Same
 ) -> Match:
-    """A single value against a set of one, a list that repeats it, or several values (wrong)."""
+    """Compare a single value with a set of one, a list that repeats it, or several values (wrong)."""
     if len(ours) == 0 or len(theirs) == 0:
         return Match(False, "an empty set against a value")
     if right in (",", "{}", "[]") and len(theirs) > 1 and len(ours) == 1:
@@ -119,7 +119,7 @@ def matrix(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match 
         return None
     ours, theirs = rows(reference), rows(candidate)
     if ours and theirs and len(ours) == 1 != len(theirs) and head(candidate) in ("[]", "()"):
-        theirs = [tuple(member for row in theirs for member in row)]  # a list says nothing of rows and columns
+        theirs = [tuple(member for row in theirs for member in row)]  # a list has no rows and columns
     if ours is None or theirs is None or [len(row) for row in ours] != [len(row) for row in theirs]:
         return Match(False, "different shapes")
     flat = [(a, b) for mine, other in zip(ours, theirs, strict=True) for a, b in zip(mine, other, strict=True)]

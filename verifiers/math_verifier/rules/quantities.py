@@ -1,4 +1,4 @@
-"""Values with a mark: money, percent, degrees, scales such as million, and units."""
+"""Compares values with a mark: money, percent, degrees, scales such as million, and units."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _in_dollars(node: Node, other: str) -> Node:
-    """Cents beside an amount of money: 50 cents are $0.50."""
+    """Cents in dollars, if the other side is money: 50 cents are $0.50."""
     if other != "money" or head(node) != "unit" or node.args[1].text.lower().split()[0] not in ("cent", "cents", "¢"):  # type: ignore[union-attr]
         return node
     return _hundredth(node.args[0])  # type: ignore[union-attr]
@@ -40,7 +40,7 @@ def _without(node: Node, mark: str) -> Node:
 
 
 def _scales(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """``2.3 million``: in full; or 2.3, when the other side leaves the scale to the problem ("in millions")."""
+    """``2.3 million``: compare in full, or only 2.3 when the problem states the scale ("in millions")."""
     full = same(_full_scale(reference), _full_scale(candidate), terms)
     if full.equal or (head(reference) == head(candidate) and reference.args[1] == candidate.args[1]):  # type: ignore[union-attr]
         return full
@@ -52,7 +52,7 @@ def _scales(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
 
 
 def _full_scale(node: Node) -> Node:
-    """The number written out: the scale is a power of ten."""
+    """The value times its scale, which is a power of ten."""
     if head(node) != "scale":
         return node
     value, power = node.args  # type: ignore[union-attr]
@@ -142,7 +142,7 @@ def _converted(asked: units.Quantity, given: units.Quantity, terms: Terms) -> Ma
 
 
 def _half_a_place(value: Node) -> float:
-    """Half of the last written place of a decimal, relative to its value; 0 for what is written exactly."""
+    """Half of the last written place of a decimal, relative to its value; 0 for exact numbers."""
     if not isinstance(value, Number) or value.place is None or not value.value:
         return 0.0
     return float(Fraction(10) ** value.place / 2 / abs(value.value))

@@ -1,10 +1,11 @@
-"""Equations, named values and inequalities."""
+"""Compares equations, named values and inequalities."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from bestofn.verifiers.math_verifier.arithmetic import CONSTANTS, Undefined, evaluate
+from bestofn.verifiers.math_verifier.arithmetic import Undefined, evaluate
+from bestofn.verifiers.math_verifier.fields import CONSTANTS
 from bestofn.verifiers.math_verifier.intervals import as_ranges, same_ranges
 from bestofn.verifiers.math_verifier.nodes import (
     COLLECTIONS,
@@ -39,7 +40,7 @@ def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """The reference ``x = 5`` asks for 5; the reference ``2x + z = 1`` asks for an equation."""
+    """Compare a value with a relation: the reference ``x = 5`` asks for 5, and ``2x + z = 1`` for an equation."""
     sides = reference.args  # type: ignore[union-attr]
     if _is_name(sides[0]):
         return same(sides[-1], candidate, terms)
@@ -49,7 +50,7 @@ def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> 
 
 
 def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """``6!/2 = 360``, ``x = 5``, ``a + b = 7``: the last side is the answer; ``x - 3z = 0`` is no answer 0."""
+    """``6!/2 = 360``, ``x = 5``, ``a + b = 7``: the last side is the answer. But ``x - 3z = 0`` is not the answer 0."""
     sides = candidate.args  # type: ignore[union-attr]
     last = sides[-1]
     if last == Number(0) and symbols(sides[0]) and not _is_name(sides[0]):
@@ -61,7 +62,7 @@ def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Sam
 
 
 def _is_name(node: Node) -> bool:
-    """A symbol, ``f(x)``, ``\\angle ABC``, or a tuple of names: what stands before the value in ``x = 5``."""
+    """A symbol, ``f(x)``, ``\\angle ABC``, or a tuple of names: the left side of ``x = 5``."""
     if isinstance(node, Symbol):
         return node.name not in CONSTANTS or node.name in ("e", "i")
     if isinstance(node, Apply):
@@ -85,7 +86,7 @@ def _is_inverse(node: Node) -> bool:
 
 
 def _unknowns(name: Node) -> frozenset[str]:
-    """The symbols that a name stands for: of ``f(x)`` only f, whose value is told by way of x."""
+    """The symbols that a name defines; only f for ``f(x)``."""
     return symbols(name.args[0]) if isinstance(name, Apply) and name.head == "call" else symbols(name)
 
 
@@ -109,7 +110,7 @@ def _sides(equation: Node) -> list[Node]:
 
 
 def _same_name(ours: Node, theirs: Node) -> bool:
-    """``y = …`` and ``f(x) = …`` name the same value; ``x = 5`` and ``y = 5`` are different lines."""
+    """Whether two names may have the same value: ``y`` and ``f(x)`` may; ``x`` and ``y`` may not."""
     return ours == theirs or not (isinstance(ours, Symbol) and isinstance(theirs, Symbol))
 
 

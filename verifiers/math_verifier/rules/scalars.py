@@ -1,14 +1,14 @@
-"""Numbers and expressions: exact values, many digits, or values at fixed points."""
+"""Compares numbers and expressions: by exact value, by digits, or by values at fixed points."""
 
 from __future__ import annotations
 
 import math
 import zlib
 from fractions import Fraction
-from typing import Any
 
 from bestofn.verifiers.math_verifier import units
-from bestofn.verifiers.math_verifier.arithmetic import CONSTANTS, DOUBLES, Undefined, digits, evaluate, is_constant
+from bestofn.verifiers.math_verifier.arithmetic import Undefined, evaluate, is_constant
+from bestofn.verifiers.math_verifier.fields import CONSTANTS, DOUBLES, Value, digits
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, symbols, walk
 from bestofn.verifiers.math_verifier.rounding import agree
 from bestofn.verifiers.math_verifier.rules.terms import Match, Terms
@@ -21,7 +21,7 @@ def scalar(reference: Node, candidate: Node, terms: Terms) -> Match:
         return Match(False, "a symbol")
     if is_constant(reference):
         measured = units.from_symbols(candidate)
-        if measured is not None:  # "48g": the number with a unit that was not asked for
+        if measured is not None:  # "48g": the number with an unnecessary unit
             return _constants(reference, measured.value, terms)
     return _functions(reference, candidate)
 
@@ -32,7 +32,7 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
         theirs = evaluate(candidate)
     except Undefined:
         return Match(None, "no value", 0.0)
-    if ours != ours or theirs != theirs:  # nought times infinity
+    if ours != ours or theirs != theirs:  # zero times infinity
         return Match(None, "no value", 0.0)
     exact = isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction)
     if exact and ours == theirs:
@@ -53,7 +53,7 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
 
 
 def _to_many_digits(reference: Node, candidate: Node) -> Match:
-    """Doubles that agree to nine digits are asked for forty more."""
+    """Compare two values, whose doubles agree to nine digits, with 50 digits."""
     field = digits()
     try:
         ours, theirs = (field.enter(evaluate(node, None, field)) for node in (reference, candidate))
@@ -67,25 +67,25 @@ def _to_many_digits(reference: Node, candidate: Node) -> Match:
 
 
 def _float_artefact(node: Node) -> bool:
-    """A fraction whose parts have many digits was once a double: 183803159792058355/562949953421312."""
+    """Whether a fraction was a double before: 183803159792058355/562949953421312."""
     return any(isinstance(part, Number) and abs(part.value) >= 10**11 for part in walk(node))
 
 
 def _place(node: Node) -> int | None:
-    """The last written place of a decimal, through signs and marks; None for what is exact."""
+    """The last written place of a decimal, possibly negative, money or percent; None for exact numbers."""
     while isinstance(node, Apply) and node.head in ("neg", "money", "percent"):
         node = node.args[0]
     return node.place if isinstance(node, Number) else None
 
 
-def value_of(node: Node) -> Any:
+def value_of(node: Node) -> Value:
     try:
         return evaluate(node)
     except ArithmeticError:
         return None
 
 
-def near(ours: Any, theirs: Any) -> bool:
+def near(ours: Value, theirs: Value) -> bool:
     try:
         gap, scale = abs(ours - theirs), max(abs(ours), abs(theirs))
         if not math.isfinite(scale):
@@ -95,7 +95,7 @@ def near(ours: Any, theirs: Any) -> bool:
     return gap <= 1e-9 * scale or gap < 1e-12
 
 
-def close(ours: Any, theirs: Any) -> bool:
+def close(ours: Value, theirs: Value) -> bool:
     if isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction):
         return ours == theirs
     try:
@@ -104,20 +104,20 @@ def close(ours: Any, theirs: Any) -> bool:
         return near(ours, theirs)
 
 
-def infinite(value: Any) -> bool:
-    """Exact numbers are finite, however large: they need not fit into a double."""
+def infinite(value: Value) -> bool:
+    """Whether a double is infinite. Exact numbers are always finite, even if they exceed the doubles."""
     return isinstance(value, float) and math.isinf(value)
 
 
-def tiny(value: Any) -> bool:
+def tiny(value: Value) -> bool:
     return value == 0 if isinstance(value, int | Fraction) else abs(value) < 1e-12
 
 
 def _functions(reference: Node, candidate: Node) -> Match:
-    """Expressions with symbols: equal when they agree at points whose coordinates no short identity hits.
+    """Compare expressions with symbols by their values at fixed points.
 
-    Rational functions are evaluated exactly, so agreement at four such points is as good as proof (Schwartz 1980,
-    Zippel 1979). With roots and logarithms only points where both sides are real count, if there are any.
+    Rational functions are evaluated exactly, so agreement at four points is practically a proof (Schwartz 1980,
+    Zippel 1979). With roots and logarithms, only points with real values count, if there are any.
     """
     candidate = _with_same_constant(reference, candidate)
     names = symbols(reference) | symbols(candidate)
@@ -149,7 +149,7 @@ _CONSTANTS_OF_INTEGRATION = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
 
 
 def _with_same_constant(reference: Node, candidate: Node) -> Node:
-    """``x^2 + K`` for ``x^2 + C``: a constant of integration goes by any of its names, if both sides add just one."""
+    """``candidate`` with the reference's name of the constant of integration, if both sides add exactly one."""
     ours, theirs = _added(reference), _added(candidate)
     if len(ours) != 1 or len(theirs) != 1 or ours == theirs or not ours <= {"C", "C_1"}:
         return candidate
@@ -174,7 +174,7 @@ def _negative(trial: int) -> bool:
 
 
 def sample(names: frozenset[str], trial: int) -> dict[str, Fraction]:
-    """Fixed rational coordinates for each name; every third point has negative ones."""
+    """Fixed rational coordinates per name; in every third point they are negative."""
     point = {}
     for name in names:
         if name in CONSTANTS and name != "e":

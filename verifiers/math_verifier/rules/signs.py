@@ -1,4 +1,4 @@
-"""Approximations and plus-minus: one text that stands for two values."""
+"""Compares approximations and plus-minus: texts with two values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms, firs
 
 
 def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """``sqrt(2) ≈ 1.414``: the exact side counts; the rounded one only against a reference that is rounded too."""
+    """``sqrt(2) ≈ 1.414``: compare the exact side; the rounded side only with a rounded reference."""
     if head(reference) == "~":
         return first_true([same(side, candidate, terms) for side in reference.args])  # type: ignore[union-attr]
     if head(candidate) == "~":
@@ -27,7 +27,7 @@ def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 
 
 def both_signs(node: Node) -> list[Node]:
-    """The two values of an expression with ±, in the order +, −; a list's values one after another."""
+    """The two values of an expression with ±, first with + and then with −; for a list, the values of all items."""
     if head(node) in (",", "{}"):
         return [value for item in node.args for value in both_signs(item)]  # type: ignore[union-attr]
     if head(node) in RELATIONS and head(node.args[-1]) != "":  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What a comparison goes by, and what it finds."""
+"""The settings and the result of a comparison, and the type of a rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER = re.compile(
 
 @dataclass(frozen=True)
 class Terms:
-    """What the comparison goes by: the policies, and what the problem's wording says about the form of the answer."""
+    """The settings of a comparison: the policies, and the form of answer that the problem asks for."""
 
     rounding: Rounding = "reference_precision"
     missing_unit: MissingUnit = "pass"
@@ -33,23 +33,23 @@ class Terms:
 
     @cached_property
     def percent(self) -> bool:
-        """The problem speaks of a percentage."""
+        """Whether the problem mentions a percentage."""
         return bool(_PERCENT.search(self.problem))
 
     @cached_property
     def degrees(self) -> bool:
-        """It asks for degrees, so that a bare pi/6 is no radian."""
+        """Whether the problem asks for degrees; then a bare pi/6 is not in radians."""
         return bool(_DEGREES.search(self.problem))
 
     @cached_property
     def ordered(self) -> bool:
-        """Order matters in lists."""
+        """Whether the order of lists matters."""
         return bool(_ORDER.search(self.problem))
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """``equal`` None: undecided. ``method`` names the rule that decided."""
+    """The result. ``equal`` is None when undecided; ``method`` names the rule that decided."""
 
     equal: bool | None
     method: str
@@ -57,13 +57,14 @@ class Match:
 
 
 Same: TypeAlias = Callable[[Node, Node, Terms], Match]
-"""The whole comparison, for the members of what a rule takes apart."""
+"""The whole comparison; a rule calls it for the members of a tree."""
 
 Rule: TypeAlias = Callable[[Node, Node, Terms, Same], Match | None]
-"""None: neither side is of the rule's kind."""
+"""A rule returns None when neither side is of its kind."""
 
 
 def first_true(matches: list[Match]) -> Match:
+    """The first match that is equal, otherwise an undecided one, otherwise the first."""
     for match in matches:
         if match.equal:
             return match

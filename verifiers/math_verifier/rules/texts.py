@@ -1,4 +1,4 @@
-"""Words against words."""
+"""Compares words with words."""
 
 from __future__ import annotations
 
