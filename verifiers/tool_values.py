@@ -183,13 +183,16 @@ def _items(expected: Sequence[object], made: Sequence[object], equal: Equal, uno
 
 
 def _equal_across_types(expected: object, made: object) -> bool:
-    if isinstance(expected, str) != isinstance(made, str):
-        text, value = (expected, made) if isinstance(expected, str) else (made, expected)
-        try:
-            return equal_values(json.loads(text), value)
-        except (ValueError, RecursionError):
-            return False
-    return False
+    if isinstance(expected, str) and not isinstance(made, str):
+        text, value = expected, made
+    elif isinstance(made, str) and not isinstance(expected, str):
+        text, value = made, expected
+    else:
+        return False
+    try:
+        return equal_values(json.loads(text), value)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _as_text(value: object) -> str:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 
 class Group(NamedTuple):
+    """The content of a brace group."""
+
     text: str
     end: int  # index after the closing brace
     closed: bool

@@ -29,6 +29,7 @@ def number(literal: str) -> Number:
 
 
 def negative(node: Node) -> Node:
+    """The tree of ``-node``."""
     if isinstance(node, Number):
         return Number(-node.value, node.place)
     return Apply("neg", (node,))

@@ -25,6 +25,8 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
+    """A variable or a named constant."""
+
     name: str
 
 
@@ -37,6 +39,8 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
+    """An operator or a function, applied to arguments."""
+
     head: str
     args: tuple[Node, ...]
 

@@ -135,7 +135,7 @@ def _bare(node: Node) -> Node:
 
 
 def _scaled(node: Node, rest: str, power: int) -> Node:
-    """``2.3 million``, ``5 million million``: the number beside its scale, marks and units dropped."""
+    """``2.3 million``, ``5 million million``: the number and its scale, without marks and units."""
     while rest and (further := _SCALE.get(rest.split()[0].lower().strip(".,"))):
         power += further
         _, _, rest = rest.partition(" ")

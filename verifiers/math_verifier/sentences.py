@@ -31,7 +31,7 @@ _ASIDE = re.compile(
 
 
 def stated(text: str) -> Node | None:
-    """The value that a text states, or None when it states none, or several without saying which.
+    """The value that a text states; None when it states no value or several.
 
     A conclusion ("Therefore, …") counts before all else; then the last sentence if it ends in an equation; then the
     first sentence, which the others explain.
@@ -63,7 +63,7 @@ def _one_value(sentence: str) -> Node | None:
 
 
 def after_equals(text: str) -> Node | None:
-    """The right side of the last equation, when no further number follows it."""
+    """The right side of the last equation, if no other number follows it; otherwise None."""
     at = text.rfind("=")
     if at < 0 or text[at - 1 : at] in ("!", "<", ">"):
         return None
@@ -74,7 +74,7 @@ def after_equals(text: str) -> Node | None:
 
 
 def _single_formula(text: str) -> Node | None:
-    """The only formula between dollar signs, or the same one again."""
+    """The formula between dollar signs, if all such formulas are equal; otherwise None."""
     formulas = {normal(next(part for part in match if part)) for match in _MATH.findall(text)}
     if len(formulas) != 1:
         return None
@@ -85,7 +85,7 @@ def _single_formula(text: str) -> Node | None:
 
 
 def _after_verb(text: str) -> Node | None:
-    """The value right after the last verb of stating, when the sentence holds few other numbers."""
+    """The value directly after the last verb such as "is", if the sentence has few other numbers."""
     plain = _ASIDE.split(normal(text))[0]
     if sum(1 for _ in _FIND.finditer(plain)) > 3:
         return None
@@ -106,7 +106,7 @@ def _only_number(text: str) -> Node | None:
 
 
 def listed(text: str) -> Node:
-    """All formulas of the last sentence that has any, as a list: "the solutions are $x = 1$ and $x = 2$"."""
+    """All formulas of the last sentence with a formula, as a list: "the solutions are $x = 1$ and $x = 2$"."""
     for sentence in reversed(_SENTENCE.split(text[-MAX_LENGTH:])):
         formulas = [normal(next(part for part in match if part)) for match in _MATH.findall(sentence)]
         if formulas:

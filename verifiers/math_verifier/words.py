@@ -77,6 +77,7 @@ def truth_letter(text: str) -> bool | None:
 
 
 def is_truth_word(text: str) -> bool:
+    """Whether the text is a truth value."""
     return text.strip().strip(".!\"'").lower() in ("true", "false", "yes", "no")
 
 

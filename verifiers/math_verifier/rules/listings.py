@@ -13,6 +13,7 @@ REALS = Symbol("mathbb_R")
 
 
 def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    """Compare when a side is a collection."""
     left, right = head(reference), head(candidate)
     if (
         "union" in (left, right)
@@ -64,6 +65,7 @@ def _brackets_agree(left: str, right: str, count: int) -> bool:
 
 
 def ordered(ours: tuple, theirs: tuple, terms: Terms, same: Same) -> Match:
+    """Compare two lists item by item."""
     undecided = False
     for mine, other in zip(ours, theirs, strict=True):
         match = same(mine, other, terms)
@@ -74,6 +76,7 @@ def ordered(ours: tuple, theirs: tuple, terms: Terms, same: Same) -> Match:
 
 
 def unordered(ours: list[Node], theirs: list[Node], terms: Terms, same: Same) -> Match:
+    """Compare two lists in any order."""
     if len(ours) != len(theirs):
         ours, theirs = _distinct(ours, terms, same), _distinct(theirs, terms, same)
         if len(ours) != len(theirs):
@@ -115,6 +118,7 @@ def _unions(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
 
 
 def matrix(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    """Compare when a side is a matrix."""
     if "matrix" not in (head(reference), head(candidate)):
         return None
     ours, theirs = rows(reference), rows(candidate)

@@ -13,6 +13,7 @@ _MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
 
 
 def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    """Compare when a side has a unit or another mark."""
     left, right = head(reference), head(candidate)
     if left not in _MARKS and right not in _MARKS:
         return None

@@ -23,6 +23,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    """Compare when a side is a relation."""
     left, right = head(reference), head(candidate)
     if not {left, right} & (RELATIONS | {"chain", "cap"}):
         return None

@@ -15,6 +15,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Terms
 
 
 def scalar(reference: Node, candidate: Node, terms: Terms) -> Match:
+    """Compare numbers and expressions; the last rule."""
     if is_constant(reference) and is_constant(candidate):
         return _constants(reference, candidate, terms)
     if isinstance(candidate, Symbol) and reference != candidate:
@@ -79,6 +80,7 @@ def _place(node: Node) -> int | None:
 
 
 def value_of(node: Node) -> Value:
+    """The value of ``node``, or None when it has none."""
     try:
         return evaluate(node)
     except ArithmeticError:
@@ -86,6 +88,7 @@ def value_of(node: Node) -> Value:
 
 
 def near(ours: Value, theirs: Value) -> bool:
+    """Whether two values agree to the precision of doubles."""
     try:
         gap, scale = abs(ours - theirs), max(abs(ours), abs(theirs))
         if not math.isfinite(scale):
@@ -96,6 +99,7 @@ def near(ours: Value, theirs: Value) -> bool:
 
 
 def close(ours: Value, theirs: Value) -> bool:
+    """Whether two values agree to about nine digits."""
     if isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction):
         return ours == theirs
     try:
@@ -110,6 +114,7 @@ def infinite(value: Value) -> bool:
 
 
 def tiny(value: Value) -> bool:
+    """Whether a value is almost zero."""
     return value == 0 if isinstance(value, int | Fraction) else abs(value) < 1e-12
 
 

@@ -18,6 +18,7 @@ def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) ->
 
 
 def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    """Compare when a side contains ±."""
     if not any(head(part) in ("pm", "mp") for node in (reference, candidate) for part in walk(node)):
         return None
     left, right = both_signs(reference), both_signs(candidate)

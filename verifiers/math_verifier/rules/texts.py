@@ -7,6 +7,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def text(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
+    """Compare when a side is words."""
     if isinstance(reference, Text) and isinstance(candidate, Text):
         return Match(_folded(reference.text) == _folded(candidate.text), "text")
     if isinstance(reference, Text) or isinstance(candidate, Text):
