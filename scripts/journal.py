@@ -1,4 +1,4 @@
-"""``bestofn journal RUN``: show, export or prune what has been paid for."""
+"""``bestofn journal RUN``: show, export or prune the replies that have been paid for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError, JournalError
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, under_way
+from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, unfinished_batches
 from bestofn.scripts.catalogue import JOURNAL
 
 UNIT_S = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -54,6 +54,7 @@ def find(place: str) -> Path:
 
 
 def show(journal: Journal, provider: str) -> None:
+    """Print the counts per provider and the unfinished batch jobs; ``provider`` selects identities that contain it."""
     size = journal.path.stat().st_size
     print(f"{journal.path}: {size / 1e6:,.1f} MB")
     for holding in holdings(journal):
@@ -64,17 +65,18 @@ def show(journal: Journal, provider: str) -> None:
                 f"{holding.prompt_tokens:,} prompt and {holding.completion_tokens:,} completion tokens, "
                 f"${holding.usd:,.4f}, {_date(holding.first_at)} to {_date(holding.last_at)}"
             )
-    for batch in under_way(journal):
+    for batch in unfinished_batches(journal):
         if provider in batch.provider:
-            known = "sent off, its id never came back" if batch.planned else "under way"
+            state = "was submitted, but its id never came back," if batch.planned else "is in progress"
             print(
                 f"  {batch.provider}\n"
-                f"    batch {batch.id} of {batch.requests:,} requests {known} since {_date(batch.at)}; "
-                "the next run that asks this model takes it up"
+                f"    batch job {batch.id} of {batch.requests:,} requests {state} since {_date(batch.at)}; "
+                "the next run with this model resumes it"
             )
 
 
 def export(journal: Journal, target: str, provider: str) -> None:
+    """Write one line of JSON per answer to the file ``target``; "-" is standard output."""
     count = 0
     try:
         with contextlib.nullcontext(sys.stdout) if target == "-" else Path(target).open("w", encoding="utf-8") as file:
@@ -82,17 +84,22 @@ def export(journal: Journal, target: str, provider: str) -> None:
                 file.write(json.dumps(entry, ensure_ascii=False) + "\n")
                 count += 1
     except OSError as error:
-        raise JournalError(f"{target} cannot be written ({error.strerror}); {count:,} answers were") from error
+        raise JournalError(
+            f"{target} cannot be written ({error.strerror}); {count:,} answers were exported before. Free the disk, or "
+            "set export=… to another file."
+        ) from error
     print(f"{count:,} answers exported to {target}", file=sys.stderr)
 
 
 def forget(journal: Journal, provider: str, *, older_than: str | None, dry_run: bool) -> None:
     """Delete the answers of ``provider`` that are older than ``older_than``, and print their number and cost."""
     if not provider and not older_than:
-        raise ConfigError("prune=true would forget everything. Say what: provider=TEXT, older_than=30d, or both.")
+        raise ConfigError(
+            "prune=true would delete everything. Set provider=TEXT, older_than=30d, or both, to select answers."
+        )
     before = time.time() - _seconds(older_than) if older_than else None
     gone = prune(journal, provider=provider, before=before, dry_run=dry_run)
-    what = "would be forgotten" if dry_run else "forgotten"
+    what = "would be deleted" if dry_run else "deleted"
     print(f"{gone.answers:,} answers of {gone.calls:,} calls (${gone.usd:,.4f}) {what}")
 
 

@@ -1,6 +1,7 @@
-"""Money and tokens: what a model costs, what has been spent, what a run will take, and where it has to stop.
+"""Cost and usage: prices of models, what a run has spent, its estimated cost, and the budget that stops it.
 
-Prices are dollars for a million tokens, from ``conf/prices/*.yaml``, each file with its date and source.
+Prices are dollars per million tokens, from ``conf/prices/*.yaml``; each file names its date and source. Used by
+``builders.sampling.sampler``, ``builders.run.pipeline`` and ``bestofn build``.
 """
 
 from __future__ import annotations
@@ -13,31 +14,35 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from bestofn.builders.errors import BudgetError, ConfigError
 from bestofn.builders.records import JsonObject, Usage
+from bestofn.builders.sampling.limiter import Limiter
 
-DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")  # -5-7 is another model
-HOUR = 2.0  # times ``input``: what is written into the cache for an hour costs
-CHARACTERS_PER_TOKEN = 4.0  # English text under the usual vocabularies; an estimate, never a bill
+DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")
+HOUR = 2.0  # price of tokens written into the cache for one hour, as a factor of ``input``
+CHARACTERS_PER_TOKEN = 4.0  # for English text and usual vocabularies; used for estimates, never for bills
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars for a million tokens. ``cached`` and ``cache_write`` None: as ``input``; ``call``: dollars an answer."""
+    """Dollars per million tokens; ``call`` is dollars per completion.
+
+    ``cached`` and ``cache_write`` None: the price of ``input``.
+    """
 
     input: float = 0.0
     output: float = 0.0
     cached: float | None = None
     cache_write: float | None = None
     call: float = 0.0
-    batch: float = 0.5  # share of the price that the batch API asks
+    batch: float = 0.5  # price in the batch API, as a share of the normal price
     date: str = ""
     source: str = ""
 
     def of(self, usage: Usage, *, answers: float = 1.0, batch: bool = False) -> float:
-        """Dollars for the ``usage`` of ``answers``."""
+        """Dollars for the ``usage`` of ``answers`` completions."""
         plain = usage.prompt - usage.cached - usage.cache_write
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
@@ -51,7 +56,7 @@ FREE = Price(source="runs on this machine")
 
 
 class Prices:
-    """Model name -> price. A dated name (``gpt-4.1-2025-04-14``) has the price of the name before the date."""
+    """Model name -> price. A dated name (``gpt-4.1-2025-04-14``) has the price of the name without the date."""
 
     def __init__(self, table: Mapping[str, Price]) -> None:
         self._table = dict(table)
@@ -71,9 +76,9 @@ class Prices:
 
 
 def load_prices(own: JsonObject | None = None) -> Prices:
-    """The shipped prices with ``own`` laid over them.
+    """The shipped prices, with ``own`` added to them or replacing them.
 
-    ``own`` has the shape of a file in ``conf/prices`` or is its ``models`` alone: model -> {input, output, …}.
+    ``own`` has the form of a file in ``conf/prices``, or of its ``models`` alone: model -> {input, output, …}.
     """
     table = dict(_shipped())
     if own:
@@ -82,9 +87,9 @@ def load_prices(own: JsonObject | None = None) -> Prices:
 
 
 class Ledger:
-    """Counts what a run asks and spends, live, and stops it at ``budget_usd``.
+    """Counts the requests and the cost of a run, and stops the run at ``budget_usd``.
 
-    The budget is for everything that the journal holds, so that a run that is resumed does not spend it anew.
+    The budget covers everything in the journal, so a resumed run does not get the budget again.
     """
 
     def __init__(self, budget_usd: float | None = None, prices: JsonObject | None = None) -> None:
@@ -93,11 +98,11 @@ class Ledger:
         self.budget_usd = budget_usd
         self.prices = load_prices(prices)
         self.usd = 0.0
-        self.usd_before = 0.0  # what the journal held when the run began
-        self.usd_aside = 0.0  # for batches under way, which are paid for when they return
+        self.usd_before = 0.0  # cost of the replies that the journal held when the run began
+        self.usd_aside = 0.0  # reserved for batch jobs in progress, whose cost is counted when their replies arrive
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0}
-        self._limiters: list[Any] = []
+        self._limiters: list[Limiter] = []
         self._stopping_since: float | None = None
         self._lock = threading.Lock()
 
@@ -107,50 +112,50 @@ class Ledger:
         if price is None and self.budget_usd is not None:
             raise ConfigError(
                 f"budget_usd is {self.budget_usd} and no price is known for model {model!r}. "
-                f"Tell it: '+prices.{model}={{input: 1.0, output: 4.0}}' (dollars for a million tokens), "
+                f"Set a price, for example '+prices.{model}={{input: 1.0, output: 4.0}}' (dollars per million tokens), "
                 "or run without a budget."
             )
         return price
 
-    def watch(self, limiter: Any) -> None:
-        """Report the ``retries`` of ``limiter`` and what its requests are ``waiting_for``."""
+    def watch(self, limiter: Limiter) -> None:
+        """Include the retries of ``limiter``, and why its requests wait, in ``totals``."""
         if limiter not in self._limiters:
             self._limiters.append(limiter)
 
     def carry(self, usd: float) -> None:
-        """Count ``usd`` that was paid for what the journal holds: all but what this run has paid is of earlier ones."""
+        """Set the cost of earlier runs: the cost ``usd`` of the whole journal, minus the cost of this run."""
         self.usd_before = max(self.usd_before, usd - self.usd)
 
     def check(self, more: float = 0.0) -> None:
         """Raise ``BudgetError`` when the budget is spent, or has no room for ``more`` dollars."""
         if not self.fits(more):
-            aside = f", ${self.usd_aside:.4f} more set aside for batches under way" if self.usd_aside > 0 else ""
-            wanted = f"; the next request may take ${more:.4f}" if more else ""
+            reserved = f", ${self.usd_aside:.4f} more reserved for batch jobs" if self.usd_aside > 0 else ""
+            needed = f"; the next request may cost ${more:.4f}" if more else ""
             raise BudgetError(
-                f"budget_usd={self.budget_usd} is spent (${self.usd_before + self.usd:.4f}, of it "
-                f"${self.usd_before:.4f} before this run{aside}{wanted}). "
-                "All answers are kept; a larger budget_usd goes on from here."
+                f"budget_usd={self.budget_usd} is spent: ${self.usd_before + self.usd:.4f} were paid, "
+                f"${self.usd_before:.4f} of them before this run{reserved}{needed}. "
+                "All replies are stored. To continue, run the same command with a larger budget_usd."
             )
 
     def fits(self, usd: float = 0.0) -> bool:
-        """Whether the budget is neither spent nor set aside, and has room for ``usd``."""
+        """Whether the budget, without what is spent and reserved, has room for ``usd``."""
         if self.budget_usd is None:
             return True
         left = self.budget_usd - self.usd_before - self.usd - self.usd_aside
         return left > 0 and usd <= left
 
     def set_aside(self, usd: float) -> None:
-        """Count ``usd`` as good as spent; a negative amount gives back."""
+        """Reserve ``usd`` of the budget; a negative amount gives back."""
         with self._lock:
             self.usd_aside += usd
 
     def time_left(self, seconds: float) -> float:
-        """Of the ``seconds`` that stopping may take, those left since this was first asked; at least 0."""
+        """The rest of the ``seconds`` that a stop may take, counted from the first call; at least 0."""
         self._stopping_since = self._stopping_since or time.monotonic()
         return max(0.0, self._stopping_since + seconds - time.monotonic())
 
     def paid(self, usage: Usage, usd: float | None, answers: int) -> None:
-        """Count one request that brought ``answers``."""
+        """Count one request that gave ``answers`` completions."""
         with self._lock:
             self.counts["requests"] += 1
             self.counts["completions"] += answers
@@ -158,12 +163,12 @@ class Ledger:
             self.usd += usd or 0.0
 
     def count(self, what: str, by: int = 1) -> None:
-        """Count ``replayed`` answers from the journal, or ``errors``."""
+        """Count completions ``replayed`` from the journal, or ``errors``."""
         with self._lock:
             self.counts[what] += by
 
     def totals(self) -> dict[str, object]:
-        """Everything counted so far, as plain data."""
+        """Everything counted so far, as plain data for the manifest and the terminal."""
         with self._lock:
             return {
                 **self.counts,
@@ -181,11 +186,11 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a stage will ask for the candidates of one query."""
+    """The requests that a stage will send for the candidates of one query."""
 
     model: str
-    n: int  # candidates a query
-    requests: int  # requests a query: fewer than n where one request brings several answers
+    n: int  # candidates per query
+    requests: int  # requests per query: fewer than n where one request gives several completions
     max_tokens: int | None = None
     free: bool = False
     batch: bool = False
@@ -193,7 +198,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a run will ask for, before anything is sent. Dollars None: no price is known."""
+    """The requests and the cost of a run, before anything is sent. Dollars None: no price is known."""
 
     plan: Plan
     queries: int
@@ -204,7 +209,7 @@ class Estimate:
 
     @property
     def calls(self) -> int:
-        """Answers that are drawn; each is a call by the way of counting of a price list."""
+        """The number of completions; each is billed as one call, as a price list counts calls."""
         return self.queries * self.plan.n
 
     def __str__(self) -> str:
@@ -215,22 +220,33 @@ class Estimate:
             f"tokens: about {self.prompt_tokens:,} in and {expected:,} out (at most {most:,} out)",
         ]
         if self.usd is None:
-            lines.append(f"cost: no price is known. Tell it: '+prices.{self.plan.model}={{input: 1.0, output: 4.0}}'")
+            lines.append(
+                f"cost: no price is known. Set one, for example '+prices.{self.plan.model}={{input: 1.0, output: 4.0}}'"
+            )
         else:
-            told = f" ({self.price.source}, {self.price.date})" if self.price and self.price.date else ""
-            lines.append(f"cost: about ${self.usd[0]:,.2f}, at most ${self.usd[1]:,.2f}{told}")
+            source = f" ({self.price.source}, {self.price.date})" if self.price and self.price.date else ""
+            lines.append(f"cost: about ${self.usd[0]:,.2f}, at most ${self.usd[1]:,.2f}{source}")
         return "\n".join(lines)
 
 
-EXPECTED_TOKENS = 400  # of one answer, when nothing is known
+EXPECTED_TOKENS = 400  # of one completion, when nothing is known
 
 
-def estimate(stage: Any, *, queries: int, prompt_characters: int, ledger: Ledger) -> Estimate:
-    """What the generate ``stage`` will ask for ``queries`` whose rendered prompts have ``prompt_characters`` in all.
+class HasPlan(Protocol):
+    """A stage that knows the requests it will send."""
 
-    The upper end is every answer as long as ``sampling.max_tokens`` allows.
+    @property
+    def plan(self) -> Plan:
+        """The requests per query."""
+        ...
+
+
+def estimate(stage: HasPlan, *, queries: int, prompt_characters: int, ledger: Ledger) -> Estimate:
+    """The estimate for the generate ``stage`` over ``queries`` whose prompts have ``prompt_characters`` in total.
+
+    The upper bound takes every completion to be as long as ``sampling.max_tokens`` allows.
     """
-    plan: Plan = stage.plan
+    plan = stage.plan
     prompt = math.ceil(prompt_characters / CHARACTERS_PER_TOKEN) * plan.requests
     longest = plan.max_tokens or 4 * EXPECTED_TOKENS
     expected, most = (queries * plan.n * length for length in (min(EXPECTED_TOKENS, longest), longest))
@@ -258,20 +274,21 @@ def _shipped() -> Mapping[str, Price]:
 
 
 def _read(file: JsonObject, where: str) -> dict[str, Price]:
-    told = {key: str(file[key]) for key in ("date", "source") if key in file}
+    origin = {key: str(file[key]) for key in ("date", "source") if key in file}
     models = file.get("models", {key: value for key, value in file.items() if key not in ("date", "source")})
     table = {}
     for model, price in models.items():
         try:
-            table[str(model)] = replace(Price(**price), **told)
+            table[str(model)] = replace(Price(**price), **origin)
         except TypeError as error:
             raise ConfigError(
-                f"{where}: the price of {model!r} is {price!r}; expected some of input, output, cached, cache_write "
-                f"(dollars for a million tokens), call (dollars an answer) and batch (a share): {error}"
+                f"{where}: the price of {model!r} is {price!r}; expected a mapping with keys among input, output, "
+                f"cached, cache_write (dollars per million tokens), call (dollars per completion) and batch (share of "
+                f"the normal price): {error}"
             ) from error
     return table
 
 
 def _is_dated(model: str, name: str) -> bool:
-    """Whether ``model`` is ``name`` with a date or ``latest`` behind it."""
+    """Whether ``model`` is ``name`` followed by a date or ``latest``."""
     return model.startswith(name) and DATED.fullmatch(model[len(name) :]) is not None

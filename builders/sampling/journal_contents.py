@@ -1,4 +1,4 @@
-"""What a journal holds: counted, exported, pruned. The file may be in use by a run meanwhile."""
+"""The contents of a journal: counted, exported, pruned, also while a run uses it. Used by ``bestofn journal``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bestofn.builders.sampling.journal import Journal
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a journal holds of one provider. Times are seconds since 1970."""
+    """Counts of one provider in a journal. Times are seconds since 1970."""
 
     provider: str
     requests: int
@@ -27,7 +27,7 @@ class Holding:
 
 
 def holdings(journal: Journal) -> list[Holding]:
-    """By provider identity, the dearest first."""
+    """The counts per provider identity, the most expensive first."""
     rows = journal.rows(
         "SELECT provider, count(DISTINCT request), count(*), "
         "sum((SELECT count(*) FROM answers WHERE answers.call = calls.id AND answers.request = calls.request "
@@ -39,8 +39,8 @@ def holdings(journal: Journal) -> list[Holding]:
 
 
 @dataclass(frozen=True, slots=True)
-class UnderWay:
-    """A batch that a service still works on. ``planned``: sent off, and its id never came back; the next run asks."""
+class OpenBatch:
+    """A batch job that is not finished. ``planned``: it was submitted, but its id never came back."""
 
     id: str
     provider: str
@@ -49,20 +49,20 @@ class UnderWay:
     at: float
 
 
-def under_way(journal: Journal) -> list[UnderWay]:
-    """The batches that the next run takes up, oldest first."""
+def unfinished_batches(journal: Journal) -> list[OpenBatch]:
+    """The batch jobs that the next run resumes, oldest first."""
     rows = journal.rows("SELECT id, provider, state, parts, at FROM batches WHERE state != 'closed' ORDER BY at")
     return [
-        UnderWay(batch, provider, state == "planned", len(json.loads(zlib.decompress(parts))), at)
+        OpenBatch(batch, provider, state == "planned", len(json.loads(zlib.decompress(parts))), at)
         for batch, provider, state, parts, at in rows
     ]
 
 
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]:
-    """Every answer as plain data, request and raw reply whole, in the order of payment. A reply that was paid for and
-    brought no answer that could be understood has None for its index.
+    """Every answer as plain data with its request and raw reply, in the order of payment.
 
-    ``provider``: only identities that contain it.
+    A reply that was paid for and could not be parsed has the index None. ``provider`` selects identities that contain
+    it.
     """
     rows = journal.stream(
         "SELECT requests.provider, requests.body, calls.attempt, answers.number, answers.choice, calls.reply, "
@@ -93,7 +93,7 @@ def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed, or would be."""
+    """Counts of what was removed, or would be removed by a dry run."""
 
     calls: int
     answers: int
@@ -101,9 +101,9 @@ class Pruned:
 
 
 def prune(journal: Journal, *, provider: str = "", before: float | None = None, dry_run: bool = False) -> Pruned:
-    """Forget the calls of identities that contain ``provider``, made before the time ``before``.
+    """Delete the calls of identities that contain ``provider``, made before the time ``before`` (seconds since 1970).
 
-    What is forgotten is asked and paid for again when a run wants it. The file shrinks by what was removed.
+    A run that needs a deleted sample requests and pays for it again. The file shrinks.
     """
     chosen = (
         "SELECT calls.id FROM calls JOIN requests ON requests.id = calls.request "
@@ -131,11 +131,11 @@ def prune(journal: Journal, *, provider: str = "", before: float | None = None, 
 
 
 def as_json(journal: Journal) -> dict[str, object]:
-    """The holdings, and the batches under way, as plain data."""
+    """The counts and the unfinished batch jobs, as plain data."""
     return {
         "path": str(journal.path),
         "holdings": [asdict(holding) for holding in holdings(journal)],
-        "batches": [asdict(batch) for batch in under_way(journal)],
+        "batches": [asdict(batch) for batch in unfinished_batches(journal)],
     }
 
 

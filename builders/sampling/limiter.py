@@ -1,13 +1,15 @@
-"""Rates: how many requests may be under way to one model, how fast, and what happens when the service says no.
+"""Rate limits and retries: how many requests may be in flight to one model, how fast, and what follows a failure.
 
-One ``Limiter`` stands before each (service, model) and is shared by all that ask it: samples, judge, mocked tools. It
-alone retries. What it goes by:
+Each (service, model) has one ``Limiter``, shared by everything that sends it requests: samples, judges, mocked tools.
+Only the limiter retries. It applies:
 
 - ``RateLimits``: what the user allows;
-- token buckets for requests, input and output tokens, whose rates are learnt from the headers of real answers;
-- ``Retry-After``, for everybody who waits; one that outlasts the user's patience ends the run;
-- a window of requests under way that grows by one a round trip and shrinks by a third at each overload (AIMD);
-- a circuit breaker: after many failures in a row one request at a time is a probe, and the log says why all wait.
+- token buckets for requests, input tokens and output tokens, with rates learned from response headers;
+- ``Retry-After``, for all waiting requests; a time longer than the user's patience stops the run;
+- a window of requests in flight, which grows by one per round trip and shrinks by 30 % at each overload (AIMD);
+- a circuit breaker: after many failures in a row, one request at a time tests whether the service is back.
+
+Used by ``builders.sampling.online``.
 """
 
 from __future__ import annotations
@@ -37,20 +39,20 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 RETRIED = (RateLimitError, ServiceError, ConnectionFailed)
-BREAKS_AFTER = 12  # failures in a row, without a single success, that open the breaker
-REFUSED_AT_START = 25  # refusals in a row before the first success: the setting is wrong, not the row
-SHRINK = 0.7
+BREAKS_AFTER = 12  # this many failures in a row open the circuit breaker
+REFUSED_AT_START = 25  # this many refusals before the first success: the settings are wrong, not the requests
+SHRINK = 0.7  # factor of the window at an overload
 FIRST_BACKOFF_S = 0.5
 LONGEST_PAUSE_S = 60.0
-BURST_S = 0.25  # a bucket holds this much of its rate: short enough that any 5 s keep to the rate within 10 %
+BURST_S = 0.25  # seconds of its rate that a bucket holds: so any 5 s stay within 10 % of the rate
 
 
 @dataclass(frozen=True)
 class RateLimits:
-    """What the user allows. None: no limit but those that the service's own headers tell.
+    """What the user allows. None: no limit except those in the service's response headers.
 
-    ``timeout_s`` is for one request, ``retries`` for one request after its first failure, ``patience_s`` for how
-    long a service may stay away altogether before the run stops (resumable).
+    ``timeout_s`` applies to one request; ``retries`` is the number of retries per request; ``patience_s`` is how many
+    seconds a service may be unavailable before the run stops. A stopped run can be resumed.
     """
 
     concurrency: int = 64
@@ -69,7 +71,7 @@ class RateLimits:
                 raise ValueError(f"{field.name} is {value}; expected {'at least 0' if least == 0 else 'more than 0'}")
 
     def stricter(self, other: RateLimits) -> RateLimits:
-        """The smaller of both in every field."""
+        """The smaller value of both in every field."""
 
         def least(name: str) -> float | None:
             known = [value for value in (getattr(self, name), getattr(other, name)) if value is not None]
@@ -80,14 +82,14 @@ class RateLimits:
 
 @dataclass(slots=True)
 class Size:
-    """What a request is expected to take: tokens are estimates, put right by ``Limiter.used`` afterwards."""
+    """The expected size of a request. ``Limiter.used`` corrects the estimate when the reply is known."""
 
     input_tokens: float = 0.0
     answers: int = 1
 
 
 class Limiter:
-    """Lets requests through to one model of one service. ``run(send, size)`` waits, sends, retries."""
+    """Limits the requests to one model of one service. ``run(send, size)`` waits, sends and retries."""
 
     def __init__(self, name: str, limits: RateLimits) -> None:
         self.name = name
@@ -95,11 +97,11 @@ class Limiter:
         self.window = float(limits.concurrency)
         self.in_flight = 0
         self.retries = 0  # so far, for reports
-        self.waiting_for = ""  # why everybody waits; "" when nobody does
+        self.waiting_for = ""  # why requests wait; "" when none does
         self._requests = Bucket(limits.requests_per_minute)
         self._input = Bucket(limits.input_tokens_per_minute)
         self._output = Bucket(limits.output_tokens_per_minute)
-        self._answer_tokens = 256.0  # running mean of one answer's tokens
+        self._answer_tokens = 256.0  # running mean of the tokens per completion
         self._queue: deque[tuple[asyncio.Future[None], Size]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
@@ -113,11 +115,11 @@ class Limiter:
     async def run(
         self, send: Callable[[], Awaitable[T]], size: Size = Size(), started: Callable[[], None] = lambda: None
     ) -> T:
-        """The result of ``send``. ``started`` is called when the request may go out.
+        """The result of ``send``. ``started`` is called when the request goes out.
 
-        Raises ``RequestError`` and ``AuthenticationError`` at once, any other ``ProviderError`` when ``retries`` are
-        used up, and ``OutageError`` when the service has been away for longer than ``patience_s``. A reply that cannot
-        be understood is paid for, so it is asked again once, whatever ``retries`` allow.
+        Raises ``RequestError`` and ``AuthenticationError`` at once, any other ``ProviderError`` after ``retries``
+        retries, and ``OutageError`` when the service was unavailable for longer than ``patience_s``. A reply that
+        cannot be parsed is paid for, so it is requested again only once.
         """
         failed = unread = 0
         while True:
@@ -128,11 +130,11 @@ class Limiter:
                 result = await send()
             except RETRIED as error:
                 self._note_failure(error, sent_at)
-                failed += not probe  # asking whether a broken service is back costs no retry
+                failed += not probe  # testing whether the service is back costs no retry
                 unread += isinstance(error, UnreadableReply)
                 if failed > self.limits.retries or unread > 1:
                     raise
-                told = error.retry_after_s is not None
+                has_retry_after = error.retry_after_s is not None
             except RequestError as error:
                 self._note_refusal(error)
                 raise
@@ -143,11 +145,11 @@ class Limiter:
                 self.in_flight -= 1
                 self._pump()
             self.retries += 1
-            if not told and not self._broken:
+            if not has_retry_after and not self._broken:
                 await asyncio.sleep(_jittered(FIRST_BACKOFF_S * 2 ** (failed - 1)))
 
     def restrict(self, limits: RateLimits) -> None:
-        """Keep to ``limits`` as well, where they are the stricter ones."""
+        """Apply ``limits`` as well, where they are stricter."""
         self.limits = self.limits.stricter(limits)
         self.window = min(self.window, float(self.limits.concurrency))
         self._requests.restrict(limits.requests_per_minute)
@@ -155,12 +157,12 @@ class Limiter:
         self._output.restrict(limits.output_tokens_per_minute)
 
     def learn(self, headers: Mapping[str, str]) -> None:
-        """Take over the rates that an answer's headers tell."""
+        """Take over the rate limits in response headers."""
         for allowance in allowances(headers):
             self._apply(allowance)
 
     def used(self, size: Size, input_tokens: int, output_tokens: int) -> None:
-        """Put the estimates of ``size`` right by what the answer says it took."""
+        """Correct the estimate in ``size`` with the tokens that the reply reports."""
         if output_tokens:
             share = output_tokens / max(size.answers, 1)
             self._output.take(output_tokens - self._expected_output(size))
@@ -171,7 +173,7 @@ class Limiter:
     # --- turns -------------------------------------------------------------------------------------------------------
 
     async def _turn(self, size: Size, first: bool) -> None:
-        """Wait until a request of ``size`` may go out, and count it as under way. ``first``: ahead of the queue."""
+        """Wait until a request of ``size`` may go out, and count it as in flight. ``first``: ahead of the queue."""
         if self._outage is not None:
             raise self._outage
         if not self._queue and self._delay(size) == 0.0:
@@ -183,15 +185,16 @@ class Limiter:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:  # granted and not wanted any more
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self.in_flight -= 1
                 self._pump()
             raise
 
     def _pump(self) -> None:
+        """Let the waiting requests out that may go now."""
         while self._queue:
             turn, size = self._queue[0]
-            if turn.done():  # whoever waited went away
+            if turn.done():  # the caller was cancelled
                 self._queue.popleft()
                 continue
             delay = self._delay(size)
@@ -205,7 +208,7 @@ class Limiter:
             turn.set_result(None)
 
     def _delay(self, size: Size) -> float | None:
-        """Seconds until a request of ``size`` may go out; None: when another one ends."""
+        """Seconds until a request of ``size`` may go out; None: not before another request ends."""
         allowed = 1 if self._broken else max(1, int(self.window))
         if self.in_flight >= allowed:
             return None
@@ -236,7 +239,7 @@ class Limiter:
             self._timer.cancel()
         self._timer = loop.call_later(delay, self._pump)
 
-    # --- what the service says ---------------------------------------------------------------------------------------
+    # --- what the service answers ------------------------------------------------------------------------------------
 
     @property
     def _broken(self) -> bool:
@@ -244,7 +247,7 @@ class Limiter:
 
     def _note_success(self) -> None:
         if self._broken:
-            log.warning("%s answers again", self.name)
+            log.warning("%s answers requests again", self.name)
             self.window = max(1.0, self.window / 2)
         self._failures = self._refusals = 0
         self._succeeded = True
@@ -258,7 +261,7 @@ class Limiter:
         self._failures += 1
         self._down_since = self._down_since or sent_at
         overloaded = isinstance(error, RateLimitError) or error.status in (503, 529)
-        if overloaded and sent_at >= self._shrunk_at:  # requests of before the last step say nothing new
+        if overloaded and sent_at >= self._shrunk_at:  # requests sent before the last step carry no new information
             self.window = max(1.0, self.window * SHRINK)
             self._shrunk_at = now
         patience = self.limits.patience_s if self._succeeded else min(self.limits.patience_s, 20.0)
@@ -266,13 +269,13 @@ class Limiter:
         longest = self.limits.patience_s - (now - self._down_since if self._broken else 0.0)
         if pause > max(longest, 0.0):
             self._give_up(
-                f"{self.name} asks to wait for {pause:,.0f} s, and provider.limits.patience_s="
-                f"{self.limits.patience_s:g} leaves {max(longest, 0.0):,.0f} s: {error}",
-                "Run the same command again when the time is over, or set a larger patience",
+                f"{self.name} requires a wait of {pause:,.0f} s, but provider.limits.patience_s="
+                f"{self.limits.patience_s:g} allows {max(longest, 0.0):,.0f} s: {error}",
+                "Run the same command again after that time, or set a larger provider.limits.patience_s",
             )
             return
         if self._broken:
-            left = max(0.0, patience - (now - self._down_since))  # no pause outlasts the patience that is left
+            left = max(0.0, patience - (now - self._down_since))  # no pause is longer than the remaining patience
             pause = max(pause, min(left, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10))))
         if pause > 0.0 and now + pause > self._paused_until:
             self._paused_until = now + pause
@@ -282,16 +285,16 @@ class Limiter:
         if self._broken and now - self._down_since > patience:
             self._give_up(
                 f"{self.name} has not answered for {now - self._down_since:.0f} s "
-                f"({self._failures} failures in a row). The last: {error}"
+                f"({self._failures} failures in a row). The last error: {error}"
             )
 
     def _note_refusal(self, error: RequestError) -> None:
         self._refusals += 1
         if not self._succeeded and self._refusals >= REFUSED_AT_START:
-            self._give_up(f"{self.name} has refused each of the first {self._refusals} requests. The last: {error}")
+            self._give_up(f"{self.name} refused each of the first {self._refusals} requests. The last error: {error}")
 
     def _give_up(
-        self, reason: str, remedy: str = "Check provider.base_url, provider.model and the service's state"
+        self, reason: str, remedy: str = "Check provider.base_url, provider.model and the status of the service"
     ) -> None:
         self._outage = OutageError(f"{reason}. {remedy}.")
         while self._queue:
@@ -301,17 +304,17 @@ class Limiter:
 
     def _apply(self, allowance: Allowance) -> None:
         bucket = {"requests": self._requests, "input": self._input, "output": self._output}[allowance.of]
-        if allowance.window_s <= 60:  # a day's allowance is not rationed, only waited for when it is used up
+        if allowance.window_s <= 60:  # a daily limit does not slow requests down; they only wait when it is used up
             bucket.learn(allowance.limit / allowance.window_s)
         if allowance.remaining is not None and allowance.remaining <= 0 and allowance.reset_s:
             until = time.monotonic() + min(allowance.reset_s, LONGEST_PAUSE_S)
             if until > self._paused_until:
                 self._paused_until = until
-                self.waiting_for = f"{self.name}: its {allowance.of} for this period are used up"
+                self.waiting_for = f"{self.name}: the rate limit for {allowance.of} is used up for this period"
 
 
 class Bucket:
-    """A token bucket of ``per_minute``; None lets everything through until ``learn`` tells a rate."""
+    """A token bucket of ``per_minute``. None: no limit until ``learn`` sets a rate."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._own = per_minute / 60 if per_minute else None
@@ -320,10 +323,11 @@ class Bucket:
         self._at = time.monotonic()
 
     def learn(self, per_second: float) -> None:
+        """Apply the rate of the service, or the user's where it is lower."""
         self._rate = per_second if self._own is None else min(self._own, per_second)
 
     def restrict(self, per_minute: float | None) -> None:
-        """Keep to ``per_minute`` from now on, unless the rate is lower already."""
+        """Apply ``per_minute`` from now on, unless the rate is lower already."""
         if per_minute is None:
             return
         self._own = per_minute / 60 if self._own is None else min(self._own, per_minute / 60)
@@ -331,7 +335,7 @@ class Bucket:
         self._level, self._at = min(self._level, self._room), time.monotonic()
 
     def delay(self, amount: float, now: float) -> float:
-        """Seconds until ``amount`` may be taken; an amount larger than the bucket waits for a full one."""
+        """Seconds until ``amount`` may be taken. An amount larger than the bucket waits until the bucket is full."""
         if self._rate is None:
             return 0.0
         self._refill(now)
@@ -339,7 +343,7 @@ class Bucket:
         return missing / self._rate if missing > 1e-9 else 0.0
 
     def take(self, amount: float) -> None:
-        """Take ``amount``; a negative amount gives back. The level may fall below zero, which delays what follows."""
+        """Take ``amount``; a negative amount gives back. A level below zero delays the requests that follow."""
         if self._rate is not None:
             self._refill(time.monotonic())
             self._level = min(self._level - amount, self._room)
@@ -357,7 +361,7 @@ _limiters: weakref.WeakValueDictionary[str, Limiter] = weakref.WeakValueDictiona
 
 
 def limiter_for(name: str, limits: RateLimits) -> Limiter:
-    """The one limiter of this process for the service and model called ``name``; the stricter limits win."""
+    """The limiter of this process for the service and model ``name``. The strictest limits of all calls apply."""
     limiter = _limiters.get(name)
     if limiter is None:
         limiter = _limiters[name] = Limiter(name, limits)

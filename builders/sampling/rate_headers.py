@@ -1,4 +1,4 @@
-"""What the headers of an answer tell about rates, for the services that tell it.
+"""Rate limits in response headers. Used by ``builders.sampling.limiter`` and ``builders.providers.http_transport``.
 
 OpenAI      x-ratelimit-{limit,remaining,reset}-{requests,tokens}; reset is a duration ("6m0s", "20ms")
 Anthropic   anthropic-ratelimit-{requests,input-tokens,output-tokens}-{limit,remaining,reset}; reset is a time
@@ -22,7 +22,7 @@ _UNIT_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """``limit`` of something in each ``window_s`` seconds; ``remaining`` of it are left until ``reset_s`` from now."""
+    """A limit of ``of`` per ``window_s`` seconds; ``remaining`` of it are left for the next ``reset_s`` seconds."""
 
     of: Literal["requests", "input", "output"]
     limit: float
@@ -32,7 +32,7 @@ class Allowance:
 
 
 def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
-    """What ``headers`` (names in lower case, or a case-insensitive mapping) tell; nothing when they tell nothing."""
+    """The rate limits in ``headers``, whose names are in lower case or case-insensitive."""
     for of, openai, anthropic in (
         ("requests", "requests", "requests"),
         ("input", "tokens", "input-tokens"),
@@ -50,7 +50,7 @@ def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait as the service says, or None."""
+    """The seconds to wait according to ``retry-after``; None without that header."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
@@ -67,7 +67,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _window(limit: float, remaining: float | None, reset_s: float | None) -> float:
-    """The period that ``limit`` is for: OpenAI's ``reset`` is the time until the bucket is full again."""
+    """The period of ``limit`` in seconds, derived from OpenAI's ``reset``: the time until the bucket is full again."""
     if not reset_s or remaining is None or not 0 <= remaining < limit:
         return 60.0
     guess = reset_s * limit / (limit - remaining)

@@ -656,10 +656,10 @@ def test_the_journal_command_shows_what_is_under_way(tmp_path, capsys) -> None:
     with WireServer(double) as server:
         leave_before_the_id(double, tmp_path, server)
         journal_command([str(tmp_path / "j.sqlite")])
-        assert "of 6 requests sent off, its id never came back since" in capsys.readouterr().out
+        assert "of 6 requests was submitted, but its id never came back, since" in capsys.readouterr().out
         leave_once(tmp_path, server, lambda: double.looked)
         journal_command([str(tmp_path / "j.sqlite")])
-        assert "batch batch-0 of 6 requests under way since" in capsys.readouterr().out
+        assert "batch job batch-0 of 6 requests is in progress since" in capsys.readouterr().out
         journal_command([str(tmp_path / "j.sqlite"), "json=true"])
         assert [batch["id"] for batch in json.loads(capsys.readouterr().out)["batches"]] == ["batch-0"]
         journal_command([str(tmp_path / "j.sqlite"), "provider=another"])
@@ -669,7 +669,7 @@ def test_the_journal_command_shows_what_is_under_way(tmp_path, capsys) -> None:
         capsys.readouterr()
         journal_command([str(tmp_path / "j.sqlite")])
         assert "6 requests" in (shown := capsys.readouterr().out)
-        assert "under way" not in shown
+        assert "in progress" not in shown
 
 
 def test_a_batch_that_never_arrived_is_submitted_anew(tmp_path) -> None:

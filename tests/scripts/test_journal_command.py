@@ -51,7 +51,7 @@ def test_export_is_whole(run, tmp_path) -> None:
 
 def test_prune(run, capsys) -> None:
     main([str(run), "prune=true", "provider=dear", "dry_run=true"])
-    assert "1 answers of 1 calls ($2.0000) would be forgotten" in capsys.readouterr().out
+    assert "1 answers of 1 calls ($2.0000) would be deleted" in capsys.readouterr().out
     main([str(run), "prune=true", "provider=dear"])
     main([str(run), "prune=true", "older_than=1d"])
     assert "0 answers" in capsys.readouterr().out.splitlines()[-1]
@@ -66,7 +66,7 @@ def test_prune(run, capsys) -> None:
     [
         (["nowhere"], "there is no journal at nowhere"),
         (["RUN", "exprt=x"], "did you mean 'export'"),
-        (["RUN", "prune=true"], "would forget everything"),
+        (["RUN", "prune=true"], "would delete everything"),
         (["RUN", "prune=true", "older_than=soon"], "a number and a unit"),
         (["RUN", "prune=maybe"], "expected true or false"),
     ],

@@ -63,7 +63,7 @@ def test_own_prices_lie_over_the_shipped() -> None:
     prices = load_prices({"mock-model": {"input": 1.0, "output": 2.0}, "gpt-4o": {"call": 0.01}})
     assert prices["mock-model"] == Price(input=1.0, output=2.0)
     assert prices["gpt-4o"] == Price(call=0.01)
-    with pytest.raises(ConfigError, match=r"'inputs'.*expected some of input"):
+    with pytest.raises(ConfigError, match=r"'inputs'.*expected a mapping with keys among input"):
         load_prices({"mock-model": {"inputs": 1.0}})
 
 
@@ -99,7 +99,7 @@ def test_the_budget_counts_what_was_paid_before() -> None:
     ledger.carry(9.0)
     ledger.check()
     ledger.paid(Usage(10, 10), 1.0, 1)
-    with pytest.raises(BudgetError, match=r"\$10\.0000, of it \$9\.0000 before"):
+    with pytest.raises(BudgetError, match=r"\$10\.0000 were paid, \$9\.0000 of them before"):
         ledger.check()
 
 
@@ -117,7 +117,7 @@ def test_the_budget_counts_what_is_set_aside() -> None:
     ledger.set_aside(5.0)
     assert ledger.fits(1.0)
     assert not ledger.fits(1.5)
-    with pytest.raises(BudgetError, match=r"\$5\.0000 more set aside for batches under way; .* take \$1\.5000"):
+    with pytest.raises(BudgetError, match=r"\$5\.0000 more reserved for batch jobs; .* cost \$1\.5000"):
         ledger.check(1.5)
     ledger.set_aside(-5.0)
     ledger.check(1.5)

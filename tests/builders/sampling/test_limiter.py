@@ -118,7 +118,7 @@ def test_a_pause_that_outlasts_the_patience_ends_the_run_and_says_so(others_succ
 
     outcomes = asyncio.run(use())
     assert isinstance(outcomes[0], OutageError)
-    assert "asks to wait for 86,400 s" in str(outcomes[0])
+    assert "requires a wait of 86,400 s" in str(outcomes[0])
     assert "the quota of the day" in str(outcomes[0])
     assert "Run the same command again" in str(outcomes[0])
 
@@ -164,7 +164,7 @@ def test_the_breaker_sends_one_probe_at_a_time_and_says_why(caplog) -> None:
     assert asyncio.run(use()) == ["answer"] * 30
     assert service.calls == 30 + len(faults)
     assert "down for repair" in caplog.text
-    assert "answers again" in caplog.text
+    assert "answers requests again" in caplog.text
 
 
 def test_an_outage_stops_the_run() -> None:
