@@ -113,7 +113,7 @@ def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
         "records": figures.candidates,
         "outcomes": dict(figures.outcomes),
         **_rates(figures, None, resamples),
-        "by_split": {split: _rates(figures, split, resamples) for split in sorted(figures.by_split)},
+        "by_split": {split: _rates(figures, split, resamples) for split in figures.by_split},
         "by_index": _by_index(figures),
         "pass_at": [_point(point) for point in figures.pass_at(resamples=resamples)],
         "refusals": {"count": figures.totals.refusals.total(), "by_type": dict(figures.totals.refusals)},
@@ -140,7 +140,7 @@ def _rates(figures: RunFigures, split: str | None, resamples: int) -> RatesJson:
 
 def _by_index(figures: RunFigures) -> dict[int, IndexJson]:
     rows: dict[int, IndexJson] = {}
-    for index, outcomes in sorted(figures.by_index.items()):
+    for index, outcomes in figures.by_index.items():
         records, verified = outcomes.total(), outcomes["pass"]
         rows[index] = {"records": records, "verified": verified, "rate": verified / records}
     return rows

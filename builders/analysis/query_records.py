@@ -27,6 +27,7 @@ class CandidateRecord(NamedTuple):
 
     index: int
     outcome: str  # pass, fail, abstain or error
+    right: bool  # whether the outcome is pass
     greedy: bool  # sampled at temperature 0, one per query
     counts: bool  # towards pass@k
     reward: float | None
@@ -43,11 +44,6 @@ class CandidateRecord(NamedTuple):
     cost_usd: float | None
     prompt_tokens: int | None
     completion_tokens: int | None
-
-    @property
-    def right(self) -> bool:
-        """Whether the verdict is pass."""
-        return self.outcome == "pass"
 
     @property
     def conclusive(self) -> bool:
@@ -144,6 +140,7 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
     return CandidateRecord(
         index=index,
         outcome=outcome,
+        right=outcome == "pass",
         greedy=row.arm == "greedy",
         counts=counts_towards_pass_at_k(outcome, row.arm, index, n_fixed),
         reward=None if reward is None or math.isnan(reward) else reward,

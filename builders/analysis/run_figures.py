@@ -45,13 +45,17 @@ class Pool(NamedTuple):
     @classmethod
     def of(cls, candidates: Iterable[tuple[float | None, bool]]) -> Pool:
         """The pool of (reward, whether it passed) per candidate; a reward may be missing."""
-        size = passes = 0
-        by_reward: dict[float, list[bool]] = {}
-        for reward, right in candidates:
-            size, passes = size + 1, passes + right
-            if reward is not None:
-                by_reward.setdefault(reward, []).append(right)
-        return cls(size, passes, tuple((len(by_reward[r]), sum(by_reward[r])) for r in sorted(by_reward)))
+        pool = list(candidates)
+        ranks: list[tuple[int, int]] = []
+        lower: float | None = None
+        for reward, right in sorted([(reward, right) for reward, right in pool if reward is not None]):
+            if reward == lower:
+                size, passes = ranks[-1]
+                ranks[-1] = (size + 1, passes + right)
+            else:
+                ranks.append((1, int(right)))
+                lower = reward
+        return cls(len(pool), sum([right for _, right in pool]), tuple(ranks))
 
     @property
     def scored(self) -> list[tuple[float, float]]:
@@ -86,12 +90,12 @@ class QueryKind(NamedTuple):
         return cls(
             split=query.split,
             candidates=len(candidates),
-            passes=sum(candidate.right for candidate in candidates),
+            passes=sum([candidate.right for candidate in candidates]),
             sampled=len(sampled),
             first=float(candidates[0].right) if candidates else None,
             any_right=float(any(candidate.right for candidate in sampled)) if sampled else None,
             best_by_reward=truth_of_best(sampled),
-            pool=Pool.of((candidate.reward, candidate.right) for candidate in query.counting),
+            pool=Pool.of([(candidate.reward, candidate.right) for candidate in candidates if candidate.counts]),
         )
 
 
@@ -116,11 +120,12 @@ class Total:
     sum: float = 0.0
     known: int = 0
 
-    def add(self, value: float | None) -> None:
-        """Add one value; None is not counted."""
-        if value is not None:
-            self.sum += value
-            self.known += 1
+    def add(self, values: Sequence[float | None]) -> None:
+        """Add some values; None is not counted."""
+        for value in values:
+            if value is not None:
+                self.sum += value
+                self.known += 1
 
     @property
     def mean(self) -> float | None:
@@ -144,20 +149,19 @@ class CandidateTotals:
     prompt_tokens: Total = field(default_factory=Total)
     completion_tokens: Total = field(default_factory=Total)
 
-    def add(self, candidate: CandidateRecord) -> None:
-        """Count one candidate."""
-        if candidate.refusal is not None:
-            self.refusals[candidate.refusal] += 1
-        self.empty += candidate.empty
-        self.short += candidate.short
-        self.truncated += candidate.truncated
-        self.repeats += candidate.repeat
-        self.failed += candidate.failed
-        self.characters.add(candidate.characters)
-        self.seconds.add(candidate.seconds)
-        self.usd.add(candidate.cost_usd)
-        self.prompt_tokens.add(candidate.prompt_tokens)
-        self.completion_tokens.add(candidate.completion_tokens)
+    def add(self, candidates: Sequence[CandidateRecord]) -> None:
+        """Count some candidates."""
+        self.refusals.update([one.refusal for one in candidates if one.refusal is not None])
+        self.empty += sum([one.empty for one in candidates])
+        self.short += sum([one.short for one in candidates])
+        self.truncated += sum([one.truncated for one in candidates])
+        self.repeats += sum([one.repeat for one in candidates])
+        self.failed += sum([one.failed for one in candidates])
+        self.characters.add([one.characters for one in candidates])
+        self.seconds.add([one.seconds for one in candidates])
+        self.usd.add([one.cost_usd for one in candidates])
+        self.prompt_tokens.add([one.prompt_tokens for one in candidates])
+        self.completion_tokens.add([one.completion_tokens for one in candidates])
 
 
 @dataclass
@@ -166,9 +170,7 @@ class RunFigures:
 
     name: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)  # of the candidates table
-    outcomes: Counter[str] = field(default_factory=Counter)
-    by_split: dict[str, Counter[str]] = field(default_factory=dict)  # split -> outcomes
-    by_index: dict[int, Counter[str]] = field(default_factory=dict)  # candidate index -> outcomes
+    counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # (split, index, outcome) -> candidates
     kinds: Counter[QueryKind] = field(default_factory=Counter)  # kind -> queries
     errors: Counter[str] = field(default_factory=Counter)  # explanation of a verdict "error" -> candidates
     totals: CandidateTotals = field(default_factory=CandidateTotals)
@@ -177,14 +179,34 @@ class RunFigures:
     def add(self, query: QueryRecord) -> None:
         """Count one query."""
         self.kinds[QueryKind.of(query)] += 1
-        of_split = self.by_split.setdefault(query.split, Counter())
-        for candidate in query.candidates:
-            self.outcomes[candidate.outcome] += 1
-            of_split[candidate.outcome] += 1
-            self.by_index.setdefault(candidate.index, Counter())[candidate.outcome] += 1
-            self.totals.add(candidate)
-            if candidate.outcome == "error":
-                self.errors[candidate.explanation] += 1
+        self.totals.add(query.candidates)
+        split, candidates = query.split, query.candidates
+        self.counts.update([(split, candidate.index, candidate.outcome) for candidate in candidates])
+        self.errors.update([candidate.explanation for candidate in candidates if candidate.outcome == "error"])
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """Outcome -> candidates."""
+        outcomes: Counter[str] = Counter()
+        for (_, _, outcome), count in self.counts.items():
+            outcomes[outcome] += count
+        return outcomes
+
+    @property
+    def by_split(self) -> dict[str, Counter[str]]:
+        """Split -> outcome -> candidates, splits in alphabetical order."""
+        splits: dict[str, Counter[str]] = {split: Counter() for split in sorted({key[0] for key in self.counts})}
+        for (split, _, outcome), count in self.counts.items():
+            splits[split][outcome] += count
+        return splits
+
+    @property
+    def by_index(self) -> dict[int, Counter[str]]:
+        """Candidate index -> outcome -> candidates, indices in ascending order."""
+        indices: dict[int, Counter[str]] = {index: Counter() for index in sorted({key[1] for key in self.counts})}
+        for (_, index, outcome), count in self.counts.items():
+            indices[index][outcome] += count
+        return indices
 
     @property
     def queries(self) -> int:
@@ -194,7 +216,7 @@ class RunFigures:
     @property
     def candidates(self) -> int:
         """The number of candidates."""
-        return self.outcomes.total()
+        return self.counts.total()
 
     @property
     def verified(self) -> int:

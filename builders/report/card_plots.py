@@ -1,11 +1,11 @@
-"""The card's plots as SVG files that stand alone: pass@k, and what passed by candidate index."""
+"""The plots of the dataset card as SVG files: pass@k, and the verified share by candidate index."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+from bestofn.builders.analysis.figures_json import RunJson
 from bestofn.builders.report import charts
 from bestofn.builders.run import manifest
 
@@ -16,33 +16,42 @@ STYLE = """
 """
 
 
-def write(folder: Path, found: Mapping[str, Any]) -> dict[str, str]:
-    """Write the plots of the figures ``found`` below ``folder``: path -> what it shows."""
-    written = {}
-    for name, (about, svg) in plots(found).items():
-        path = f"{FOLDER}/{name}.svg"
-        manifest.write_text(folder / path, svg)
-        written[path] = about
+class Plot(NamedTuple):
+    """One plot: ``about`` says what it shows."""
+
+    name: str
+    about: str
+    svg: str
+
+
+def write(folder: Path, figures: RunJson) -> dict[str, str]:
+    """Write the plots of a run below ``folder``; returns path -> what it shows."""
+    written: dict[str, str] = {}
+    for plot in plots(figures):
+        path = f"{FOLDER}/{plot.name}.svg"
+        manifest.write_text(folder / path, plot.svg)
+        written[path] = plot.about
     return written
 
 
-def plots(found: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Name -> what it shows and its SVG; a curve of one point is left out."""
-    drawn = {}
-    curve = found["pass_at"]
+def plots(figures: RunJson) -> list[Plot]:
+    """The plots that have more than one point."""
+    drawn: list[Plot] = []
+    curve, indices = figures["pass_at"], figures["by_index"]
     if len(curve) > 1:
-        line = charts.Line("pass@k", [(p["k"], p["mean"]) for p in curve], [(p["low"], p["high"]) for p in curve])
-        drawn["pass_at_k"] = ("pass@k with its 95 % interval", alone([line], "k", "pass@k"))
-    indices = found["by_index"]
+        points = [(float(point["k"]), point["mean"]) for point in curve]
+        line = charts.Line("pass@k", points, [(point["low"], point["high"]) for point in curve])
+        drawn.append(Plot("pass_at_k", "pass@k with its 95 % interval", standalone(line, "k", "pass@k")))
     if len(indices) > 1:
         line = charts.Line("verified", [(float(index), row["rate"]) for index, row in indices.items()])
-        drawn["by_index"] = ("share verified by candidate index", alone([line], "candidate index", "share verified"))
+        svg = standalone(line, "candidate index", "share verified")
+        drawn.append(Plot("by_index", "verified share by candidate index", svg))
     return drawn
 
 
-def alone(lines: list[charts.Line], x_label: str, y_label: str) -> str:
-    """The curves as a file of its own, on white so that it can be read on any page."""
-    svg = charts.lines(lines, x_label, y_label, y_range=(0.0, 1.0))
+def standalone(line: charts.Line, x_label: str, y_label: str) -> str:
+    """The curve as an SVG file with its own style, on white so that it is readable on any page."""
+    svg = charts.lines([line], x_label, y_label, y_range=(0.0, 1.0))
     head, rest = svg.split(">", 1)
     size = f'xmlns="http://www.w3.org/2000/svg" width="{charts.WIDTH}" height="{charts.HEIGHT}"'
     return f'{head} {size}><style>{STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{rest}\n'

@@ -1,4 +1,8 @@
-"""Small charts as inline SVG: lines with bands, stacked bars, histograms. Colours are CSS classes of the page."""
+"""Small charts as inline SVG and HTML: lines with bands, stacked bars, histograms.
+
+The HTML report, the page of ``bestofn analyze`` and the dataset card use them. The page's style sheet sets the colours
+by CSS class: ``series0``, ``series1`` and so on for curves, the name of a class for bars.
+"""
 
 from __future__ import annotations
 
@@ -8,141 +12,161 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 460, 240
-LEFT, RIGHT, TOP, BOTTOM = 46, 20, 24, 34
+LEFT, RIGHT, TOP, BOTTOM = 46, 20, 24, 34  # margins around the plot area
+MOST_X_TICKS = 9
+
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve: ``points`` (x, y), ``band`` (low, high) a point, or none."""
+    """One curve: ``points`` are (x, y); ``band`` is empty or has one (low, high) per point."""
 
     name: str
-    points: Sequence[tuple[float, float]]
-    band: Sequence[tuple[float, float]] = ()
+    points: Sequence[Point]
+    band: Sequence[Point] = ()
 
 
-def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: tuple[float, float] | None = None) -> str:
-    """Curves over a shared x axis."""
-    points = [point for curve in curves for point in curve.points]
-    if not points:
+def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: Point | None = None) -> str:
+    """Curves over a shared x axis; "" without points. ``y_range`` is that of the values by default."""
+    xs = [x for curve in curves for x, _ in curve.points]
+    if not xs:
         return ""
-    xs = [x for x, _ in points]
-    ys = [y for _, y in points] + [end for curve in curves for band in curve.band for end in band]
+    ys = [y for curve in curves for _, y in curve.points]
+    ys += [end for curve in curves for bounds in curve.band for end in bounds]
     low, high = y_range or (min(ys), max(ys))
     frame = _Frame(min(xs), max(xs), low, high)
     parts = [frame.axes(x_label, y_label, ticks_x=sorted(set(xs)))]
     for number, curve in enumerate(curves):
-        if curve.band:
-            upper = [frame.at(x, band[1]) for (x, _), band in zip(curve.points, curve.band, strict=True)]
-            lower = [frame.at(x, band[0]) for (x, _), band in zip(curve.points, curve.band, strict=True)]
-            corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*upper, *reversed(lower)])
-            parts.append(f'<polygon class="band series{number}" points="{corners}"/>')
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (frame.at(*point) for point in curve.points))
-        parts.append(f'<polyline class="line series{number}" points="{path}"/>')
-        for x, y in curve.points:
-            spot = frame.at(x, y)
-            title = f"{html.escape(curve.name)}: {x:g} → {y:.3f}"
-            place = f'cx="{spot[0]:.1f}" cy="{spot[1]:.1f}" r="3"'
-            parts.append(f'<circle class="dot series{number}" {place}><title>{title}</title></circle>')
+        parts += _curve(curve, number, frame)
     return _svg(parts) + _legend([curve.name for curve in curves])
 
 
 def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> str:
-    """One horizontal bar a key, cut by the share of each class (a CSS class of the same name)."""
-    rows = []
+    """One horizontal bar per key, divided by the share of each class."""
+    rows: list[str] = []
     for name, counts in bars.items():
         total = sum(counts.values()) or 1
-        cuts = "".join(_cut(kind, counts[kind], total) for kind in classes if counts.get(kind))
-        rows.append(
-            f'<div class="bar"><span class="name">{html.escape(name)}</span><span class="track">{cuts}</span></div>'
-        )
-    legend = "".join(
-        f'<span class="key"><i class="cut {html.escape(kind)}"></i>{html.escape(kind)}</span>' for kind in classes
-    )
-    return f'<div class="bars">{"".join(rows)}</div><div class="legend">{legend}</div>'
+        segments = "".join(_segment(kind, counts[kind], total) for kind in classes if counts.get(kind))
+        label = f'<span class="name">{html.escape(name)}</span>'
+        rows.append(f'<div class="bar">{label}<span class="track">{segments}</span></div>')
+    keys = [f'<span class="key"><i class="cut {_text(kind)}"></i>{_text(kind)}</span>' for kind in classes]
+    return f'<div class="bars">{"".join(rows)}</div><div class="legend">{"".join(keys)}</div>'
 
 
-def _cut(kind: str, count: float, total: float) -> str:
-    name, share = html.escape(kind), 100 * count / total
-    return f'<span class="cut {name}" style="width:{share:.2f}%" title="{name}: {count:,.0f} ({share:.1f} %)"></span>'
-
-
-def histogram(
-    values: Sequence[float], x_label: str, *, bins: int = 20, x_range: tuple[float, float] | None = None
-) -> str:
-    """Shares of ``values`` in equal bins."""
+def histogram(values: Sequence[float], x_label: str, *, bins: int = 20, x_range: Point | None = None) -> str:
+    """Shares of ``values`` in equal bins; "" without values."""
     return histograms({"": values}, x_label, bins=bins, x_range=x_range)
 
 
 def histograms(
-    groups: Mapping[str, Sequence[float]],
-    x_label: str,
-    *,
-    bins: int = 20,
-    x_range: tuple[float, float] | None = None,
+    groups: Mapping[str, Sequence[float]], x_label: str, *, bins: int = 20, x_range: Point | None = None
 ) -> str:
-    """Shares of each group's values in the same equal bins, as steps over one another."""
+    """Shares of each group's values in the same equal bins, drawn over one another; "" without values."""
     everything = [value for values in groups.values() for value in values]
     if not everything:
         return ""
     low, high = x_range or (min(everything), max(everything))
     if low == high:
         low, high = low - 0.5, high + 0.5
-    step = (high - low) / bins
-    shares: dict[str, list[float]] = {}
-    for name, values in groups.items():
-        counts = [0] * bins
-        for value in values:
-            counts[min(int((value - low) / step), bins - 1)] += 1
-        shares[name] = [count / max(len(values), 1) for count in counts]
-    frame = _Frame(low, high, 0, max(max(share) for share in shares.values()) or 1)
+    shares = [_shares(values, low, high, bins) for values in groups.values()]
+    frame = _Frame(low, high, 0, max(max(one) for one in shares) or 1)
     parts = [frame.axes(x_label, "share", ticks_x=_ticks(low, high))]
-    floor = frame.at(low, 0)[1]
-    for number, share in enumerate(shares.values()):
-        corners = [(frame.at(low, 0)[0], floor)]
-        for index, value in enumerate(share):
-            left, top = frame.at(low + index * step, value)
-            right, _ = frame.at(low + (index + 1) * step, value)
-            corners += [(left, top), (right, top)]
-        corners.append((corners[-1][0], floor))
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-        parts.append(f'<polygon class="area series{number}" points="{path}"/>')
+    parts += [_steps(one, number, frame) for number, one in enumerate(shares)]
     return _svg(parts) + _legend([name for name in groups if name])
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
+    """The plot area: maps values to positions in the drawing."""
+
     x_low: float
     x_high: float
     y_low: float
     y_high: float
 
-    def at(self, x: float, y: float) -> tuple[float, float]:
+    def at(self, x: float, y: float) -> Point:
+        """The position of a value."""
         across = (x - self.x_low) / ((self.x_high - self.x_low) or 1)
         up = (y - self.y_low) / ((self.y_high - self.y_low) or 1)
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
     def axes(self, x_label: str, y_label: str, ticks_x: Sequence[float]) -> str:
-        parts = []
-        for value in _ticks(self.y_low, self.y_high):
-            _, y = self.at(self.x_low, value)
-            parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>')
-        shown = ticks_x if len(ticks_x) <= 9 else [ticks_x[round(i * (len(ticks_x) - 1) / 8)] for i in range(9)]
-        for value in shown:
-            x, _ = self.at(value, self.y_low)
-            parts.append(
-                f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{_short(value)}</text>'
-            )
+        """Grid lines, tick labels and axis labels."""
+        rows = [self._y_tick(value) for value in _ticks(self.y_low, self.y_high)]
+        columns = [self._x_tick(value) for value in _thinned(ticks_x)]
         middle = (LEFT + WIDTH - RIGHT) / 2
-        parts.append(
-            f'<text class="axis" x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{html.escape(x_label)}</text>'
+        labels = (
+            f'<text class="axis" x="{middle}" y="{HEIGHT - 3}" text-anchor="middle">{_text(x_label)}</text>'
+            f'<text class="axis" x="{LEFT}" y="{TOP - 10}" text-anchor="start">{_text(y_label)}</text>'
         )
-        parts.append(f'<text class="axis" x="{LEFT}" y="{TOP - 10}" text-anchor="start">{html.escape(y_label)}</text>')
-        return "".join(parts)
+        return "".join([*rows, *columns, labels])
+
+    def _y_tick(self, value: float) -> str:
+        _, y = self.at(self.x_low, value)
+        return (
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            f'<text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(value)}</text>'
+        )
+
+    def _x_tick(self, value: float) -> str:
+        x, _ = self.at(value, self.y_low)
+        y = HEIGHT - BOTTOM + 16
+        return f'<text class="tick" x="{x:.1f}" y="{y}" text-anchor="middle">{_short(value)}</text>'
 
 
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def _curve(curve: Line, number: int, frame: _Frame) -> list[str]:
+    """The band, the line and the dots of one curve."""
+    parts: list[str] = []
+    if curve.band:
+        upper = [frame.at(x, high) for (x, _), (_, high) in zip(curve.points, curve.band, strict=True)]
+        lower = [frame.at(x, low) for (x, _), (low, _) in zip(curve.points, curve.band, strict=True)]
+        parts.append(f'<polygon class="band series{number}" points="{_path([*upper, *reversed(lower)])}"/>')
+    spots = [frame.at(*point) for point in curve.points]
+    parts.append(f'<polyline class="line series{number}" points="{_path(spots)}"/>')
+    for (x, y), (left, top) in zip(curve.points, spots, strict=True):
+        title = f"<title>{_text(curve.name)}: {x:g} → {y:.3f}</title>"
+        parts.append(f'<circle class="dot series{number}" cx="{left:.1f}" cy="{top:.1f}" r="3">{title}</circle>')
+    return parts
+
+
+def _segment(kind: str, count: float, total: float) -> str:
+    name, share = _text(kind), 100 * count / total
+    return f'<span class="cut {name}" style="width:{share:.2f}%" title="{name}: {count:,.0f} ({share:.1f} %)"></span>'
+
+
+def _shares(values: Sequence[float], low: float, high: float, bins: int) -> list[float]:
+    """The share of the values in each bin; the last bin includes ``high``."""
+    width = (high - low) / bins
+    counts = [0] * bins
+    for value in values:
+        counts[min(int((value - low) / width), bins - 1)] += 1
+    return [count / max(len(values), 1) for count in counts]
+
+
+def _steps(shares: Sequence[float], number: int, frame: _Frame) -> str:
+    """The outline of one histogram."""
+    width = (frame.x_high - frame.x_low) / len(shares)
+    start, floor = frame.at(frame.x_low, 0)
+    corners = [(start, floor)]
+    for index, share in enumerate(shares):
+        left, top = frame.at(frame.x_low + index * width, share)
+        right, _ = frame.at(frame.x_low + (index + 1) * width, share)
+        corners += [(left, top), (right, top)]
+    corners.append((corners[-1][0], floor))
+    return f'<polygon class="area series{number}" points="{_path(corners)}"/>'
+
+
+def _path(points: Sequence[Point]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def _thinned(ticks: Sequence[float]) -> Sequence[float]:
+    """At most ``MOST_X_TICKS`` of the ticks, evenly spaced, with the first and the last."""
+    if len(ticks) <= MOST_X_TICKS:
+        return ticks
+    last = MOST_X_TICKS - 1
+    return [ticks[round(i * (len(ticks) - 1) / last)] for i in range(MOST_X_TICKS)]
 
 
 def _ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -157,13 +181,20 @@ def _ticks(low: float, high: float, count: int = 5) -> list[float]:
     return [round(index * step, 10) for index in range(first, last + 1)]
 
 
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _text(text: str) -> str:
+    return html.escape(text)
+
+
 def _svg(parts: Sequence[str]) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
 
 
 def _legend(names: Sequence[str]) -> str:
-    keys = "".join(
-        f'<span class="key"><i class="series{number}"></i>{html.escape(name)}</span>'
-        for number, name in enumerate(names)
-    )
-    return f'<div class="legend">{keys}</div>' if len(names) > 1 else ""
+    keys = [
+        f'<span class="key"><i class="series{number}"></i>{_text(name)}</span>' for number, name in enumerate(names)
+    ]
+    return f'<div class="legend">{"".join(keys)}</div>' if len(names) > 1 else ""

@@ -59,7 +59,7 @@ def _splits(figures: RunFigures) -> list[str]:
     largest = curve[-1].k
     heads = ("pass@1 (95 %)", f"pass@{largest} (95 %)")
     rows = [f"  {'split':<14} {'queries':>8}  {heads[0]:>22}  {heads[1]:>22}  {'best of n by reward':>20}"]
-    splits = sorted(figures.by_split)
+    splits = list(figures.by_split)
     for split in [*splits, None] if len(splits) > 1 else splits:
         if row := _split(figures, split, largest):
             rows.append(row)

@@ -150,7 +150,7 @@ def _split_rows(figures: RunFigures) -> list[SplitRow]:
     whole = figures.pass_at()
     largest = whole[-1].k if whole else 1
     rows: list[SplitRow] = []
-    for split, outcomes in sorted(figures.by_split.items()):
+    for split, outcomes in figures.by_split.items():
         curve = figures.pass_at(split)
         rows.append(
             SplitRow(

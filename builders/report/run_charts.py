@@ -12,10 +12,11 @@ MOST_BINS = 20
 
 def charts_of_run(figures: RunFigures) -> list[tuple[str, str]]:
     """The charts that the run has data for."""
-    by_index = {f"candidate {index}": figures.by_index[index] for index in sorted(figures.by_index)[:SHOWN_INDICES]}
+    indices = list(figures.by_index.items())[:SHOWN_INDICES]
+    by_index = {f"candidate {index}": outcomes for index, outcomes in indices}
     drawn = [
         ("pass@k and best of k by reward", _accuracy_over_k(figures)),
-        ("verdicts by split", charts.stacked(dict(sorted(figures.by_split.items())), OUTCOMES)),
+        ("verdicts by split", charts.stacked(figures.by_split, OUTCOMES)),
         ("verdicts by candidate index", charts.stacked(by_index, OUTCOMES)),
         ("difficulty of the queries", _pass_rates(figures)),
         *_pairs(figures),

@@ -1,6 +1,7 @@
-"""Model text as safe HTML: Markdown's most used marks, code coloured, formulas as MathML, all else escaped.
+"""Text of a model as safe HTML: common Markdown, highlighted code and formulas as MathML; all else is escaped.
 
-Nothing of the text reaches the page unescaped; what is not understood stays as it was written.
+``report.query_html`` calls it. No character of the text reaches the page unescaped. Markup that is not recognized is
+shown as it was written.
 """
 
 from __future__ import annotations
@@ -8,15 +9,18 @@ from __future__ import annotations
 import html
 import re
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, tostring
 
-FENCE = re.compile(r"```[ \t]{0,8}([\w+-]{0,40})[^\n]{0,200}\n(.*?)(?:```|\Z)", re.DOTALL)  # bounded: see _SOME
-LONGEST_FORMULA = 2_000  # characters; a longer one is shown as written
-# Bounded, for a search that runs to the end of the text from each beginning of a formula is quadratic.
-_SOME = rf".{{1,{LONGEST_FORMULA}}}?"
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+FENCE = re.compile(r"```[ \t]{0,8}([\w+-]{0,40})[^\n]{0,200}\n(.*?)(?:```|\Z)", re.DOTALL)  # bounded: see _FORMULA_TEXT
+LONGEST_FORMULA = 2_000  # characters; a longer formula is shown as written
+# The length is bounded: a search to the end of the text from every start of a formula would take quadratic time.
+_FORMULA_TEXT = rf".{{1,{LONGEST_FORMULA}}}?"
 FORMULA = re.compile(
-    rf"\$\$(?P<display>{_SOME})\$\$|\\\[(?P<bracket>{_SOME})\\\]|\\\((?P<paren>{_SOME})\\\)"
+    rf"\$\$(?P<display>{_FORMULA_TEXT})\$\$|\\\[(?P<bracket>{_FORMULA_TEXT})\\\]|\\\((?P<paren>{_FORMULA_TEXT})\\\)"
     r"|(?<![\\$\w])\$(?P<dollar>[^\s$](?:[^$\n]*[^\s$])?)\$(?![\w$])|(?P<boxed>\\boxed\{)",
     re.DOTALL,
 )
@@ -53,28 +57,27 @@ FORMULA_ATTRIBUTES = frozenset(
 )
 MARKS = re.compile(r"```\w*|\*\*|`|^#{1,4} ")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-NEWLINES = re.compile(r"\n*")
 
 
 def readable(text: str) -> str:
-    """HTML of ``text``, safe to place in a page."""
+    """``text`` as HTML that is safe to insert into a page."""
     parts: list[str] = []
     position = 0
     for fence in FENCE.finditer(text):
         parts.append(_prose(text[position : fence.start()].rstrip("\n")))
         parts.append(coloured(fence.group(2), fence.group(1)))
-        position = NEWLINES.match(text, fence.end()).end()  # type: ignore[union-attr]
+        position = _after_newlines(text, fence.end())
     parts.append(_prose(text[position:]))
     return "".join(parts)
 
 
 def title(text: str) -> str:
-    """HTML of one line of ``text``: formulas are shown, marks of Markdown taken away."""
+    """One line of ``text`` as safe HTML: with formulas, without the marks of Markdown."""
     return _prose(MARKS.sub("", text), one_line=True)
 
 
 def coloured(code: str, language: str = "") -> str:
-    """A ``<pre>`` of ``code`` with Pygments' classes; plain when the language is not known."""
+    """``code`` as a ``<pre>`` with the CSS classes of Pygments; plain text when the language is unknown."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
 
@@ -83,7 +86,7 @@ def coloured(code: str, language: str = "") -> str:
 
 
 @lru_cache(maxsize=256)
-def _lexer(language: str) -> Any:
+def _lexer(language: str) -> Lexer:
     from pygments.lexers import TextLexer, get_lexer_by_name
     from pygments.util import ClassNotFound
 
@@ -93,23 +96,28 @@ def _lexer(language: str) -> Any:
         return TextLexer()
 
 
+def _after_newlines(text: str, position: int) -> int:
+    while text.startswith("\n", position):
+        position += 1
+    return position
+
+
 def _prose(text: str, *, one_line: bool = False) -> str:
+    """Text without code blocks; ``one_line`` keeps display formulas in the line."""
     parts: list[str] = []
     position = 0
-    closings = _closings(text)
+    closings = _closing_braces(text)
     while match := FORMULA.search(text, position):
         kind = match.lastgroup or ""
-        if kind == "boxed":
-            end = closings.get(match.end())
-            if end is None or end - match.end() > LONGEST_FORMULA:
-                parts.append(_inline(text[position : match.end()]))
-                position = match.end()
-                continue
-            source, stop = text[match.end() : end], end + 1
-            shown = f'<span class="boxed">{formula(source)}</span>'
-        else:
-            source, stop = match.group(kind), match.end()
-            shown = formula(source, display=kind in ("display", "bracket") and not one_line)
+        if kind != "boxed":
+            display = kind in ("display", "bracket") and not one_line
+            shown, stop = formula(match.group(kind), display=display), match.end()
+        elif (end := closings.get(match.end())) is not None and end - match.end() <= LONGEST_FORMULA:
+            shown, stop = f'<span class="boxed">{formula(text[match.end() : end])}</span>', end + 1
+        else:  # an open or very long box: shown as written
+            parts.append(_inline(text[position : match.end()]))
+            position = match.end()
+            continue
         parts += [_inline(text[position : match.start()]), shown]
         position = stop
     parts.append(_inline(text[position:]))
@@ -118,26 +126,27 @@ def _prose(text: str, *, one_line: bool = False) -> str:
 
 @lru_cache(maxsize=4096)
 def formula(source: str, display: bool = False) -> str:
-    """MathML of a LaTeX formula, or the escaped source when it cannot be read."""
+    """A LaTeX formula as MathML; the escaped source when it is too long or cannot be converted."""
     from latex2mathml.converter import convert_to_element
 
     if len(source) > LONGEST_FORMULA:
         return f"<code>{html.escape(source)}</code>"
     try:
         return _harmless(convert_to_element(_unboxed(source), display="block" if display else "inline"))
-    except Exception:  # any text may stand between two dollar signs: shown as written
+    except Exception:  # any text can be between two dollar signs: it is shown as written
         return f"<code>{html.escape(source)}</code>"
 
 
 def _harmless(root: Element) -> str:
-    r"""MathML with only the attributes that shape a formula: ``\href`` and ``\style`` must not reach the page.
+    r"""MathML with only the attributes that shape a formula, so that ``\href`` and ``\style`` do not reach the page.
 
-    Texts are escaped here and not by the library, whose own way of writing lets elements in ``\text`` through.
+    The texts are escaped here, because the library's own serializer lets elements in ``\text`` through.
     """
     for element in root.iter():
         for name in [name for name in element.attrib if name not in FORMULA_ATTRIBUTES]:
             del element.attrib[name]
-        element.text = html.unescape(element.text) if element.text else None  # its signs are references: &#x02212;
+        # The library writes symbols as character references, for example &#x02212;.
+        element.text = html.unescape(element.text) if element.text else None
     return tostring(root, encoding="unicode")
 
 
@@ -145,16 +154,16 @@ def _unboxed(source: str) -> str:
     return source.replace("\\boxed", "\\mathbf")
 
 
-def _closings(text: str) -> dict[int, int]:
-    """Place after an opening brace -> place of the brace that closes it."""
+def _closing_braces(text: str) -> dict[int, int]:
+    """Position after an opening brace -> position of the brace that closes it."""
     opened: list[int] = []
-    found: dict[int, int] = {}
+    closings: dict[int, int] = {}
     for brace in BRACE.finditer(text):
         if brace[0] == "{":
             opened.append(brace.end())
         elif brace[0] == "}" and opened:
-            found[opened.pop()] = brace.start()
-    return found
+            closings[opened.pop()] = brace.start()
+    return closings
 
 
 def _inline(text: str) -> str:

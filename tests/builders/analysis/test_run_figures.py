@@ -115,7 +115,7 @@ def test_shards_and_tables_give_the_same_figures(tmp_path: Path) -> None:
     of_tables = figures_of_run(run, described)
     of_shards = figures_of_run(run, described | {"state": "running"})
     assert of_shards.kinds == of_tables.kinds
-    assert of_shards.by_index == of_tables.by_index
+    assert of_shards.counts == of_tables.counts
     assert of_shards.totals == of_tables.totals
     assert of_shards.pairs is not None
     assert of_tables.pairs is not None

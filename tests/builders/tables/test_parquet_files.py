@@ -18,6 +18,7 @@ from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.report import hub
+from bestofn.builders.report.hub_card import header
 from bestofn.builders.tables import parquet_files, shards, writer
 from bestofn.builders.tables.parquet_files import Writer, file_side, table_files
 from bestofn.builders.training.trainers import TrainingSettings, dataset
@@ -149,7 +150,7 @@ def test_every_reader_takes_several_files_for_one_table(whole: Path, split: Path
 def test_the_card_lists_every_file_of_a_side_as_one_split(whole: Path, split: Path) -> None:
     described = json.loads((split / "manifest.json").read_text())
     of_whole, of_split = (
-        hub.header(hub.Hub(repo="me/sums"), hub.data_files(run), described)["configs"] for run in (whole, split)
+        header(hub.data_files(run), described, title="sums", licence="mit")["configs"] for run in (whole, split)
     )
     for one, several in zip(of_whole, of_split, strict=True):
         assert one["config_name"] == several["config_name"]

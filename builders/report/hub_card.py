@@ -1,0 +1,201 @@
+"""The dataset card of a run on the Hub: a YAML header for the Hub's own parser, and ``card.md`` filled with figures.
+
+``report.hub`` calls ``card``; everything it shows comes from the manifest and from the figures of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+from bestofn.builders.analysis.figures_json import RatesJson, RunJson
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.report.inspect_text import rates_by_split
+from bestofn.builders.report.number_format import MISSING, interval, percent, rate
+from bestofn.builders.tables.parquet_files import file_side, rows_in
+
+VIEWS = {  # view -> what one of its rows is
+    "dpo": "one pair: `prompt`, `chosen` and `rejected` as conversations, with scores and margin (`DPOTrainer`)",
+    "reward_model": "one pair as two whole conversations, with `margin` (`RewardTrainer`)",
+    "kto": "one answer with `label`: true when it passed verification, false when it failed (`KTOTrainer`)",
+    "sft": "the best verified answer to a query (`SFTTrainer`)",
+    "prm": "one answer in steps, with one label per step",
+    "grpo": "one prompt with its reference (`GRPOTrainer`)",
+    "candidates": "one answer with its verdict, reward, cost and time",
+}
+TARGETS = {"verifier": "verifier", "reward": "reward", "pairing": "pairs"}  # line of the card -> group of the config
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+
+Files = Mapping[str, Path]  # path in the repository -> file
+
+
+class ConfigHeader(TypedDict):
+    """One config of the dataset; ``data_files`` has one split and path, or pattern, per entry."""
+
+    config_name: str
+    data_files: list[dict[str, str]]
+    default: NotRequired[bool]
+
+
+class CardHeader(TypedDict):
+    """The YAML at the head of the card, in the names of the Hub."""
+
+    pretty_name: str
+    license: str
+    task_categories: list[str]
+    tags: list[str]
+    size_categories: list[str]
+    configs: list[ConfigHeader]
+
+
+def card(
+    files: Files, described: Row, figures: RunJson, plots: Mapping[str, str], *, repo: str, title: str, licence: str
+) -> str:
+    """The text of the card; ``described`` is the manifest, ``plots`` maps the path of a plot to what it shows.
+
+    Raises ``ConfigError`` when the Hub's own parser cannot read its header.
+    """
+    import jinja2
+    from huggingface_hub import DatasetCard
+
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    environment.filters["cell"] = _cell
+    template = environment.from_string((Path(__file__).parent / "card.md").read_text("utf-8"))
+    text = template.render(
+        header="---\n" + yaml_text(header(files, described, title=title, licence=licence)) + "---",
+        name=title,
+        repo=repo,
+        plots=plots,
+        **_settings(described, figures),
+        **_contents(files),
+        **_results(figures),
+    )
+    try:
+        DatasetCard(text)
+    except ValueError as error:
+        message = f"the header of the dataset card is not valid: {error}. Check hub.name and hub.licence."
+        raise ConfigError(message) from error
+    return text
+
+
+def header(files: Files, described: Row, *, title: str, licence: str) -> CardHeader:
+    """The YAML at the head of the card: configs with their splits, licence, tags and size."""
+    configs: list[ConfigHeader] = [
+        {"config_name": view, "data_files": _data_files(view, sides)} for view, sides in _files_by_view(files).items()
+    ]
+    configs[0]["default"] = True
+    return {
+        "pretty_name": title,
+        "license": licence,
+        "task_categories": ["text-generation", "reinforcement-learning"],
+        "tags": ["preference", "best-of-n", "verified", "synthetic", "trl", "bestofn"],
+        "size_categories": [size_category(int(described.get("queries") or 0))],
+        "configs": configs,
+    }
+
+
+def size_category(queries: int) -> str:
+    """The Hub's name for a dataset of this size."""
+    return next((name for limit, name in SIZES if queries < limit), "1M<n<10M")
+
+
+def yaml_text(value: object) -> str:
+    """``value`` as YAML, keys in their order."""
+    import yaml
+
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+
+
+def _settings(described: Row, figures: RunJson) -> dict[str, object]:
+    """How the run was made, from its manifest."""
+    config: JsonObject = described.get("config") or {}
+    sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
+    dataset = dataset.get("source") or dataset  # a screened dataset is named after the one that it screens
+    usd = figures["cost"]["usd"]
+    return {
+        "version": (described.get("versions") or {}).get("bestofn"),
+        "notes": str(config.get("notes") or "").strip(),
+        "model": figures["metadata"].get("model") or provider.get("model"),
+        "temperature": sampling.get("temperature"),
+        "max_tokens": sampling.get("max_tokens"),
+        **{line: _target(config.get(group)) for line, group in TARGETS.items()},
+        "seed": config.get("seed"),
+        "made": described.get("updated_at"),
+        "cost": "no price known" if usd is None else f"${usd:,.2f}",
+        "skipped": described.get("skipped") or {},
+        "sources": [
+            {
+                "name": str(dataset.get("name") or Path(str(dataset.get("path") or "not recorded")).name),
+                "licence": str(dataset.get("licence") or dataset.get("license") or "not recorded"),
+            }
+        ],
+    }
+
+
+def _contents(files: Files) -> dict[str, object]:
+    """The views with their numbers of rows."""
+    views = _files_by_view(files)
+    rows = [{"name": view, "rows": _rows(sides), "about": VIEWS[view]} for view, sides in views.items()]
+    return {"views": rows, "first_view": next(iter(views))}
+
+
+def _results(figures: RunJson) -> dict[str, object]:
+    """The figures of the run, as texts."""
+    return {
+        "n": figures["n"],
+        "queries": figures["queries"],
+        "records": figures["records"],
+        "outcomes": ", ".join(f"{count:,} {name}" for name, count in sorted(figures["outcomes"].items())),
+        "splits": [_split(name, part) for name, part in rates_by_split(figures).items()],
+        "curve": [
+            {"k": point["k"], "mean": percent(point["mean"]), "interval": interval(point["low"], point["high"])}
+            for point in figures["pass_at"]
+        ],
+        "pairs": figures["pairs"],
+        "refusals": f"{figures['refusals']['count']:,}",
+    }
+
+
+def _split(name: str, part: RatesJson) -> dict[str, str]:
+    return {
+        "name": name or MISSING,
+        "queries": f"{part['queries']:,}",
+        "candidates": f"{part['candidates']:,}",
+        "rate": rate(part["rate"], part["rate_interval"]),
+        "first": percent(part["first"]),
+        "best": percent(part["best_of_n"]),
+        "picked": percent(part["picked"]),
+    }
+
+
+def _files_by_view(files: Files) -> dict[str, dict[str, list[Path]]]:
+    """View -> side -> its files, with ``train`` before the other sides."""
+    views: dict[str, dict[str, list[Path]]] = {path.partition("/")[0]: {} for path in files}
+    for path, file in sorted(files.items(), key=lambda item: file_side(item[1]) != "train"):
+        views[path.partition("/")[0]].setdefault(file_side(file), []).append(file)
+    return views
+
+
+def _data_files(view: str, sides: Mapping[str, Sequence[Path]]) -> list[dict[str, str]]:
+    """The ``data_files`` of one config: one path or pattern per split."""
+    return [
+        {"split": side, "path": f"{view}/{tables[0].name}" if len(tables) == 1 else f"{view}/{side}-*.parquet"}
+        for side, tables in sides.items()
+    ]
+
+
+def _rows(sides: Mapping[str, Sequence[Path]]) -> str:
+    """The number of rows of each side: "1,200 train + 130 test"."""
+    return " + ".join(f"{rows_in(files):,}{'' if side == 'data' else f' {side}'}" for side, files in sides.items())
+
+
+def _cell(value: object) -> str:
+    """Text that is safe in a cell of a Markdown table, also between backticks."""
+    return " ".join(str(value).split()).replace("|", "\\|").replace("`", "'")
+
+
+def _target(node: object) -> str | None:
+    """The last part of the ``_target_`` of a config node."""
+    return str(node["_target_"]).rsplit(".", 1)[-1] if isinstance(node, Mapping) and "_target_" in node else None
