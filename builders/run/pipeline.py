@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bestofn.builders.arrow_types import count_rows, features_from
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.composition import ROOT_GROUPS, Resolved
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
@@ -30,7 +31,7 @@ from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, Source, Stage
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run import manifest
-from bestofn.builders.run.apply_stage import apply_stage, join_columns
+from bestofn.builders.run.apply_stage import apply_stage, arrow_tables, join_columns
 from bestofn.builders.run.fingerprints import stage_fingerprints
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.run_folder import (
@@ -39,7 +40,6 @@ from bestofn.builders.run.run_folder import (
     is_complete,
     part_of,
     remove_marker,
-    rows_of,
     write_marker,
 )
 from bestofn.builders.sampling.cost import Ledger
@@ -226,13 +226,13 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
 
 def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> None:
     """Run the stages over ``rows`` and write the part of shard ``number``, without its marker."""
-    from datasets import Dataset, Features
+    from datasets import Dataset
     from datasets.table import InMemoryTable
 
     cache = run.out / "cache"
     cache.mkdir(parents=True, exist_ok=True)
-    columns = Features(dict(features()["query"]))
-    dataset = Dataset(InMemoryTable(to_table(rows, columns)), fingerprint=fingerprints[-1])
+    table = to_table(rows, features_from(features()["query"]))
+    dataset = Dataset(InMemoryTable(table), fingerprint=fingerprints[-1])
     for (stage, _), name in zip(run.stages, fingerprints, strict=True):
         file = cache / f"{number:05d}-{stage.name}-{name}.arrow"
         row_done = run.progress.count_row
@@ -240,8 +240,8 @@ def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequen
         dataset = join_columns(dataset, added)
     part = part_of(run.out, number)
     remove_marker(part)
-    tables = dataset.with_format("arrow").iter(256)
-    parquet_files.write_tables(tables, part, dataset.features, {"schema_version": SCHEMA_VERSION})
+    tables = arrow_tables(dataset, 256)
+    parquet_files.write_tables(tables, part, features_from(dataset.features), {"schema_version": SCHEMA_VERSION})
 
 
 def is_shard_complete(run: Run, number: int, queries: Sequence[Query]) -> bool:
@@ -258,7 +258,7 @@ def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
     """
     delete_stale_files(run.out, parts)
     facts = {
-        "queries": sum(rows_of(part) for part in parts),
+        "queries": sum(count_rows(part) for part in parts),
         "skipped": skipped_rows(run.source),
         "dropped": list(run.source.dropped) if isinstance(run.source, ReportsDropped) else [],
         "spending": dict(run.spending()),

@@ -21,8 +21,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from bestofn.builders.arrow_types import Features, features_from
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import Sampler, Stage
@@ -35,9 +36,6 @@ from bestofn.builders.run.selection import Condition, condition, selected_positi
 from bestofn.builders.schema import SCHEMA_VERSION, candidate_to_row, features, query_from_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.tables import parquet_files, shards
-
-if TYPE_CHECKING:
-    from datasets import Features
 
 log = logging.getLogger(__name__)
 
@@ -256,6 +254,4 @@ def _publish(run: Run, out: Path) -> None:
 
 
 def _features() -> Features:
-    from datasets import Features
-
-    return Features({name: feature for group in features().values() for name, feature in group.items()})
+    return features_from({name: feature for group in features().values() for name, feature in group.items()})

@@ -68,13 +68,6 @@ def store_received_part(out: Path, number: int, content: bytes, marker: str) -> 
     manifest.write_text(marker_of(part), marker)
 
 
-def rows_of(part: Path) -> int:
-    """The number of rows of a part."""
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(part).metadata.num_rows
-
-
 def delete_stale_files(out: Path, parts: Sequence[Path]) -> None:
     """Delete parts and cache files that were made with other settings than ``parts``."""
     keep = {name for part in parts for name in (part.name, marker_of(part).name)}
