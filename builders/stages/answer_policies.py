@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,8 +10,8 @@ from bestofn.builders.records import Candidate, Request
 
 Policy = Literal["keep", "retry", "drop"]
 Flaw = Literal["", "truncated", "filtered", "empty"]
-Resample = Callable[[Request, int], Awaitable[Candidate]]
-"""(request, attempt) -> another sample in place of a candidate."""
+Sample = Callable[[Request, Sequence[int], int], Awaitable[list[Candidate]]]
+"""(request, sample indices, attempt) -> the candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class AnswerPolicies:
     filtered: Policy = "keep"
     empty: Policy = "keep"
 
-    async def apply(self, candidate: Candidate, request: Request, resample: Resample) -> Candidate:
+    async def apply(self, candidate: Candidate, request: Request, sample: Sample) -> Candidate:
         """``candidate``, or what the policy for its flaw puts in its place."""
         flaw = flaw_of(candidate)
         policy = self._policy(flaw)
@@ -35,7 +35,8 @@ class AnswerPolicies:
             return _dropped(candidate, flaw)
         if policy == "keep" or (flaw == "truncated" and request.sampling.max_tokens is None):
             return candidate  # without max_tokens the model itself ended the response: no larger limit can be set
-        retried = await resample(*_retry(request, candidate.attempt, flaw))
+        request, attempt = _retry(request, candidate.attempt, flaw)
+        (retried,) = await sample(request, [candidate.index], attempt)
         return _with_both_costs(candidate, retried, flaw)
 
     def _policy(self, flaw: Flaw) -> Policy:

@@ -125,15 +125,12 @@ class Generate:
                 sampler, request, self._tools, samples, attempt=attempt, limits=self._limits, seed=seed
             )
 
-        async def finish(candidate: Candidate, number: int) -> Candidate:
-            async def resample(request: Request, attempt: int) -> Candidate:
-                return (await sample(request, [candidate.index], attempt))[0]
-
-            kept = self.request_builder.read(await self._policies.apply(candidate, wanted.request, resample))
-            return replace(kept, index=number, variant=wanted.variant, arm=wanted.arm)
-
-        candidates = await sample(wanted.request, wanted.samples, attempt)
-        return await run_together(map(finish, candidates, wanted.candidates))
+        sampled = await sample(wanted.request, wanted.samples, attempt)
+        kept = await run_together(self._policies.apply(one, wanted.request, sample) for one in sampled)
+        return [
+            replace(self.request_builder.read(one), index=number, variant=wanted.variant, arm=wanted.arm)
+            for number, one in zip(wanted.candidates, kept, strict=True)
+        ]
 
 
 def world_seed(query: Query, request: Request) -> int:
