@@ -1,4 +1,7 @@
-"""Whether an answer says that the model could not do what was asked for want of means (not of will)."""
+"""Detects capability refusals: the model says that it lacks the means, not that it does not want to answer.
+
+``stages.rollout`` uses it to try once more with a model behind the tools.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _MEANS = re.compile(
 
 
 def says_it_cannot(text: str) -> bool:
-    """True for "I'm sorry, I don't have access to flight data"; looks at the first three sentences only."""
+    """True for text like "I'm sorry, I don't have access to flight data". Reads the first three sentences only."""
     opening = " ".join(re.split(r"(?<=[.!?])\s+", text.replace("’", "'").strip())[:3])[:600]
     match = _CANNOT.search(opening)
     return bool(match) and bool(re.search(r"\bi\b|i'm", opening, re.IGNORECASE)) and bool(_MEANS.search(opening))

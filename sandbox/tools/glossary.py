@@ -1,4 +1,7 @@
-"""What arguments mean, said once; and the other names they go by in the declarations of the world."""
+"""Descriptions of arguments that many tools share, and the names that foreign declarations use for them.
+
+``mock_tool`` puts the descriptions into the schemas; ``tool_matching`` reads arguments by their synonyms.
+"""
 
 from __future__ import annotations
 

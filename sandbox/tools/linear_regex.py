@@ -1,8 +1,8 @@
-"""Regular expressions in time linear in the text, for patterns that a model wrote.
+"""Regular expressions in time linear in the text, for patterns that a model wrote. ``regex.test`` uses it.
 
-Python's engine backtracks: a short hostile pattern holds the process for years. Here the parsed pattern becomes a
-program of a small machine that keeps all alternatives alive at once, in order of preference (Pike's simulation), so
-that the same match is found as by backtracking, in time proportional to pattern times text.
+Python's engine backtracks, so a short hostile pattern can keep a process busy for years. Here the parsed pattern
+becomes a list of instructions, and all alternatives advance together through the text, in order of preference (Pike's
+simulation). It finds the same match as backtracking, in time proportional to pattern times text.
 """
 
 from __future__ import annotations
@@ -13,32 +13,37 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-MAX_PATTERN = 500
-MAX_PROGRAM = 2000
-MAX_STEPS = 100_000  # tests of a character; each start of a match may look to the end of the text
+MAX_PATTERN = 500  # characters
+MAX_PROGRAM = 2000  # instructions
+MAX_STEPS = 100_000  # tests of a character; each start of a match may read to the end of the text
 
 Instruction = tuple[str, Any, Any]
+"""``("test", predicate, None)``, ``("assert", predicate, None)``, ``("split", first, second)``, ``("jump", to, None)``
+or ``("match", None, None)``."""
+
+Node = Any
+"""A code, an operand or a list of both, of the standard library's pattern parser, which has no types for them."""
 
 
 class PatternError(ValueError):
-    """The pattern cannot be read, or needs what a linear machine has not."""
+    """The pattern cannot be parsed, or uses a feature that linear matching does not have."""
 
 
 def find_all(pattern: str, text: str) -> list[str]:
-    """The matches of ``pattern`` in ``text`` from left to right, none overlapping.
+    """The non-overlapping matches of ``pattern`` in ``text``, from left to right.
 
-    After an empty match the search goes on at the next character. Raises ``PatternError``.
+    After an empty match the search continues at the next character. Raises ``PatternError``.
     """
     program = _compiled(pattern)
-    found, at, steps = [], 0, [MAX_STEPS]
+    matches, at, steps = [], 0, [MAX_STEPS]
     while at <= len(text):
         end = _match(program, text, at, steps)
         if end is None:
             at += 1
             continue
-        found.append(text[at:end])
+        matches.append(text[at:end])
         at = end if end > at else at + 1
-    return found
+    return matches
 
 
 def _compiled(pattern: str) -> list[Instruction]:
@@ -54,8 +59,8 @@ def _compiled(pattern: str) -> list[Instruction]:
     return program
 
 
-def _emit(tree: Any, program: list[Instruction], flags: int) -> None:
-    """Write the instructions of a parsed pattern: ``test``, ``assert``, ``split`` (first choice first), ``jump``."""
+def _emit(tree: Node, program: list[Instruction], flags: int) -> None:
+    """Append the instructions of a parsed pattern to ``program``."""
     for code, given in tree:
         if len(program) > MAX_PROGRAM:
             raise PatternError("the pattern is too large")
@@ -71,7 +76,7 @@ def _emit(tree: Any, program: list[Instruction], flags: int) -> None:
             program.append(("test", _character(code, given, flags), None))
 
 
-def _emit_branches(branches: Sequence[Any], program: list[Instruction], flags: int) -> None:
+def _emit_branches(branches: Sequence[Node], program: list[Instruction], flags: int) -> None:
     ends = []
     for branch in branches[:-1]:
         split = len(program)
@@ -85,7 +90,7 @@ def _emit_branches(branches: Sequence[Any], program: list[Instruction], flags: i
         program[end] = ("jump", len(program), None)
 
 
-def _emit_repeat(given: Any, program: list[Instruction], flags: int, *, greedy: bool) -> None:
+def _emit_repeat(given: Node, program: list[Instruction], flags: int, *, greedy: bool) -> None:
     low, high, body = given
     if low > 200 or (high is not codes.MAXREPEAT and high > 200):
         raise PatternError("a repeat goes up to 200")
@@ -113,7 +118,7 @@ def _choice(inside: int, after: int, greedy: bool) -> Instruction:
     return ("split", inside, after) if greedy else ("split", after, inside)
 
 
-def _character(code: Any, given: Any, flags: int) -> Callable[[str], bool]:
+def _character(code: Node, given: Node, flags: int) -> Callable[[str], bool]:
     """A test of one character."""
     folded = bool(flags & re.IGNORECASE)
     if code is codes.ANY:
@@ -129,7 +134,8 @@ def _character(code: Any, given: Any, flags: int) -> Callable[[str], bool]:
     raise PatternError(f"{str(code).lower().replace('_', ' ')} is not known here")
 
 
-def _member(code: Any, given: Any, folded: bool) -> Callable[[str], bool]:
+def _member(code: Node, given: Node, folded: bool) -> Callable[[str], bool]:
+    """A test of one character against one member of a set such as ``[a-z_]``."""
     if code is codes.LITERAL:
         return lambda character: _same(character, chr(given), folded)
     if code is codes.RANGE:
@@ -140,7 +146,7 @@ def _member(code: Any, given: Any, folded: bool) -> Callable[[str], bool]:
             return any(low <= ord(form) <= high for form in forms if len(form) == 1)
 
         return within
-    tests: dict[Any, Callable[[str], bool]] = {
+    tests: dict[Node, Callable[[str], bool]] = {
         codes.CATEGORY_DIGIT: str.isdecimal,
         codes.CATEGORY_NOT_DIGIT: lambda character: not character.isdecimal(),
         codes.CATEGORY_SPACE: str.isspace,
@@ -151,15 +157,15 @@ def _member(code: Any, given: Any, folded: bool) -> Callable[[str], bool]:
     return tests[given]
 
 
-def _position(code: Any, flags: int) -> Callable[[str, int], bool]:
-    """A test of a place in the text."""
+def _position(code: Node, flags: int) -> Callable[[str, int], bool]:
+    """A test of a position in the text."""
 
     def boundary(text: str, at: int) -> bool:
         before, after = at > 0 and _is_word(text[at - 1]), at < len(text) and _is_word(text[at])
         return before is not after
 
     lines = bool(flags & re.MULTILINE)
-    tests: dict[Any, Callable[[str, int], bool]] = {
+    tests: dict[Node, Callable[[str, int], bool]] = {
         codes.AT_BEGINNING: lambda text, at: at == 0 or (lines and text[at - 1] == "\n"),
         codes.AT_BEGINNING_STRING: lambda text, at: at == 0,
         codes.AT_END: lambda text, at: at == len(text) or text[at:] == "\n" or (lines and text[at] == "\n"),
@@ -171,7 +177,7 @@ def _position(code: Any, flags: int) -> Callable[[str, int], bool]:
 
 
 def _match(program: Sequence[Instruction], text: str, start: int, steps: list[int]) -> int | None:
-    """Where the preferred match that begins at ``start`` ends; None when there is none. ``steps[0]`` are left."""
+    """The end of the preferred match that begins at ``start``; None without a match. ``steps[0]`` counts down."""
     end = None
     threads = _reached(program, [0], text, start)
     for at in range(start, len(text) + 1):
@@ -183,7 +189,7 @@ def _match(program: Sequence[Instruction], text: str, start: int, steps: list[in
             kind, test, _ = program[counter]
             if kind == "match":
                 end = at
-                break  # what comes after is less preferred
+                break  # the threads after this one are less preferred
             if at < len(text) and test(text[at]):
                 following.append(counter + 1)
         if not following:

@@ -1,4 +1,7 @@
-"""One deterministic tool is one function of a world and its arguments; ``@tool`` makes it part of the catalogue."""
+"""Deterministic tools: a tool is a function of a world and its arguments, and ``@tool`` adds it to the catalogue.
+
+The modules in ``catalogue/`` define the tools; ``mock_tools`` calls them.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bestofn.builders.records import JsonObject
 from bestofn.sandbox.tools.glossary import ARGUMENTS
-from bestofn.sandbox.tools.shapes import arguments_schema, shape_schema
+from bestofn.sandbox.tools.shapes import Shape, arguments_schema, shape_schema
 
 Arguments = Mapping[str, Any]
 """The decoded arguments of one call, by name."""
 
 Result = dict[str, Any]
-"""What a tool returns: a JSON object whose shape the tool declares as ``returns``."""
+"""The result of a tool: a JSON object whose shape the tool declares as ``returns``."""
+
+ToolFunction = Callable[..., Any]
+"""A function of a world and the tool's arguments; it returns a ``Result`` or an awaitable of one."""
 
 
 class ToolFailure(Exception):
-    """What a tool answers instead of a result.
+    """The error that a tool answers instead of a result.
 
     ``kind`` is not_found, invalid, denied, conflict, rate_limit or unavailable.
     """
@@ -29,7 +36,7 @@ class ToolFailure(Exception):
 
 
 class ToolBroken(ToolFailure):
-    """A failure of ours (no sandbox, no model behind the tool): never held against the answer."""
+    """A tool that cannot work here, for example without a sandbox or a model. It never counts against the answer."""
 
     def __init__(self, message: str) -> None:
         super().__init__("unavailable", message)
@@ -37,31 +44,32 @@ class ToolBroken(ToolFailure):
 
 @dataclass(frozen=True, slots=True)
 class MockTool:
-    """A tool of the catalogue with all that is known about it."""
+    """One tool of the catalogue."""
 
     name: str
     description: str
-    parameters: Mapping[str, Any]  # JSON Schema of the arguments
-    returns: Mapping[str, Any]  # JSON Schema of the result
-    function: Callable[..., Any]
+    parameters: JsonObject  # JSON Schema of the arguments
+    returns: JsonObject  # JSON Schema of the result
+    function: ToolFunction
     changes: bool  # whether it changes the world
     aliases: tuple[str, ...]
-    samples: tuple[Mapping[str, Any], ...]  # arguments that work in a fresh world
-    failures: tuple[Mapping[str, Any], ...]  # arguments that are answered with an error
-    after: tuple[tuple[str, Mapping[str, Any]], ...] = ()  # calls that must come before the samples
+    samples: tuple[Arguments, ...]  # arguments that work in a fresh world
+    failures: tuple[Arguments, ...]  # arguments that end in an error
+    after: tuple[tuple[str, Arguments], ...] = ()  # calls that must come before the samples
     keywords: Mapping[str, str] = field(default_factory=dict)  # argument -> parameter of the function
 
     @property
     def domain(self) -> str:
+        """The first part of its name: ``weather`` of ``weather.current``."""
         return self.name.split(".", 1)[0]
 
     @property
     def category(self) -> str:
-        """The catalogue file it stands in, without ``_tools``: what unknown tools are matched to."""
+        """The name of its catalogue module without ``_tools``."""
         return self.function.__module__.rsplit(".", 1)[-1].removesuffix("_tools")
 
     def declaration(self) -> dict[str, Any]:
-        """The Chat Completions shape. Its name has ``_`` for ``.``: services allow no point."""
+        """The declaration in the Chat Completions shape. Services allow no dot in a name, so it has ``_`` instead."""
         return {
             "type": "function",
             "function": {
@@ -71,8 +79,8 @@ class MockTool:
             },
         }
 
-    def __call__(self, world: Any, arguments: Mapping[str, Any]) -> Any:
-        """The result, or an awaitable of it. Raises ``ToolFailure``."""
+    def __call__(self, world: object, arguments: Arguments) -> Any:
+        """The result, or an awaitable of it. Arguments that are None count as left out. Raises ``ToolFailure``."""
         return self.function(
             world, **{self.keywords[name]: value for name, value in arguments.items() if value is not None}
         )
@@ -83,23 +91,24 @@ CATALOGUE: dict[str, MockTool] = {}
 
 def tool(
     name: str,
-    returns: Any,
-    *samples: Mapping[str, Any],
-    fails: Sequence[Mapping[str, Any]] = (),
+    returns: Shape,
+    *samples: Arguments,
+    fails: Sequence[Arguments] = (),
     aliases: Sequence[str] = (),
     changes: bool = False,
-    after: Sequence[tuple[str, Mapping[str, Any]]] = (),
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    after: Sequence[tuple[str, Arguments]] = (),
+) -> Callable[[ToolFunction], ToolFunction]:
     """Add a function to the catalogue.
 
-    Its docstring is the description, its signature (after ``world``) the schema of the arguments, ``returns`` shows the
-    shape of the result (``shapes.shape_schema``). ``samples`` are arguments that work in a fresh world, or ``after``
-    these calls, ``fails`` some that end in an error, ``aliases`` the names it goes by elsewhere.
+    Its docstring is the description. Its signature after ``world`` gives the schema of the arguments, and ``returns``
+    shows the shape of the result (``shapes.shape_schema``). ``samples`` are arguments that work in a fresh world, or
+    after the calls ``after``; the arguments ``fails`` end in an error. ``aliases`` are names of such a tool elsewhere.
+    ``changes``: the tool changes the world.
     """
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: ToolFunction) -> ToolFunction:
         if name in CATALOGUE:
-            raise ValueError(f"there are two tools {name!r}; rename one of them")
+            raise ValueError(f"the catalogue has two tools named {name!r}; rename one of them")
         schema = arguments_schema(function, ARGUMENTS)
         parameters = list(function.__annotations__)
         CATALOGUE[name] = MockTool(
@@ -121,4 +130,5 @@ def tool(
 
 
 def wire_name(name: str) -> str:
+    """The name as services allow it: letters, digits, ``_`` and ``-``."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)

@@ -1,4 +1,4 @@
-"""A tool played by a model, for tools that the catalogue knows nothing of."""
+"""Lets a model invent the result of a tool that the catalogue does not know. ``mock_tools`` calls it."""
 
 from __future__ import annotations
 
@@ -12,31 +12,34 @@ from bestofn.builders.errors import ProviderError
 from bestofn.builders.formats.json_schema import problem
 from bestofn.builders.formats.written_calls import without_thought
 from bestofn.builders.protocols import Sampler
-from bestofn.builders.records import Request, Sampling
-from bestofn.sandbox.tools.mock_tool import ToolBroken, ToolFailure
+from bestofn.builders.records import JsonObject, Request, Sampling
+from bestofn.sandbox.tools.mock_tool import Arguments, ToolBroken, ToolFailure
 
 PROMPT = Path(__file__).parent / "model_mock.v1.md"
-EARLIER = 8  # calls of the same episode that are shown, for consistency
+JsonValue = Any
+"""Any decoded JSON value; a model wrote it, so its shape is not known."""
+
+EARLIER = 8  # calls of the same episode that the model sees, so that its results agree
 
 
 async def played(
     sampler: Sampler,
-    function: Mapping[str, Any],
-    arguments: Mapping[str, Any],
-    earlier: Sequence[Mapping[str, Any]] = (),
+    function: JsonObject,
+    arguments: Arguments,
+    earlier: Sequence[JsonObject] = (),
     *,
     seed: int = 0,
-) -> Any:
-    """The result that a model gives in the tool's place; it has seen the declaration and this episode's calls only.
+) -> JsonValue:
+    """The result that a model invents for one call. It sees the declaration and this episode's earlier calls only.
 
-    The same question is asked once: the sampler's journal answers it afterwards, for all candidates. Raises
-    ``ToolBroken`` when the model gives no JSON, breaks the declared output schema, or cannot be reached, and
-    ``ToolFailure`` when the tool it plays refuses.
+    Each question is asked once; after that, the sampler's journal answers it for all candidates. Raises ``ToolBroken``
+    when the model cannot be reached, gives no JSON, or violates the declared output schema. Raises ``ToolFailure`` when
+    the model answers with an error of the tool.
     """
-    wanted = output_schema(function)
+    schema = output_schema(function)
     question = {
         "tool": {key: function[key] for key in ("name", "description", "parameters") if key in function},
-        "output_schema": wanted,
+        "output_schema": schema,
         "earlier_calls": list(earlier[-EARLIER:]),
         "arguments": dict(arguments),
         "world": seed,
@@ -56,14 +59,14 @@ async def played(
         raise ToolBroken(f"{function['name']} gave a malformed answer")
     if isinstance(result, Mapping) and set(result) == {"error"}:
         raise ToolFailure("invalid", str(result["error"])[:500])
-    wrong = problem(wanted, result) if wanted else ""
-    if wrong:
-        raise ToolBroken(f"{function['name']} gave an answer that breaks its schema: {wrong}")
+    violation = problem(schema, result) if schema else ""
+    if violation:
+        raise ToolBroken(f"{function['name']} gave an answer that breaks its schema: {violation}")
     return result
 
 
-def output_schema(function: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema of results that a declaration states under one of the usual names; {} when none."""
+def output_schema(function: JsonObject) -> JsonObject:
+    """The schema of results that a declaration has under one of the usual names; {} without one."""
     for key in ("output_schema", "outputSchema", "returns", "response", "response_schema", "results"):
         schema = function.get(key)
         if isinstance(schema, Mapping) and ("type" in schema or "properties" in schema):
@@ -71,8 +74,11 @@ def output_schema(function: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def mended_json(text: str) -> Any:
-    """The JSON object or list of a model's answer, within a fence or words, trailing commas mended; None if none."""
+def mended_json(text: str) -> JsonValue:
+    """The JSON object or list in a model's answer, which may stand in a code fence or in prose; None without one.
+
+    Trailing commas are removed.
+    """
     text = without_thought(text).strip()
     for part in (text.partition("```")[2], text):  # within a fence first
         start = min((at for at in (part.find("{"), part.find("[")) if at >= 0), default=-1)

@@ -1,4 +1,4 @@
-"""The people of the mock world: who writes, pays, meets and asks for help."""
+"""Invented people for the tables of the mock world: names, e-mail addresses, phone numbers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ _LAST = ("Almeida", "Berg", "Castro", "Dahl", "Eriksen", "Fischer", "Garcia", "H
 
 @dataclass(frozen=True, slots=True)
 class Person:
+    """One invented person."""
+
     name: str
     email: str
     phone: str
 
 
 def person(chance: Seeded) -> Person:
+    """One person with a random first and last name."""
     first, last = chance.choice(_FIRST), chance.choice(_LAST)
     phone = f"+1-555-{chance.integer(100, 999)}-{chance.integer(1000, 9999)}"
     return Person(f"{first} {last}", f"{first}.{last}@example.com".lower(), phone)
 
 
 def people(chance: Seeded, count: int) -> list[Person]:
-    """Different people (at most 20): Ada Almeida in every world, then first and last names each used once."""
+    """Up to 20 different people. The first is Ada Almeida in every world; each first and last name occurs once."""
     firsts = [_FIRST[0], *chance.sample(_FIRST[1:], count - 1)]
     lasts = [_LAST[0], *chance.sample(_LAST[1:], count - 1)]
     return [

@@ -1,4 +1,4 @@
-"""The cities and countries that the tools know of, with rounded figures."""
+"""The cities and countries that the tools know, with rounded figures, and lookups by name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from bestofn.sandbox.tools.mock_tool import ToolFailure
 
 @dataclass(frozen=True, slots=True)
 class City:
+    """One city; ``airport`` is its IATA code."""
+
     name: str
     country: str  # ISO 3166 alpha-2
     lat: float
@@ -22,11 +24,14 @@ class City:
 
     @property
     def label(self) -> str:
+        """City and country: "Oslo, Norway"."""
         return f"{self.name}, {COUNTRIES[self.country].name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Country:
+    """One country; ``code`` is ISO 3166 alpha-2, ``currency`` ISO 4217."""
+
     code: str
     name: str
     capital: str
@@ -182,7 +187,7 @@ _OTHER_COUNTRIES = {
 
 
 def city_named(text: str) -> City:
-    """The city of a name, an airport code, or "city, country". Raises ``ToolFailure``."""
+    """The city with this name or airport code; "city, country" works too. Raises ``ToolFailure``."""
     city = find_city(text)
     if city is None:
         raise ToolFailure("not_found", f"there is no place {text!r}")
@@ -190,6 +195,7 @@ def city_named(text: str) -> City:
 
 
 def find_city(text: str) -> City | None:
+    """The city that ``text`` names or mentions; None without one."""
     whole = plain(text)
     for name in (whole, plain(text.split(",")[0])):
         name = _OTHER_NAMES.get(name, name)
@@ -200,7 +206,7 @@ def find_city(text: str) -> City | None:
 
 
 def country_named(text: str) -> Country:
-    """The country of a name or ISO code. Raises ``ToolFailure``."""
+    """The country with this name or ISO code. Raises ``ToolFailure``."""
     name = plain(text)
     code = _OTHER_COUNTRIES.get(name, text.strip().upper())
     for country in COUNTRIES.values():
@@ -210,11 +216,12 @@ def country_named(text: str) -> Country:
 
 
 def distance_km(a: City, b: City) -> float:
-    """Great-circle distance by the haversine formula, Earth's radius 6371 km."""
+    """Great-circle distance of two cities."""
     return great_circle_km(a.lat, a.lon, b.lat, b.lon)
 
 
 def great_circle_km(lat_a: float, lon_a: float, lat_b: float, lon_b: float) -> float:
+    """Great-circle distance of two points in degrees, by the haversine formula with Earth's radius of 6371 km."""
     phi_a, phi_b = math.radians(lat_a), math.radians(lat_b)
     half = math.sin((phi_b - phi_a) / 2) ** 2
     half += math.cos(phi_a) * math.cos(phi_b) * math.sin(math.radians(lon_b - lon_a) / 2) ** 2
@@ -222,6 +229,6 @@ def great_circle_km(lat_a: float, lon_a: float, lat_b: float, lon_b: float) -> f
 
 
 def plain(text: str) -> str:
-    """Lower case, without accents and signs, single spaces."""
+    """``text`` in lower case, without accents and punctuation, with single spaces."""
     text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))

@@ -1,23 +1,29 @@
-"""What a list of calls leaves behind: how the expected final state of a query is made from its right calls."""
+"""Computes the expected final state of a query (``Reference.state``) from its reference calls.
+
+Sources and users call ``final_state`` when they prepare a dataset.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.tool_calls import call_arguments, call_name
+from bestofn.builders.records import JsonObject
 from bestofn.sandbox.tools.mock_tools import MockTools
 
 
-async def final_state(calls: Sequence[Mapping[str, Any]], seed: int = 0) -> Mapping[str, Any]:
-    """The changes (``Reference.state``) after ``calls``, in any form, in the world of ``seed``.
+async def final_state(calls: Sequence[JsonObject], seed: int = 0) -> JsonObject:
+    """The changes to the world of ``seed`` after ``calls``, which may have the shape of any service.
 
-    Raises ``SourceError`` when one of them fails: a reference run that does not run is no reference.
+    Raises ``SourceError`` when a call fails, because calls that do not work cannot be a reference.
     """
     tools = MockTools(seed=seed)
     for made in calls:
         result = await tools.call(call_name(made), call_arguments(made))
         if result.error:
-            raise SourceError(f"the reference call {call_name(made)}({call_arguments(made)}) fails: {result.error}")
+            raise SourceError(
+                f"the reference call {call_name(made)}({call_arguments(made)}) fails: {result.error}. Correct the "
+                "call, or leave the state out of the reference."
+            )
     return tools.changes()

@@ -1,11 +1,16 @@
-"""A made-up value of a JSON Schema: the same for the same schema and name, and true to what was asked."""
+"""Invents a value that matches a JSON Schema; the same schema and name give the same value.
+
+``mock_tools`` answers tools with it that the catalogue knows only by similarity.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any
 
+from bestofn.builders.records import JsonObject
+from bestofn.sandbox.tools.mock_tool import Arguments, Result
+from bestofn.sandbox.tools.model_mock import JsonValue
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.world import NOW
 
@@ -15,15 +20,15 @@ _TEXT = "amber birch cedar delta ember fjord grove harbor indigo juniper lumen m
 _WORDS = _TEXT.split()
 
 
-def made_up(schema: Mapping[str, Any], given: Mapping[str, Any], *name: Any) -> Any:
-    """A value that validates against ``schema``. A property that is named as an argument of ``given`` repeats it.
+def made_up(schema: JsonObject, given: Arguments, *name: object) -> JsonValue:
+    """A value that is valid for ``schema``. A property with the name of an argument in ``given`` repeats its value.
 
-    ``name`` names the draws: tool, arguments, seed.
+    ``name`` seeds the draws: tool, arguments, seed.
     """
     return _value(schema, "", given, Seeded("schema", *name), schema, 0)
 
 
-def _value(schema: Any, key: str, given: Mapping[str, Any], chance: Seeded, root: Mapping[str, Any], depth: int) -> Any:
+def _value(schema: JsonValue, key: str, given: Arguments, chance: Seeded, root: JsonObject, depth: int) -> JsonValue:
     schema = _resolved(schema if isinstance(schema, Mapping) else {}, root)
     if "const" in schema:
         return schema["const"]
@@ -32,7 +37,7 @@ def _value(schema: Any, key: str, given: Mapping[str, Any], chance: Seeded, root
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = next((option for option in kind if option != "null"), "null")
-    if key in given and _is(given[key], kind):
+    if key in given and _has_type(given[key], kind):
         return given[key]
     if kind == "object" or "properties" in schema:
         return _object(schema, given, chance, root, depth)
@@ -53,18 +58,17 @@ def _value(schema: Any, key: str, given: Mapping[str, Any], chance: Seeded, root
     return _text(schema, key, chance)
 
 
-def _object(
-    schema: Mapping[str, Any], given: Mapping[str, Any], chance: Seeded, root: Mapping[str, Any], depth: int
-) -> dict[str, Any]:
+def _object(schema: JsonObject, given: Arguments, chance: Seeded, root: JsonObject, depth: int) -> Result:
     required = schema.get("required") or ()
-    result: dict[str, Any] = {}
+    result: Result = {}
     for name, part in (schema.get("properties") or {}).items():
         if depth < MAX_DEPTH or name in required:
             result[name] = _value(part, name, given, chance, root, depth + 1)
     return result
 
 
-def _text(schema: Mapping[str, Any], key: str, chance: Seeded) -> str:
+def _text(schema: JsonObject, key: str, chance: Seeded) -> str:
+    """A string that fits the format, or else the name of the property."""
     key, kind = key.lower(), schema.get("format")
     day = date(NOW.year, NOW.month, NOW.day) + timedelta(days=chance.integer(-30, 30))
     if kind == "date" or key.endswith("date"):
@@ -86,11 +90,11 @@ def _text(schema: Mapping[str, Any], key: str, chance: Seeded) -> str:
     return text[:length].ljust(schema.get("minLength", 0), "a")
 
 
-def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema itself behind a local ``$ref`` or the first of several alternatives."""
+def _resolved(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """``schema`` with local ``$ref`` followed, and with the first of several alternatives chosen."""
     for _ in range(8):
         if isinstance(schema.get("$ref"), str) and schema["$ref"].startswith("#"):
-            target: Any = root
+            target: JsonValue = root
             for part in schema["$ref"].lstrip("#/").split("/") if schema["$ref"] != "#" else ():
                 target = target.get(part, {}) if isinstance(target, Mapping) else {}
             schema = target if isinstance(target, Mapping) else {}
@@ -104,6 +108,7 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
     return schema
 
 
-def _is(value: Any, kind: Any) -> bool:
+def _has_type(value: JsonValue, kind: JsonValue) -> bool:
+    """Whether ``value`` has the JSON Schema type ``kind``."""
     types = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
     return kind in types and isinstance(value, types[kind]) and (kind == "boolean" or not isinstance(value, bool))

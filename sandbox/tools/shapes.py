@@ -1,4 +1,7 @@
-"""JSON Schemas from Python: of arguments from a signature, of results from a literal that shows their shape."""
+"""JSON Schemas from Python: for arguments from a signature, for results from a literal that shows their shape.
+
+``mock_tool.tool`` makes the schemas of the catalogue with it.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,20 @@ Currency = Annotated[str, (("pattern", "^[A-Za-z]{3}$"), ("description", "ISO 42
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", dict: "object", list: "array"}
 
 
-def arguments_schema(function: Callable[..., Any], described: Mapping[str, str]) -> dict[str, Any]:
-    """The schema of a tool's arguments: all after the world; a trailing underscore is dropped (``from_``)."""
+Shape = Any
+"""A literal that shows the shape of a result; see ``shape_schema``."""
+
+Schema = dict[str, Any]
+"""A JSON Schema."""
+
+
+def arguments_schema(function: Callable[..., Any], described: Mapping[str, str]) -> Schema:
+    """The schema of all arguments after the world. The name of an argument loses a trailing underscore (``from_``).
+
+    ``described`` holds descriptions by argument name.
+    """
     hints = typing.get_type_hints(function, include_extras=True)
-    properties: dict[str, Any] = {}
+    properties: Schema = {}
     required: list[str] = []
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
         name = parameter.name.rstrip("_")
@@ -33,14 +46,14 @@ def arguments_schema(function: Callable[..., Any], described: Mapping[str, str])
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def type_schema(hint: Any) -> dict[str, Any]:
-    """The schema of one type hint. Raises ``TypeError`` for a hint that JSON has no type for."""
+def type_schema(hint: Any) -> Schema:
+    """The schema of one type hint. Raises ``TypeError`` for a type that JSON does not have."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return type_schema(arguments[0]) | dict(arguments[1])
     if origin in (typing.Union, types.UnionType):
         present = [argument for argument in arguments if argument is not type(None)]
-        if len(present) == 1:  # X | None: an argument that may be left out
+        if len(present) == 1:  # X | None: the argument may be left out
             return type_schema(present[0])
         return {"anyOf": [type_schema(argument) for argument in present]}
     if origin is Literal:
@@ -53,14 +66,14 @@ def type_schema(hint: Any) -> dict[str, Any]:
         return {}
     if hint in _PLAIN:
         return {"type": _PLAIN[hint]}
-    raise TypeError(f"{hint!r} has no JSON type; use str, int, float, bool, list, dict, Literal or Any")
+    raise TypeError(f"JSON has no type for {hint!r}; use str, int, float, bool, list, dict, Literal or Any")
 
 
-def shape_schema(shape: Any) -> dict[str, Any]:
-    """The schema of a result shown as a literal.
+def shape_schema(shape: Shape) -> Schema:
+    """The schema of a result that a literal shows, for example ``{"id": str, "tags": [str], "note?": str}``.
 
-    ``{"id": str, "tags": [str], "note?": str}``; a key with ``?`` may be absent, a tuple ``(str, None)`` lists
-    alternatives, ``dict`` and ``Any`` are open. ``{str: float}`` is an object of any keys with values of one shape.
+    A key with ``?`` may be absent. A tuple ``(str, None)`` lists alternatives. ``dict`` and ``Any`` allow any content.
+    ``{str: float}`` is an object with any keys and values of one shape.
     """
     if shape is None:
         return {"type": "null"}

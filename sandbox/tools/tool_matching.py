@@ -1,4 +1,7 @@
-"""Which tool of the catalogue a foreign declaration most likely means, and how sure that is."""
+"""Finds the tool of the catalogue that a foreign declaration most likely means, with a confidence.
+
+``mock_tools`` calls it for each declared tool.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from typing import Any
 from bestofn.builders.formats.json_schema import problem
 from bestofn.sandbox.tools.catalogue import CATALOGUE
 from bestofn.sandbox.tools.glossary import SYNONYMS
-from bestofn.sandbox.tools.mock_tool import MockTool
+from bestofn.sandbox.tools.mock_tool import Arguments, MockTool
 
-CONFIDENT = 0.4
+CONFIDENT = 0.4  # the least confidence at which the nearest tool is used
 
 _NO_CONTENT = (
     "a an the of for to in on by at and or with from is are be this that it its as get fetch retrieve return returns "
@@ -27,34 +30,35 @@ _STOP = frozenset(_NO_CONTENT.split())
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The nearest tool. ``confidence`` 1.0 is its name or alias; below ``CONFIDENT`` it is not to be relied on."""
+    """The nearest tool. Confidence 1.0: its name or alias is the same. Below ``CONFIDENT``: do not use it."""
 
     tool: MockTool
     confidence: float
 
     @property
     def category(self) -> str:
+        """The category of the tool."""
         return self.tool.category
 
 
 def exact(name: str) -> MockTool | None:
-    """The tool of this name or alias, however its words are joined (``getWeather``, ``weather.current``)."""
+    """The tool with this name or alias; its words may be joined in any way (``getWeather``, ``weather.current``)."""
     return _names().get("_".join(words(name)))
 
 
 def nearest(name: str, description: str = "", parameters: Sequence[str] = ()) -> Match:
-    """The tool most like the declaration by words of its name (counted most), description and argument names.
+    """The tool most similar to the declaration, by the words of name (which count most), description and arguments.
 
-    The confidence is a weighted share of the declaration's words that the tool knows, each word weighted by how few
-    tools know it (inverse document frequency); words that no tool knows count fully against it.
+    The confidence is the weighted share of the declaration's words that the tool has too. A word weighs more the fewer
+    tools have it (inverse document frequency). Words that no tool has count fully against the match.
     """
-    found = exact(name)
-    if found:
-        return Match(found, 1.0)
+    same_name = exact(name)
+    if same_name:
+        return Match(same_name, 1.0)
     sought: defaultdict[str, float] = defaultdict(float, dict.fromkeys(_content(words(name)), 3.0))
-    said = _content(words(description))
-    for word in said:
-        sought[word] += 1.0 if word in sought else 0.5 * min(1.0, 8 / max(len(said), 1))
+    described = _content(words(description))
+    for word in described:
+        sought[word] += 1.0 if word in sought else 0.5 * min(1.0, 8 / max(len(described), 1))
     for parameter in parameters:
         for word in _content(words(parameter)):
             sought[word] += 0.5
@@ -65,20 +69,21 @@ def nearest(name: str, description: str = "", parameters: Sequence[str] = ()) ->
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words, split at camel case, signs and digits, plural and -ing endings taken off."""
+    """Lower-case words, split at camel case, punctuation and digits, without plural endings."""
     text = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text)
     return [_stem(word) for word in re.findall(r"[a-z]+", text.lower())]
 
 
 def _stem(word: str) -> str:
-    for ending, put in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("s", "")):
+    for ending, singular in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("s", "")):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith(("ss", "us", "is", "news")):
-            return word[: -len(ending)] + put
+            return word[: -len(ending)] + singular
     return word
 
 
-def _content(found: Sequence[str]) -> list[str]:
-    return [word for word in dict.fromkeys(found) if word not in _STOP and len(word) > 1]
+def _content(text_words: Sequence[str]) -> list[str]:
+    """Each word once, without words that say nothing about a tool."""
+    return [word for word in dict.fromkeys(text_words) if word not in _STOP and len(word) > 1]
 
 
 @cache
@@ -92,7 +97,7 @@ def _names() -> Mapping[str, MockTool]:
 
 @cache
 def _profiles() -> tuple[tuple[MockTool, Mapping[str, float]], ...]:
-    """Tool -> word -> how much it says of the tool (1 in its name or an alias, less in description and arguments)."""
+    """Per tool: word -> weight, 1 in its name or an alias, less in its description and arguments."""
     profiles = []
     for tool in CATALOGUE.values():
         profile: dict[str, float] = {}
@@ -109,7 +114,7 @@ def _profiles() -> tuple[tuple[MockTool, Mapping[str, float]], ...]:
 
 @cache
 def _rarity() -> Mapping[str, float]:
-    """Word -> 1 for a word of one tool, towards 0.3 for a word of very many."""
+    """Word -> weight from 1 (only one tool has the word) down to 0.3 (very many tools have it)."""
     counts = Counter(word for _, profile in _profiles() for word in profile)
     return {word: max(0.3, 1 - math.log(count) / math.log(len(CATALOGUE))) for word, count in counts.items()}
 
@@ -121,10 +126,10 @@ def _score(sought: Mapping[str, float], profile: Mapping[str, float]) -> float:
     return known / sum(weights.values())
 
 
-def adapted(tool: MockTool, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The arguments under the tool's own names, by synonyms; None when one that it needs is not among them.
+def adapted(tool: MockTool, arguments: Arguments) -> dict[str, Any] | None:
+    """The arguments renamed to the tool's own names, by synonyms; None when a required one is missing.
 
-    An optional argument that the tool would refuse is left out: the foreign schema has its own idea of it.
+    An optional argument that the tool would refuse is left out, because the foreign schema may define it differently.
     """
     known = tool.parameters["properties"]
     result = {name: value for name, value in arguments.items() if name in known}

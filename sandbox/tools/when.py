@@ -1,4 +1,4 @@
-"""Dates and times as models write them, read into Python's; what cannot be read is a tool's failure."""
+"""Parses dates and times that models wrote, and formats them. Text that cannot be parsed is a ``ToolFailure``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.sandbox.tools.mock_tool import ToolFailure
 
 
 def a_day(text: str) -> date:
-    """The day of an ISO date or time. Raises ``ToolFailure``."""
+    """The date of an ISO date or time. Raises ``ToolFailure``."""
     try:
         return datetime.fromisoformat(text.strip()).date()
     except ValueError:
@@ -16,7 +16,7 @@ def a_day(text: str) -> date:
 
 
 def a_moment(text: str) -> datetime:
-    """An ISO date and time without its offset: the worlds' clocks are local. Raises ``ToolFailure``."""
+    """An ISO date and time without its offset, because the clock of a world is local. Raises ``ToolFailure``."""
     try:
         return datetime.fromisoformat(text.strip().replace("Z", "")).replace(tzinfo=None)
     except ValueError:
@@ -24,4 +24,5 @@ def a_moment(text: str) -> datetime:
 
 
 def written(moment: datetime) -> str:
+    """Date and time to the minute: "2026-03-16T09:00"."""
     return moment.strftime("%Y-%m-%dT%H:%M")

@@ -66,7 +66,7 @@ def test_what_comes_on_standard_error_is_kept_for_messages() -> None:
 
 
 def test_the_end_of_a_box_is_an_end_of_file() -> None:
-    with pytest.raises(EOFError, match="closed its stream"):
+    with pytest.raises(EOFError, match="closed its connection"):
         through(SocketStream, b"abc", [], [4])
 
 

@@ -1,4 +1,4 @@
-"""The catalogue: every module beside this one is read, and its ``@tool`` functions are the tools."""
+"""The catalogue of mock tools: importing it imports all modules in this folder, whose ``@tool`` functions register."""
 
 from __future__ import annotations
 
