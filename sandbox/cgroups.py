@@ -1,4 +1,7 @@
-"""Memory and process caps by cgroup, version 1 or 2, wherever a group can be made below our own or above it."""
+"""Memory and process limits by cgroup (version 1 or 2), in any group where this process may create one.
+
+``local_sandbox`` creates the groups of each box.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,18 @@ _MIB = 1 << 20
 
 @dataclass(slots=True)
 class Cgroups:
-    """The groups made for one box. ``joins`` are the files that a process writes "0" to, to enter them."""
+    """The groups made for one box."""
 
     folders: list[Path] = field(default_factory=list)
 
     @property
     def joins(self) -> list[str]:
+        """The files that a process writes "0" to, to enter the groups."""
         return [str(folder / "cgroup.procs") for folder in self.folders]
 
     @classmethod
     def create(cls, name: str, *, memory_mb: int, processes: int) -> Cgroups:
-        """Groups with what caps can be had here; whether they are enough is tested in the box, not assumed."""
+        """Make groups with all limits that this machine allows. A test in the box must show whether they suffice."""
         made = cls()
         memory = memory_mb * _MIB
         for version, controllers, mount, own in _hierarchies():
@@ -52,7 +56,7 @@ class Cgroups:
         return made
 
     def remove(self) -> None:
-        """Waits a moment for the last processes to be gone."""
+        """Remove the groups; wait up to 2 seconds per group for its last processes to end."""
         for folder in self.folders:
             for _ in range(100):
                 try:
@@ -81,17 +85,17 @@ def _hierarchies() -> list[tuple[int, set[str], Path, str]]:
             _, controllers, path = line.split(":", 2)
             for controller in controllers.split(","):
                 own[controller] = path
-    found = []
+    hierarchies = []
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/mounts").read_text().splitlines():
             _, mount, kind, options, *_ = line.split()
             if kind == "cgroup2" and _has_controllers(Path(mount)):
-                found.append((2, {"memory", "pids"}, Path(mount), own.get("", "/")))
+                hierarchies.append((2, {"memory", "pids"}, Path(mount), own.get("", "/")))
             elif kind == "cgroup":
                 controllers = {"memory", "pids"} & set(options.split(","))
                 if controllers:
-                    found.append((1, controllers, Path(mount), own.get(next(iter(controllers)), "/")))
-    return found
+                    hierarchies.append((1, controllers, Path(mount), own.get(next(iter(controllers)), "/")))
+    return hierarchies
 
 
 def _has_controllers(mount: Path) -> bool:
@@ -101,7 +105,7 @@ def _has_controllers(mount: Path) -> bool:
 
 
 def _parents(mount: Path, own: str) -> list[Path]:
-    """Our own group and those above it, nearest first."""
+    """The writable groups among the group of this process and those above it, nearest first."""
     here = mount / own.strip("/")
     above = [here, *[parent for parent in here.parents if parent == mount or parent.is_relative_to(mount)]]
     return [folder for folder in above if os.access(folder, os.W_OK)]

@@ -1,8 +1,8 @@
-"""Processes that can be killed, for trusted functions that may take long or much memory.
+"""Worker processes for trusted functions that may take too long or too much memory (``protocols.Workers``).
 
-``ProcessPool`` implements ``protocols.Workers``. A thread cannot be stopped and SIGALRM works in the main thread only;
-a process can always be killed. Functions and arguments travel by pickle, so a function is one that can be imported.
-For untrusted programs there are the sandboxes: a worker is limited in time and memory, not in what it may touch.
+The math verifier calls SymPy through them. A thread cannot be stopped, and SIGALRM works in the main thread only, but a
+process can always be killed. Functions and arguments are pickled, so a function must be importable. Untrusted programs
+need a sandbox instead: a worker is limited in time and memory, but not in its access to files or network.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import os
 import pickle
 import signal
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-START_S = 60.0  # for a worker to come up: importing what it preloads on a loaded machine
+Value = TypeVar("Value")
+
+START_S = 60.0  # for a worker to start and import its modules, on a busy machine
 
 
 class ProcessPool:
-    """At most ``count`` worker processes, started when they are needed and kept.
+    """At most ``count`` worker processes, which start when they are needed and are reused.
 
-    A call that runs past its time has its process killed, and so has one whose process grows past ``memory_mb`` (of
-    address space beyond what it has at its start) if Python's own ``MemoryError`` did not end it first. Cancelling a
-    call kills its process too. ``preload`` names modules that a worker imports before its first call.
+    The process of a call is killed when the call takes longer than its time, or is cancelled. ``memory_mb`` limits the
+    address space that a worker may add after its start. A call that needs more ends with ``MemoryError``. ``preload``
+    names modules that a worker imports at its start. A worker ends after ``calls_per_worker`` calls.
     """
 
     name = "process_pool"
@@ -42,7 +44,9 @@ class ProcessPool:
         if count < 1:
             raise ValueError(f"workers.count is {count}; expected at least 1")
         if method not in ("spawn", "forkserver"):
-            raise ValueError(f"workers.method is {method!r}; expected spawn or forkserver (fork breaks threads)")
+            raise ValueError(
+                f"workers.method is {method!r}; expected spawn or forkserver (fork is not safe with threads)"
+            )
         self.count = count
         self.memory_mb = memory_mb
         self.preload = tuple(preload)
@@ -63,10 +67,10 @@ class ProcessPool:
             worker.kill()
         await asyncio.gather(*(asyncio.to_thread(worker.join) for worker in workers))
 
-    async def call(self, function: Callable[..., Any], *args: Any, timeout_s: float) -> Any:
-        """``function(*args)`` in a worker. The clock starts when a worker is free and ready.
+    async def call(self, function: Callable[..., Value], *args: object, timeout_s: float) -> Value:
+        """``function(*args)`` in a worker. The time starts when a worker is free and ready.
 
-        Raises ``TimeoutError`` past ``timeout_s``, ``MemoryError`` past the memory cap, and what the function raises.
+        Raises ``TimeoutError`` after ``timeout_s``, ``MemoryError`` over the memory limit, and the function's errors.
         """
         if self._free is None:
             raise RuntimeError("ProcessPool is not open; use `async with ProcessPool() as workers`")
@@ -97,7 +101,7 @@ class ProcessPool:
         self._all.add(worker)
         try:
             await worker.ready()
-        except BaseException:
+        except BaseException:  # also when cancelled: a worker that is not ready cannot serve the next call
             self._discard(worker)
             raise
         return worker
@@ -112,23 +116,26 @@ class _Worker:
     """One process and the pipe to it."""
 
     def __init__(self, method: str, memory_mb: int, preload: tuple[str, ...]) -> None:
-        context: Any = multiprocessing.get_context(method)
+        spawns = method == "spawn"
+        context = multiprocessing.get_context("spawn") if spawns else multiprocessing.get_context("forkserver")
         self.calls = 0
-        self._pipe, theirs = context.Pipe()
+        self._pipe, worker_end = context.Pipe()
         self._process = context.Process(
-            target=_serve, args=(theirs, memory_mb, preload), daemon=True, name="bestofn-worker"
+            target=_serve, args=(worker_end, memory_mb, preload), daemon=True, name="bestofn-worker"
         )
         self._process.start()
-        theirs.close()
+        worker_end.close()
 
     def is_alive(self) -> bool:
+        """Whether the process still runs."""
         return self._process.is_alive()
 
     async def ready(self) -> None:
+        """Wait until the process has started."""
         await self._receive(START_S)
 
     async def ask(self, payload: bytes, timeout_s: float) -> tuple[str, Any]:
-        """The answer to one call: ("returned", value) or ("raised", error)."""
+        """The result of one call: ("returned", value) or ("raised", error)."""
         self.calls += 1
         try:
             self._pipe.send_bytes(payload)
@@ -137,11 +144,13 @@ class _Worker:
             self._process.join(1)
             code = self._process.exitcode
             if code in (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT):
-                raise MemoryError(f"the worker process was ended by signal {-code}, as memory limits do") from error
+                raise MemoryError(
+                    f"signal {-code} ended the worker process; the usual cause is its memory limit (workers.memory_mb)"
+                ) from error
             raise RuntimeError(f"the worker process ended with exit code {code} during a call") from error
 
     async def _receive(self, timeout_s: float) -> bytes:
-        """The next message. Waits on the pipe in the event loop, so that a wait costs no thread."""
+        """The next message. It waits in the event loop, so that no thread is needed."""
         loop = asyncio.get_running_loop()
         readable = asyncio.Event()
         loop.add_reader(self._pipe.fileno(), readable.set)
@@ -155,17 +164,19 @@ class _Worker:
         return self._pipe.recv_bytes()
 
     def kill(self) -> None:
+        """Kill the process; ``join`` must follow."""
         if self._process.is_alive():
             self._process.kill()
 
     def join(self) -> None:
+        """Wait up to 5 seconds for the end of the process, and close the pipe."""
         self._process.join(5)
         self._pipe.close()
 
 
 def _serve(pipe: multiprocessing.connection.Connection, memory_mb: int, preload: tuple[str, ...]) -> None:
-    """The life of a worker: limits, imports, then one call after another until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
+    """The main function of a worker: set limits, import modules, then serve calls until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     _die_with_parent()
     for module in preload:
         __import__(module)
@@ -181,18 +192,20 @@ def _answer(payload: bytes) -> bytes:
         function, args = pickle.loads(payload)
         return pickle.dumps(("returned", function(*args)))
     except MemoryError:
-        return pickle.dumps(("raised", MemoryError("the call needed more memory than its worker may have")))
+        return pickle.dumps(
+            ("raised", MemoryError("the call needed more memory than its worker may use (workers.memory_mb)"))
+        )
     except RecursionError:
         return pickle.dumps(("raised", RecursionError("the call recursed too deeply")))
-    except Exception as error:
+    except Exception as error:  # any error of the function is raised again by ``ProcessPool.call``
         try:
             return pickle.dumps(("raised", error))
-        except Exception:  # an error that cannot travel is told in words
+        except Exception:  # pickling an arbitrary error may fail in any way; then only its text is sent
             return pickle.dumps(("raised", RuntimeError(f"{type(error).__name__}: {error}"[:2_000])))
 
 
 def _limit_memory(memory_mb: int) -> None:
-    """Cap the address space at what the process has now plus ``memory_mb``."""
+    """Limit the address space to what the process has now plus ``memory_mb``."""
     try:
         import resource
 
@@ -201,11 +214,11 @@ def _limit_memory(memory_mb: int) -> None:
         limit = now + memory_mb * 1024 * 1024
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     except (ImportError, OSError, ValueError):
-        return  # no such limit on this system: the time limit still holds
+        return  # this system has no such limit; the time limit still works
 
 
 def _die_with_parent() -> None:
-    """Ask the Linux kernel to kill this process when its parent is gone; elsewhere the closing pipe ends it."""
+    """Ask the Linux kernel to kill this process when its parent ends. On other systems the closed pipe ends it."""
     with contextlib.suppress(OSError, AttributeError):
         import ctypes
 

@@ -37,12 +37,14 @@ def check(result: int, what: str) -> int:
 
 
 def prctl(option: int, value: int = 0, third: object = 0) -> int:
+    """Call ``prctl``. Raises ``OSError``."""
     last = third if not isinstance(third, int) else ctypes.c_ulong(third)
     zero = ctypes.c_ulong(0)
     return check(libc.prctl(option, ctypes.c_ulong(value), last, zero, zero), f"prctl({option})")
 
 
 def syscall(number: int, *arguments: object) -> int:
+    """Make system call ``number``. Raises ``OSError``."""
     wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     return check(libc.syscall(ctypes.c_long(number), *wide), f"syscall({number})")
 

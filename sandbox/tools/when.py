@@ -7,7 +7,7 @@ from datetime import date, datetime
 from bestofn.sandbox.tools.mock_tool import ToolFailure
 
 
-def a_day(text: str) -> date:
+def parse_day(text: str) -> date:
     """The date of an ISO date or time. Raises ``ToolFailure``."""
     try:
         return datetime.fromisoformat(text.strip()).date()
@@ -15,7 +15,7 @@ def a_day(text: str) -> date:
         raise ToolFailure("invalid", f"{text!r} is no ISO date; write YYYY-MM-DD") from None
 
 
-def a_moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """An ISO date and time without its offset, because the clock of a world is local. Raises ``ToolFailure``."""
     try:
         return datetime.fromisoformat(text.strip().replace("Z", "")).replace(tzinfo=None)
@@ -23,6 +23,6 @@ def a_moment(text: str) -> datetime:
         raise ToolFailure("invalid", f"{text!r} is no ISO date and time; write YYYY-MM-DDTHH:MM") from None
 
 
-def written(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """Date and time to the minute: "2026-03-16T09:00"."""
     return moment.strftime("%Y-%m-%dT%H:%M")

@@ -206,5 +206,5 @@ def screen(world: World, name: str, country: str | None = None) -> Result:
         for listed in _LISTED
     }
     best = max(scores, key=lambda listed: scores[listed])
-    found = scores[best] >= 0.5
-    return {"name": name, "match": found, "score": round(scores[best], 2), "listed_as": best if found else None}
+    is_match = scores[best] >= 0.5
+    return {"name": name, "match": is_match, "score": round(scores[best], 2), "listed_as": best if is_match else None}

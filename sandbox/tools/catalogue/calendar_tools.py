@@ -11,7 +11,7 @@ from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import country_named, find_city
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date, DateTime
-from bestofn.sandbox.tools.when import a_day, a_moment, written
+from bestofn.sandbox.tools.when import format_time, parse_day, parse_time
 from bestofn.sandbox.tools.world import NOW, Table, World, table
 
 EVENT = {"event_id": str, "title": str, "start": str, "end": str, "attendees": [str]}
@@ -27,8 +27,8 @@ def _events(chance: Seeded) -> Table:
         events[key] = {
             "event_id": key,
             "title": title,
-            "start": written(start),
-            "end": written(start + timedelta(minutes=chance.choice([30, 60, 90]))),
+            "start": format_time(start),
+            "end": format_time(start + timedelta(minutes=chance.choice([30, 60, 90]))),
             "attendees": ["me@example.com"] + (["ada.almeida@example.com"] if number in (1, 2) else []),
         }
     return events
@@ -74,7 +74,7 @@ def now(world: World, timezone: str = "UTC") -> Result:
 )
 def convert_time(world: World, dt: DateTime, from_tz: str, to_tz: str) -> Result:
     """Convert a local time from one time zone to another."""
-    source = a_moment(dt).replace(tzinfo=_zone(from_tz))
+    source = parse_time(dt).replace(tzinfo=_zone(from_tz))
     target = source.astimezone(_zone(to_tz))
     hours = ((target.utcoffset() or timedelta()) - (source.utcoffset() or timedelta())).total_seconds() / 3600
     return {
@@ -106,7 +106,7 @@ def _shifted(day: date, days: int, months: int) -> date:
 )
 def add(world: World, date: Date, days: int = 0, months: int = 0) -> Result:
     """The date some months and days after (or, negative, before) a date; a missing day becomes the month's last."""
-    shifted = _shifted(a_day(date), days, months)
+    shifted = _shifted(parse_day(date), days, months)
     return {"date": shifted.isoformat(), "weekday": shifted.strftime("%A")}
 
 
@@ -120,7 +120,7 @@ def add(world: World, date: Date, days: int = 0, months: int = 0) -> Result:
 )
 def diff(world: World, start: Date, end: Date, unit: Literal["days", "weeks", "months", "years"] = "days") -> Result:
     """The time from one date to another, in days, weeks, or full months or years."""
-    first, last = a_day(start), a_day(end)
+    first, last = parse_day(start), parse_day(end)
     days = (last - first).days
     low, high = sorted((first, last))
     months = (high.year - low.year) * 12 + high.month - low.month - (high.day < low.day)
@@ -138,7 +138,7 @@ def diff(world: World, start: Date, end: Date, unit: Literal["days", "weeks", "m
 )
 def weekday(world: World, date: Date) -> Result:
     """The day of the week of a date, and its ISO week."""
-    day = a_day(date)
+    day = parse_day(date)
     return {"date": day.isoformat(), "weekday": day.strftime("%A"), "iso_week": day.isocalendar().week}
 
 
@@ -182,7 +182,7 @@ def holidays_of(code: str, year: int) -> dict[date, str]:
 )
 def business_days(world: World, start: Date, end: Date, country: str | None = None) -> Result:
     """Working days from a date to another, both counted, without weekends and the country's public holidays."""
-    first, last = a_day(start), a_day(end)
+    first, last = parse_day(start), parse_day(end)
     if not 0 <= (last - first).days <= 4000:
         raise ToolFailure("invalid", "end must follow start, by at most 4000 days")
     free: dict[date, str] = {}
@@ -230,11 +230,11 @@ def list_holidays(world: World, country: str, year: int) -> Result:
 )
 def list_events(world: World, from_: DateTime, to: DateTime) -> Result:
     """The events of the calendar that start within a time, earliest first."""
-    first, last = a_moment(from_), a_moment(to)
+    first, last = parse_time(from_), parse_time(to)
     if last < first:
         raise ToolFailure("invalid", f"to ({to}) is before from ({from_})")
-    found = [event for event in world["events"].values() if first <= a_moment(event["start"]) <= last]
-    return {"events": sorted(found, key=lambda event: (event["start"], event["event_id"]))}
+    matches = [event for event in world["events"].values() if first <= parse_time(event["start"]) <= last]
+    return {"events": sorted(matches, key=lambda event: (event["start"], event["event_id"]))}
 
 
 @tool(
@@ -264,15 +264,15 @@ def create_event(
     world: World, title: str, start: DateTime, end: DateTime, attendees: list[str] | None = None
 ) -> Result:
     """Put an event into the calendar."""
-    first, last = a_moment(start), a_moment(end)
+    first, last = parse_time(start), parse_time(end)
     if last <= first:
         raise ToolFailure("invalid", f"end ({end}) is not after start ({start})")
     key = world.new_key("events", "EVT-")
     event = {
         "event_id": key,
         "title": title,
-        "start": written(first),
-        "end": written(last),
+        "start": format_time(first),
+        "end": format_time(last),
         "attendees": list(attendees or []),
     }
     world["events"][key] = event
@@ -302,7 +302,7 @@ def update_event(world: World, event_id: str, changes: dict) -> Result:
         raise ToolFailure("invalid", f"changes may name title, start, end and attendees; found {unknown or 'nothing'}")
     for name in ("start", "end"):
         if name in changes:
-            changes = changes | {name: written(a_moment(str(changes[name])))}
+            changes = changes | {name: format_time(parse_time(str(changes[name])))}
     attendees = changes.get("attendees", [])
     if not isinstance(attendees, list) or not all(
         isinstance(value, str) for value in [*attendees, changes.get("title", "")]
@@ -338,12 +338,12 @@ def delete_event(world: World, event_id: str) -> Result:
 )
 def find_free_slot(world: World, attendees: list[str], duration_min: int, from_: DateTime, to: DateTime) -> Result:
     """The first slot of a length, between 9 and 17 o'clock on working days, in which none of the attendees is taken."""
-    at, last = a_moment(from_), a_moment(to)
+    at, last = parse_time(from_), parse_time(to)
     if not 5 <= duration_min <= 480 or not timedelta() <= last - at <= timedelta(days=92):
         raise ToolFailure("invalid", "duration_min goes from 5 to 480, and the search covers at most 92 days")
     length, wanted = timedelta(minutes=duration_min), {name.strip().lower() for name in attendees}
     taken = [
-        (a_moment(event["start"]), a_moment(event["end"]))
+        (parse_time(event["start"]), parse_time(event["end"]))
         for event in world["events"].values()
         if not wanted or wanted & {name.lower() for name in event["attendees"]}
     ]
@@ -352,7 +352,7 @@ def find_free_slot(world: World, attendees: list[str], duration_min: int, from_:
         end = at + length
         inside = at.weekday() < 5 and at.hour >= 9 and (end.hour, end.minute) <= (17, 0) and end.date() == at.date()
         if inside and all(end <= start or at >= stop for start, stop in taken):
-            return {"start": written(at), "end": written(end)}
+            return {"start": format_time(at), "end": format_time(end)}
         at += timedelta(minutes=15)
     raise ToolFailure("not_found", "there is no free slot of that length in that time")
 
@@ -367,9 +367,9 @@ def find_free_slot(world: World, attendees: list[str], duration_min: int, from_:
 )
 def create_reminder(world: World, text: str, when: DateTime) -> Result:
     """Set a reminder for a time in the future."""
-    moment = a_moment(when)
+    moment = parse_time(when)
     if moment.replace(tzinfo=UTC) <= world.now:
-        raise ToolFailure("invalid", f"{when} has passed; it is {written(world.now)}")
+        raise ToolFailure("invalid", f"{when} has passed; it is {format_time(world.now)}")
     key = world.new_key("reminders", "REM-")
-    world["reminders"][key] = {"reminder_id": key, "text": text, "when": written(moment)}
+    world["reminders"][key] = {"reminder_id": key, "text": text, "when": format_time(moment)}
     return world["reminders"][key]

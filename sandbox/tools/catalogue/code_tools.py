@@ -13,7 +13,7 @@ from bestofn.sandbox.tools.linear_regex import PatternError, find_all
 from bestofn.sandbox.tools.mock_tool import Result, ToolBroken, ToolFailure, tool
 from bestofn.sandbox.tools.people import people
 from bestofn.sandbox.tools.seeded import Seeded
-from bestofn.sandbox.tools.when import written
+from bestofn.sandbox.tools.when import format_time
 from bestofn.sandbox.tools.world import Record, Table, World, table
 
 ISSUE = {"issue_id": str, "repo": str, "title": str, "body": str, "state": str}
@@ -113,7 +113,7 @@ def _commits(world: World, repo: str) -> list[Record]:
         {
             "commit": chance.letters(10, "0123456789abcdef"),
             "author": chance.choice(authors).name,
-            "date": written(world.now - timedelta(days=2 * number, hours=chance.integer(0, 20))),
+            "date": format_time(world.now - timedelta(days=2 * number, hours=chance.integer(0, 20))),
             "message": message,
         }
         for number, message in enumerate(messages)
@@ -176,8 +176,8 @@ def git_diff(world: World, repo: str, a: str, b: str) -> Result:
 def list_issues(world: World, repo: str, state: Literal["open", "closed", "all"] = "all") -> Result:
     """The issues of a repository."""
     name = _repo(repo)
-    found = [i for i in world["issues"].values() if i["repo"] == name and state in ("all", i["state"])]
-    return {"repo": name, "issues": found}
+    issues = [i for i in world["issues"].values() if i["repo"] == name and state in ("all", i["state"])]
+    return {"repo": name, "issues": issues}
 
 
 @tool(
@@ -232,10 +232,10 @@ def package(world: World, name: str, ecosystem: Literal["pypi", "npm", "cargo"])
 def regex(world: World, pattern: str, text: str) -> Result:
     """The parts of a text that a regular expression matches; back-references and look-around are not known."""
     try:
-        found = find_all(pattern, text[:5000])
+        texts = find_all(pattern, text[:5000])
     except PatternError as error:
         raise ToolFailure("invalid", str(error)) from None
-    return {"matches": bool(found), "found": found[:100]}
+    return {"matches": bool(texts), "found": texts[:100]}
 
 
 @tool(

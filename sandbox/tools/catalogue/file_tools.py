@@ -197,13 +197,13 @@ def search(world: World, pattern: str, path: str = "/") -> Result:
     if "*" in pattern or "?" in pattern:
         names = [name for name in inside if _fits(pattern, posixpath.basename(name)) or _fits(pattern, name)]
         return {"matches": [{"path": name} for name in names]}
-    found = [
+    matches = [
         {"path": name, "line": number, "text": line}
         for name, record in inside.items()
         for number, line in enumerate(record["content"].splitlines(), 1)
         if pattern in line
     ]
-    return {"matches": found[:100]}
+    return {"matches": matches[:100]}
 
 
 def _fits(pattern: str, name: str) -> bool:

@@ -11,7 +11,7 @@ from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import country_named, plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Currency, Date
-from bestofn.sandbox.tools.when import a_day
+from bestofn.sandbox.tools.when import parse_day
 from bestofn.sandbox.tools.world import Table, World, table
 
 # symbol: (name, sector, price about which it moves, dividend a year)
@@ -86,7 +86,7 @@ def _close(world: World, symbol: str, day: Day) -> float:
 
 
 def _past(world: World, text: str) -> Day:
-    day = a_day(text)
+    day = parse_day(text)
     if not world.now.date() - timedelta(days=9000) <= day <= world.now.date():
         raise ToolFailure("invalid", f"{text} is not within the history, which ends {world.now.date().isoformat()}")
     return day
@@ -363,8 +363,8 @@ def balance(world: World, account_id: str) -> Result:
 def transactions(world: World, account_id: str, from_: Date | None = None, to: Date | None = None) -> Result:
     """The transactions of a bank account, newest first."""
     account = _account(world, account_id)
-    first = a_day(from_).isoformat() if from_ else ""
-    last = a_day(to).isoformat() if to else "9999"
+    first = parse_day(from_).isoformat() if from_ else ""
+    last = parse_day(to).isoformat() if to else "9999"
     rows = [
         {name: row[name] for name in ("transaction_id", "date", "amount", "description")}
         for row in world["transactions"].values()

@@ -181,9 +181,9 @@ def places_nearby(world: World, location: str, category: str, radius_m: int = 20
 )
 def country_info(world: World, country: str) -> Result:
     """Capital, currency, population, area, languages and continent of a country."""
-    found = country_named(country)
+    known = country_named(country)
     names = ("name", "code", "capital", "currency", "population", "area_km2", "continent")
-    return {**{name: getattr(found, name) for name in names}, "languages": list(found.languages)}
+    return {**{name: getattr(known, name) for name in names}, "languages": list(known.languages)}
 
 
 @tool(
@@ -195,10 +195,10 @@ def country_info(world: World, country: str) -> Result:
 )
 def list_cities(world: World, country: str, min_population: int = 0) -> Result:
     """The known cities of a country from a population up, largest first."""
-    found = country_named(country)
-    cities = [city for city in CITIES if city.country == found.code and city.population >= min_population]
+    known = country_named(country)
+    cities = [city for city in CITIES if city.country == known.code and city.population >= min_population]
     cities.sort(key=lambda city: -city.population)
-    return {"country": found.name, "cities": [{"name": city.name, "population": city.population} for city in cities]}
+    return {"country": known.name, "cities": [{"name": city.name, "population": city.population} for city in cities]}
 
 
 @tool(

@@ -8,7 +8,7 @@ from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import DateTime
-from bestofn.sandbox.tools.when import a_moment, written
+from bestofn.sandbox.tools.when import format_time, parse_time
 from bestofn.sandbox.tools.world import Table, World, table
 
 APPOINTMENT = {"appointment_id": str, "user_id": str, "provider": str, "time": str}
@@ -93,12 +93,12 @@ def interactions(world: World, drugs: list[str]) -> Result:
         raise ToolFailure("not_found", f"there is no medicine {unknown[0]!r} here")
     if len(names) < 2:
         raise ToolFailure("invalid", "at least two medicines are needed")
-    found = []
+    effects = []
     for pair in itertools.combinations(names, 2):
         if frozenset(pair) in _INTERACTIONS:
             severity, effect = _INTERACTIONS[frozenset(pair)]
-            found.append({"drugs": sorted(pair), "severity": severity, "effect": effect})
-    return {"drugs": names, "interactions": found}
+            effects.append({"drugs": sorted(pair), "severity": severity, "effect": effect})
+    return {"drugs": names, "interactions": effects}
 
 
 @tool(
@@ -111,14 +111,14 @@ def interactions(world: World, drugs: list[str]) -> Result:
 )
 def book_appointment(world: World, provider: str, dt: DateTime) -> Result:
     """Book an appointment with a doctor or other provider for the user, who is USR-1001."""
-    moment = a_moment(dt)
+    moment = parse_time(dt)
     if not provider.strip() or moment <= world.now.replace(tzinfo=None):
         raise ToolFailure("invalid", f"the provider is empty, or {dt} has passed")
     for other in world["appointments"].values():
-        if plain(other["provider"]) == plain(provider) and other["time"] == written(moment):
+        if plain(other["provider"]) == plain(provider) and other["time"] == format_time(moment):
             raise ToolFailure("conflict", f"{provider} is taken at {dt}")
     key = world.new_key("appointments", "APT-")
-    booked = {"appointment_id": key, "user_id": "USR-1001", "provider": provider.strip(), "time": written(moment)}
+    booked = {"appointment_id": key, "user_id": "USR-1001", "provider": provider.strip(), "time": format_time(moment)}
     world["appointments"][key] = booked
     return booked
 
@@ -134,5 +134,5 @@ def list_appointments(world: World, user_id: str) -> Result:
     """The appointments of a user, earliest first."""
     if user_id.strip() not in world["users"]:
         raise ToolFailure("not_found", f"there is no user {user_id!r}")
-    found = [booked for booked in world["appointments"].values() if booked["user_id"] == user_id.strip()]
-    return {"appointments": sorted(found, key=lambda booked: (booked["time"], booked["appointment_id"]))}
+    matches = [booked for booked in world["appointments"].values() if booked["user_id"] == user_id.strip()]
+    return {"appointments": sorted(matches, key=lambda booked: (booked["time"], booked["appointment_id"]))}

@@ -8,7 +8,7 @@ from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date
-from bestofn.sandbox.tools.when import a_day
+from bestofn.sandbox.tools.when import parse_day
 from bestofn.sandbox.tools.world import Record, World
 
 # title: (what it is, related words)
@@ -112,7 +112,7 @@ _QUOTES = (
 Category = Literal["general", "business", "technology", "science", "sports", "health", "entertainment"]
 
 
-def _found(query: str, count: int) -> list[str]:
+def _article_titles(query: str, count: int) -> list[str]:
     """Titles of articles that share words with the query, most first."""
     sought = set(plain(query).split())
     if not sought:
@@ -150,7 +150,8 @@ def search(world: World, query: str, num_results: int = 5) -> Result:
     if not 1 <= num_results <= 20:
         raise ToolFailure("invalid", f"num_results is {num_results}; expected 1 to 20")
     results = [
-        {"title": title, "url": _address(title), "snippet": _ARTICLES[title][0]} for title in _found(query, num_results)
+        {"title": title, "url": _address(title), "snippet": _ARTICLES[title][0]}
+        for title in _article_titles(query, num_results)
     ]
     chance, slug = world.chance("web", plain(query)), plain(query).replace(" ", "-")[:60]
     kinds = ["A short guide to", "Ten facts about", "Questions and answers:", "The history of", "Beginners:"]
@@ -233,12 +234,14 @@ def search_news(world: World, query: str, from_: Date | None = None, category: C
     sought = set(plain(query).split())
     if not sought:
         raise ToolFailure("invalid", "query is empty")
-    first = a_day(from_).isoformat() if from_ else ""
+    first = parse_day(from_).isoformat() if from_ else ""
     day = world.now.date().isoformat()
     listed = _articles(world.chance("news"), [category] if category else list(_HEADLINES), day)
-    found = [a for a in listed if a["date"] >= first and sought & set(plain(a["title"] + " " + a["category"]).split())]
-    if not found and not from_:
-        found = [
+    articles = [
+        a for a in listed if a["date"] >= first and sought & set(plain(a["title"] + " " + a["category"]).split())
+    ]
+    if not articles and not from_:
+        articles = [
             {
                 "title": f"What is new: {query.strip()}",
                 "source": "Daily Courier",
@@ -246,7 +249,7 @@ def search_news(world: World, query: str, from_: Date | None = None, category: C
                 "date": day,
             }
         ]
-    return {"articles": found}
+    return {"articles": articles}
 
 
 @tool(
@@ -272,10 +275,10 @@ def headlines(world: World, category: Category = "general", country: str = "") -
 )
 def lookup(world: World, title: str, lang: str = "en") -> Result:
     """The opening of an encyclopedia article (in English)."""
-    found = _found(title, 4)
-    if not found:
+    titles = _article_titles(title, 4)
+    if not titles:
         raise ToolFailure("not_found", f"there is no article {title!r}")
-    return {"title": found[0], "summary": _ARTICLES[found[0]][0], "url": _address(found[0]), "see_also": found[1:]}
+    return {"title": titles[0], "summary": _ARTICLES[titles[0]][0], "url": _address(titles[0]), "see_also": titles[1:]}
 
 
 def _word(word: str) -> tuple[str, tuple[str, str, tuple[str, ...]]]:
@@ -373,12 +376,12 @@ def books(world: World, query: str, author: str = "") -> Result:
     sought, writer = plain(query), plain(author)
     if not sought and not writer:
         raise ToolFailure("invalid", "query and author are empty")
-    found = [
+    books = [
         {"title": title, "author": name, "year": year}
         for title, name, year in _BOOKS
         if writer in plain(name) and (sought in plain(title) or (not writer and sought in plain(name)))
     ]
-    return {"books": found}
+    return {"books": books}
 
 
 @tool(

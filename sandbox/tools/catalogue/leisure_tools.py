@@ -10,7 +10,7 @@ from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import City, city_named, plain
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date, DateTime
-from bestofn.sandbox.tools.when import a_day, a_moment, written
+from bestofn.sandbox.tools.when import format_time, parse_day, parse_time
 from bestofn.sandbox.tools.world import Record, Table, World, table
 
 _CUISINES = ("italian", "japanese", "mexican", "indian", "french", "thai", "vegetarian")
@@ -55,9 +55,9 @@ def _restaurants(world: World, city: City) -> list[Record]:
 def search_restaurants(world: World, location: str, cuisine: str = "") -> Result:
     """Restaurants of a city, of one cuisine if given, best rated first."""
     city, kind = city_named(location), plain(cuisine)
-    found = [place for place in _restaurants(world, city) if kind in ("", place["cuisine"])]
-    found.sort(key=lambda place: (-place["rating"], place["restaurant_id"]))
-    return {"location": city.label, "restaurants": found}
+    places = [place for place in _restaurants(world, city) if kind in ("", place["cuisine"])]
+    places.sort(key=lambda place: (-place["rating"], place["restaurant_id"]))
+    return {"location": city.label, "restaurants": places}
 
 
 @tool(
@@ -81,7 +81,7 @@ def reserve(world: World, restaurant_id: str, dt: DateTime, party: int) -> Resul
         place = next((one for one in listed if one["restaurant_id"] == restaurant_id.strip()), None)
     if place is None:
         raise ToolFailure("not_found", f"there is no restaurant {restaurant_id!r}; take an id from restaurants.search")
-    moment = a_moment(dt)
+    moment = parse_time(dt)
     if not 11 <= moment.hour <= 22 or moment <= world.now.replace(tzinfo=None):
         raise ToolFailure("invalid", f"{dt} is past or outside the opening hours, 11 to 22")
     if not 1 <= party <= 12:
@@ -91,7 +91,7 @@ def reserve(world: World, restaurant_id: str, dt: DateTime, party: int) -> Resul
         "reservation_id": key,
         "restaurant_id": place["restaurant_id"],
         "restaurant": place["name"],
-        "time": written(moment),
+        "time": format_time(moment),
         "party": party,
     }
     return world["reservations"][key]
@@ -125,7 +125,7 @@ def recipes(
     have = {_singular(name) for name in ingredients if name.strip()}
     if not have:
         raise ToolFailure("invalid", "ingredients is empty")
-    found = [
+    recipes = [
         {
             "name": name,
             "ingredients": list(needed),
@@ -135,7 +135,7 @@ def recipes(
         for name, needed, diets, minutes in _RECIPES
         if have & set(needed) and (diet is None or diet in diets)
     ]
-    return {"recipes": sorted(found, key=lambda recipe: (len(recipe["missing"]), recipe["name"]))}
+    return {"recipes": sorted(recipes, key=lambda recipe: (len(recipe["missing"]), recipe["name"]))}
 
 
 def _singular(name: str) -> str:
@@ -208,12 +208,12 @@ def movies(world: World, title: str, year: int | None = None) -> Result:
     sought = plain(title)
     if not sought and year is None:
         raise ToolFailure("invalid", "title is empty and no year is given")
-    found = [
+    movies = [
         {"title": name, "year": made, "director": director, "genre": genre, "rating": rating}
         for name, made, director, genre, rating in _FILMS
         if sought in plain(f"{name} {director} {genre}") and year in (None, made)
     ]
-    return {"movies": found}
+    return {"movies": movies}
 
 
 @tool(
@@ -226,7 +226,7 @@ def movies(world: World, title: str, year: int | None = None) -> Result:
 )
 def tv(world: World, date: Date, channel: str = "") -> Result:
     """What is on television (channels One, Two, Kids) on a day."""
-    day, channels = a_day(date), ("One", "Two", "Kids")
+    day, channels = parse_day(date), ("One", "Two", "Kids")
     if channel and plain(channel) not in map(plain, channels):
         raise ToolFailure("not_found", f"there is no channel {channel!r}; there are {', '.join(channels)}")
     programmes = []
@@ -268,12 +268,12 @@ def music(world: World, query: str) -> Result:
     sought = plain(query).split()
     if not sought:
         raise ToolFailure("invalid", "query is empty")
-    found = [
+    tracks = [
         {"title": title, "artist": artist, "album": album, "year": year}
         for title, artist, album, year in _SONGS
         if all(word in plain(f"{title} {artist} {album}") for word in sought)
     ]
-    return {"tracks": found}
+    return {"tracks": tracks}
 
 
 @tool(
@@ -324,11 +324,11 @@ def _events(world: World, city: City) -> list[Record]:
 )
 def search_events(world: World, location: str, from_: Date, to: Date) -> Result:
     """Concerts, markets and the like in a city between two dates, earliest first."""
-    city, first, last = city_named(location), a_day(from_), a_day(to)
+    city, first, last = city_named(location), parse_day(from_), parse_day(to)
     if last < first:
         raise ToolFailure("invalid", f"to ({to}) is before from ({from_})")
-    found = [event for event in _events(world, city) if first.isoformat() <= event["date"] <= last.isoformat()]
-    return {"location": city.label, "events": sorted(found, key=lambda event: (event["date"], event["event_id"]))}
+    events = [event for event in _events(world, city) if first.isoformat() <= event["date"] <= last.isoformat()]
+    return {"location": city.label, "events": sorted(events, key=lambda event: (event["date"], event["event_id"]))}
 
 
 @tool(

@@ -151,15 +151,15 @@ def search_email(world: World, query: str, folder: str = "") -> Result:
     if folder not in ("", "inbox", "sent"):
         raise ToolFailure("not_found", f"there is no folder {folder!r}; there are inbox and sent")
     sought = plain(query).split()
-    found = [
+    matches = [
         message
         for message in world["mail"].values()
         if folder in ("", message["folder"])
         and all(word in plain(f"{message['from']} {message['subject']} {message['body']}") for word in sought)
     ]
-    found.sort(key=lambda message: (message["date"], message["message_id"]), reverse=True)
+    matches.sort(key=lambda message: (message["date"], message["message_id"]), reverse=True)
     return {
-        "messages": [{name: message[name] for name in ("message_id", "from", "subject", "date")} for message in found]
+        "messages": [{name: message[name] for name in ("message_id", "from", "subject", "date")} for message in matches]
     }
 
 
@@ -268,12 +268,12 @@ def search_contacts(world: World, query: str) -> Result:
     sought = plain(query)
     if not sought:
         raise ToolFailure("invalid", "query is empty")
-    found = [
+    matches = [
         contact
         for contact in world["contacts"].values()
         if sought in plain(f"{contact['name']} {contact['email'] or ''} {contact['phone'] or ''}")
     ]
-    return {"contacts": found}
+    return {"contacts": matches}
 
 
 @tool(

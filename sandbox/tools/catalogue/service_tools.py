@@ -8,7 +8,7 @@ from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.people import people
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date
-from bestofn.sandbox.tools.when import a_day
+from bestofn.sandbox.tools.when import parse_day
 from bestofn.sandbox.tools.world import Table, World, table
 
 TICKET = {"ticket_id": str, "title": str, "priority": str, "status": str, "body": str, "note": (str, None)}
@@ -67,7 +67,7 @@ def _todo(chance: Seeded) -> Table:
     }
 
 
-def found(world: World, name: str, key: str, what: str) -> Result:
+def existing(world: World, name: str, key: str, what: str) -> Result:
     """A record of a table. Raises ``ToolFailure`` when there is none."""
     record = world[name].get(key.strip())
     if record is None:
@@ -102,7 +102,7 @@ def create_ticket(world: World, title: str, priority: Priority = "normal", body:
 )
 def get_ticket(world: World, ticket_id: str) -> Result:
     """One support ticket."""
-    return found(world, "tickets", ticket_id, "ticket")
+    return existing(world, "tickets", ticket_id, "ticket")
 
 
 @tool(
@@ -115,7 +115,7 @@ def get_ticket(world: World, ticket_id: str) -> Result:
 )
 def resolve_ticket(world: World, ticket_id: str, note: str) -> Result:
     """Resolve an open support ticket with a note."""
-    ticket = found(world, "tickets", ticket_id, "ticket")
+    ticket = existing(world, "tickets", ticket_id, "ticket")
     if ticket["status"] == "resolved":
         raise ToolFailure("conflict", f"ticket {ticket_id} is resolved already")
     ticket |= {"status": "resolved", "note": note}
@@ -144,7 +144,7 @@ def list_tickets(world: World, status: Literal["open", "resolved"] | None = None
 )
 def get_user(world: World, user_id: str) -> Result:
     """The account of a user."""
-    return found(world, "users", user_id, "user")
+    return existing(world, "users", user_id, "user")
 
 
 @tool(
@@ -160,7 +160,7 @@ def get_user(world: World, user_id: str) -> Result:
 )
 def update_user(world: World, user_id: str, changes: dict) -> Result:
     """Change name, email, phone, plan or active of a user."""
-    user = found(world, "users", user_id, "user")
+    user = existing(world, "users", user_id, "user")
     if not changes:
         raise ToolFailure("invalid", "changes is empty")
     for name, value in changes.items():
@@ -209,7 +209,7 @@ def list_devices(world: World) -> Result:
 )
 def set_light(world: World, room: str, state: Literal["on", "off"], brightness: int = 100) -> Result:
     """Switch the light of a room on or off; brightness in per cent."""
-    light = found(world, "home", f"light:{room.strip().lower()}", "light in the room")
+    light = existing(world, "home", f"light:{room.strip().lower()}", "light in the room")
     if not 1 <= brightness <= 100:
         raise ToolFailure("invalid", f"brightness is {brightness}; expected 1 to 100")
     light |= {"state": state, "brightness": brightness if state == "on" else 0}
@@ -246,7 +246,7 @@ def add_todo(world: World, text: str, due: Date | None = None) -> Result:
     if not text.strip():
         raise ToolFailure("invalid", "text is empty")
     key = world.new_key("todo", "TODO-")
-    item = {"todo_id": key, "text": text, "due": a_day(due).isoformat() if due else None, "done": False}
+    item = {"todo_id": key, "text": text, "due": parse_day(due).isoformat() if due else None, "done": False}
     world["todo"][key] = item
     return item
 

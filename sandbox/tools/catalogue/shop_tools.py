@@ -115,14 +115,14 @@ def search(world: World, query: str, category: str = "", max_price: float | None
     sought = plain(query).split()
     if not sought and not category:
         raise ToolFailure("invalid", "query and category are empty")
-    found = [
+    matches = [
         product
         for product in world["products"].values()
         if all(word.rstrip("s") in plain(product["name"] + " " + product["category"]) for word in sought)
         and plain(category) in ("", product["category"])
         and (max_price is None or product["price"] <= max_price)
     ]
-    return {"products": sorted(found, key=lambda product: (-product["rating"], product["product_id"]))}
+    return {"products": sorted(matches, key=lambda product: (-product["rating"], product["product_id"]))}
 
 
 @tool(
@@ -146,8 +146,8 @@ def product(world: World, product_id: str) -> Result:
 )
 def reviews(world: World, product_id: str, limit: int = 5) -> Result:
     """What customers say of a product."""
-    found = _product(world, product_id)
-    chance = world.chance("reviews", found["product_id"])
+    item = _product(world, product_id)
+    chance = world.chance("reviews", item["product_id"])
     texts = {
         5: ("Excellent, would buy again", "Exactly what I needed"),
         4: ("Good value", "Works well, box was dented"),
@@ -157,9 +157,9 @@ def reviews(world: World, product_id: str, limit: int = 5) -> Result:
     }
     listed = []
     for _ in range(min(max(limit, 0), 10)):
-        stars = min(5, max(1, round(found["rating"] + chance.number(-1.4, 1.0))))
+        stars = min(5, max(1, round(item["rating"] + chance.number(-1.4, 1.0))))
         listed.append({"stars": stars, "text": chance.choice(texts[stars])})
-    return {"product_id": found["product_id"], "rating": found["rating"], "reviews": listed}
+    return {"product_id": item["product_id"], "rating": item["rating"], "reviews": listed}
 
 
 @tool(
@@ -171,17 +171,17 @@ def reviews(world: World, product_id: str, limit: int = 5) -> Result:
 )
 def offers(world: World, product_id: str) -> Result:
     """What sellers ask for a product, cheapest first."""
-    found = _product(world, product_id)
-    chance = world.chance("offers", found["product_id"])
+    item = _product(world, product_id)
+    chance = world.chance("offers", item["product_id"])
     listed = [
         {
             "seller": seller,
-            "price": round(found["price"] * chance.number(0.9, 1.2), 2),
+            "price": round(item["price"] * chance.number(0.9, 1.2), 2),
             "delivery_days": chance.integer(1, 9),
         }
         for seller in ("Main store", "Quick Parcel", "Second Shelf")
     ]
-    return {"product_id": found["product_id"], "offers": sorted(listed, key=lambda offer: offer["price"])}
+    return {"product_id": item["product_id"], "offers": sorted(listed, key=lambda offer: offer["price"])}
 
 
 @tool(
@@ -199,14 +199,14 @@ def offers(world: World, product_id: str) -> Result:
 )
 def add_to_cart(world: World, product_id: str, qty: int = 1) -> Result:
     """Put a product into the cart; what is in it already is added to."""
-    found = _product(world, product_id)
-    key = found["product_id"]
+    item = _product(world, product_id)
+    key = item["product_id"]
     there = world["cart"].get(key, {"qty": 0})["qty"]
     if qty < 1:
         raise ToolFailure("invalid", f"qty is {qty}; expected at least 1")
-    if there + qty > found["stock"]:
-        raise ToolFailure("conflict", f"only {found['stock']} of {key} are in stock")
-    world["cart"][key] = {"product_id": key, "name": found["name"], "qty": there + qty, "price": found["price"]}
+    if there + qty > item["stock"]:
+        raise ToolFailure("conflict", f"only {item['stock']} of {key} are in stock")
+    world["cart"][key] = {"product_id": key, "name": item["name"], "qty": there + qty, "price": item["price"]}
     return _view(world)
 
 

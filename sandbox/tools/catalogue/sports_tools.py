@@ -41,10 +41,10 @@ def _teams(league: str) -> list[str]:
 
 
 def _league(name: str) -> str:
-    found = next((league for league in _LEAGUES if plain(league) == plain(name)), None)
-    if found is None:
+    league_name = next((league for league in _LEAGUES if plain(league) == plain(name)), None)
+    if league_name is None:
         raise ToolFailure("not_found", f"there is no league {name!r}; there are {', '.join(_LEAGUES)}")
-    return found
+    return league_name
 
 
 def _team(name: str) -> tuple[str, str, str]:
@@ -179,14 +179,14 @@ def team(world: World, team: str) -> Result:
 def player(world: World, name: str) -> Result:
     """A well-known player."""
     sought = plain(name)
-    found = next(
+    player_name = next(
         (full for full in _PLAYERS if sought and (sought == plain(full) or sought in plain(full).split())), None
     )
-    if found is None:
+    if player_name is None:
         raise ToolFailure("not_found", f"there is no player {name!r}")
-    sport, position, born, country = _PLAYERS[found]
-    games = world.chance("player", found).integer(200, 1200)
-    return {"name": found, "sport": sport, "position": position, "born": born, "country": country, "games": games}
+    sport, position, born, country = _PLAYERS[player_name]
+    games = world.chance("player", player_name).integer(200, 1200)
+    return {"name": player_name, "sport": sport, "position": position, "born": born, "country": country, "games": games}
 
 
 @tool(

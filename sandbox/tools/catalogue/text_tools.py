@@ -100,10 +100,10 @@ def translate(world: World, text: str, target: str, source: str | None = None) -
     missing: list[str] = []
 
     def word(match: re.Match[str]) -> str:
-        found = lexicon.get(match.group().lower())
-        if found is None and start != goal:
+        translation = lexicon.get(match.group().lower())
+        if translation is None and start != goal:
             missing.append(match.group())
-        return match.group() if found is None or start == goal else found
+        return match.group() if translation is None or start == goal else translation
 
     phrases = "|".join(re.escape(phrase) for phrase in sorted(lexicon, key=len, reverse=True) if " " in phrase)
     pattern = rf"(?i)\b(?:{phrases})\b|[^\W\d_]+" if phrases else r"[^\W\d_]+"

@@ -11,7 +11,7 @@ from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import CITIES, COUNTRIES, City, city_named, country_named, distance_km
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.shapes import Date
-from bestofn.sandbox.tools.when import a_day, written
+from bestofn.sandbox.tools.when import format_time, parse_day
 from bestofn.sandbox.tools.world import Record, Table, World, table
 
 Cabin = Literal["economy", "premium", "business", "first"]
@@ -53,7 +53,7 @@ def _bookings(chance: Seeded) -> Table:
 
 
 def _ahead(world: World, text: str) -> Day:
-    day = a_day(text)
+    day = parse_day(text)
     if not 0 <= (day - world.now.date()).days <= 400:
         today = world.now.date().isoformat()
         raise ToolFailure("invalid", f"{text} cannot be booked; it is {today}, and bookings go 400 days ahead")
@@ -77,8 +77,8 @@ def _flights(world: World, origin: City, destination: City, day: Day, cabin: str
                 "airline": airline,
                 "origin": origin.airport,
                 "destination": destination.airport,
-                "departure": written(start),
-                "arrival": written(end),
+                "departure": format_time(start),
+                "arrival": format_time(end),
                 "stops": stops,
                 "price": round(price, 2),
                 "currency": "USD",
@@ -121,7 +121,7 @@ def search_flights(world: World, origin: str, destination: str, date: Date, cabi
 def cheapest(world: World, origin: str, destination: str, month: str) -> Result:
     """The cheapest day to fly in a month (YYYY-MM)."""
     first, second = _pair(origin, destination)
-    start = a_day(f"{month.strip()}-01")
+    start = parse_day(f"{month.strip()}-01")
     days = [start + timedelta(days=ahead) for ahead in range(calendar.monthrange(start.year, start.month)[1])]
     coming = [day for day in days if 0 <= (day - world.now.date()).days <= 400]
     if not coming:
@@ -147,7 +147,7 @@ def cheapest(world: World, origin: str, destination: str, month: str) -> Result:
 )
 def flight_status(world: World, flight_no: str, date: Date) -> Result:
     """Whether a flight is on time, and from which gate it leaves."""
-    name, day = flight_no.replace(" ", "").upper(), a_day(date)
+    name, day = flight_no.replace(" ", "").upper(), parse_day(date)
     if not (2 <= len(name) <= 7 and name[:2].isalnum() and name[2:].isdigit()):
         raise ToolFailure("invalid", f"{flight_no!r} is no flight number; write one as NA101")
     chance = world.chance("status", name, day.isoformat())
@@ -229,7 +229,7 @@ def cancel_flight(world: World, booking_id: str) -> Result:
 
 
 def _stay(world: World, checkin: str, checkout: str) -> tuple[Day, int]:
-    first, nights = _ahead(world, checkin), (a_day(checkout) - a_day(checkin)).days
+    first, nights = _ahead(world, checkin), (parse_day(checkout) - parse_day(checkin)).days
     if not 1 <= nights <= 60:
         raise ToolFailure("invalid", f"a stay has 1 to 60 nights; {checkin} to {checkout} has {nights}")
     return first, nights
@@ -331,8 +331,8 @@ def search_trains(world: World, origin: str, destination: str, date: Date) -> Re
         listed.append(
             {
                 "train_no": f"{chance.choice(['IC', 'RE', 'EX'])} {chance.integer(100, 999)}",
-                "departure": written(start),
-                "arrival": written(end),
+                "departure": format_time(start),
+                "arrival": format_time(end),
                 "changes": changes,
                 "price": round(9 + km * chance.number(0.08, 0.16, 3), 2),
                 "currency": "EUR",

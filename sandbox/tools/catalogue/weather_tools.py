@@ -10,7 +10,7 @@ from typing import Literal
 from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import City, city_named
 from bestofn.sandbox.tools.shapes import Date, DateTime
-from bestofn.sandbox.tools.when import a_day, a_moment
+from bestofn.sandbox.tools.when import parse_day, parse_time
 from bestofn.sandbox.tools.world import World
 
 Units = Literal["metric", "imperial"]
@@ -56,13 +56,13 @@ def _wind(kmh: float, units: Units) -> float:
 def current(world: World, location: str, units: Units = "metric") -> Result:
     """The current weather of a city: temperature, conditions, humidity, wind."""
     city = city_named(location)
-    found = _weather(world, city, world.now.date(), world.now.hour)
+    weather = _weather(world, city, world.now.date(), world.now.hour)
     return {
         "location": city.label,
-        "temperature": _temperature(found["celsius"], units),
-        "conditions": found["conditions"],
-        "humidity": found["humidity"],
-        "wind_speed": _wind(found["wind_kmh"], units),
+        "temperature": _temperature(weather["celsius"], units),
+        "conditions": weather["conditions"],
+        "humidity": weather["humidity"],
+        "wind_speed": _wind(weather["wind_kmh"], units),
         "units": units,
     }
 
@@ -114,12 +114,12 @@ def hourly(world: World, location: str, hours: int) -> Result:
     listed = []
     for ahead in range(hours):
         moment = world.now + timedelta(hours=ahead)
-        found = _weather(world, city, moment.date(), moment.hour)
+        weather = _weather(world, city, moment.date(), moment.hour)
         listed.append(
             {
                 "time": moment.strftime("%Y-%m-%dT%H:%M"),
-                "temperature": found["celsius"],
-                "conditions": found["conditions"],
+                "temperature": weather["celsius"],
+                "conditions": weather["conditions"],
             }
         )
     return {"location": city.label, "hours": listed}
@@ -134,7 +134,7 @@ def hourly(world: World, location: str, hours: int) -> Result:
 )
 def historical(world: World, location: str, date: Date) -> Result:
     """The weather of a city on a day in the past, in degrees Celsius and millimetres."""
-    city, day = city_named(location), a_day(date)
+    city, day = city_named(location), parse_day(date)
     if day >= world.now.date():
         raise ToolFailure("invalid", f"{date} is not in the past; today is {world.now.date().isoformat()}")
     high, low = _weather(world, city, day, 15), _weather(world, city, day, 4)
@@ -203,7 +203,7 @@ def air_quality(world: World, location: str) -> Result:
 )
 def sun_times(world: World, location: str, date: Date) -> Result:
     """Sunrise and sunset of a city on a day, in local solar time."""
-    city, day = city_named(location), a_day(date)
+    city, day = city_named(location), parse_day(date)
     tilt = math.radians(-23.44 * math.cos(2 * math.pi / 365 * (day.timetuple().tm_yday + 10)))
     angle = -math.tan(math.radians(city.lat)) * math.tan(tilt)
     hours = round(math.degrees(math.acos(max(-1.0, min(1.0, angle)))) / 7.5, 2)  # both halves of the day
@@ -226,7 +226,7 @@ def sun_times(world: World, location: str, date: Date) -> Result:
 )
 def tides(world: World, station: str, date: Date) -> Result:
     """High and low tides at a harbour on a day."""
-    day = a_day(date)
+    day = parse_day(date)
     if not station.strip():
         raise ToolFailure("invalid", "station is empty")
     chance = world.chance("tides", station.strip().lower())
@@ -256,7 +256,7 @@ def intensity(world: World, region: str, dt: DateTime | None = None) -> Result:
     """How much carbon dioxide a kilowatt hour of electricity causes in a region, now or at another time."""
     if not region.strip():
         raise ToolFailure("invalid", "region is empty")
-    moment = a_moment(dt) if dt else world.now.replace(tzinfo=None)
+    moment = parse_time(dt) if dt else world.now.replace(tzinfo=None)
     base = world.chance("carbon", region.strip().lower()).integer(20, 600)
     grams = max(5, round(base * (1 + 0.2 * math.sin((moment.hour - 6) / 24 * 2 * math.pi))))
     level = "low" if grams < 150 else "moderate" if grams < 350 else "high"
