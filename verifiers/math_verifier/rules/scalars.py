@@ -88,7 +88,7 @@ def value_of(node: Node) -> Value:
 
 
 def near(ours: Value, theirs: Value) -> bool:
-    """Whether two values agree to the precision of doubles."""
+    """Whether two values agree within a relative 1e-9, or an absolute 1e-12."""
     try:
         gap, scale = abs(ours - theirs), max(abs(ours), abs(theirs))
         if not math.isfinite(scale):
@@ -99,7 +99,7 @@ def near(ours: Value, theirs: Value) -> bool:
 
 
 def close(ours: Value, theirs: Value) -> bool:
-    """Whether two values agree to about nine digits."""
+    """Whether two values agree: exact values must be equal, others ``near``."""
     if isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction):
         return ours == theirs
     try:
