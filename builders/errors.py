@@ -23,7 +23,7 @@ every row would meet stops the run. Messages say what was found, what was expect
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -127,7 +127,7 @@ class RowFailure:
 
 
 @contextmanager
-def row_boundary() -> Iterator[RowFailure]:
+def row_boundary() -> Generator[RowFailure]:
     """Catch the failure of one row, so that the caller can store it as data. The only place that does this.
 
     Errors that stop the run are raised, and so is cancellation.
@@ -145,7 +145,7 @@ def row_boundary() -> Iterator[RowFailure]:
 
 
 @contextmanager
-def exit_on_error() -> Iterator[None]:
+def exit_on_error() -> Generator[None]:
     """End the program with the message and the exit code of a ``BestofnError``. A bug keeps its traceback."""
     try:
         yield

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 JsonObject = Mapping[str, Any]
 """A decoded JSON object whose keys are not known in advance."""
@@ -30,6 +30,14 @@ ReferenceSource = Literal["gold", "model", "none"]
 StopReason = Literal["stop", "length", "tool_calls", "refusal", "content_filter", "error"]
 Arm = Literal["sample", "greedy"]
 ToolChoice = Literal["auto", "none", "required"]
+
+
+def _empty_object() -> JsonObject:
+    return {}
+
+
+def _no_files() -> Mapping[str, str]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ class Query:
     tools: tuple[Tool, ...] = ()
     reference: Reference = field(default_factory=Reference)
     source: str = ""  # the dataset the query came from
-    metadata: JsonObject = field(default_factory=dict)
+    metadata: JsonObject = field(default_factory=_empty_object)
 
     @property
     def text(self) -> str:
@@ -115,7 +123,7 @@ class Sampling:
     effort: str | None = None  # reasoning effort, if the provider supports it
     thinking_tokens: int | None = None  # budget for extended thinking, if the provider supports it
     logprobs: bool = False
-    extra: JsonObject = field(default_factory=dict)  # provider-specific request fields
+    extra: JsonObject = field(default_factory=_empty_object)  # provider-specific request fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +175,9 @@ class Completion:
     seconds: float = 0.0  # wall-clock time of its request
     logprob: float | None = None  # sum of token log-probabilities, if known
     request_id: str = ""
-    detail: JsonObject = field(default_factory=dict)  # signatures and raw blocks that the next turn must send back
+    detail: JsonObject = field(
+        default_factory=_empty_object
+    )  # signatures and raw blocks that the next turn must send back
     cost_usd: float | None = None  # its price, set by the sampler; None: no price is known
 
     @property
@@ -193,7 +203,7 @@ class Candidate:
     seed: int | None = None
     arm: Arm = "sample"
     variant: str = ""  # name of the prompt variant, if any
-    detail: JsonObject = field(default_factory=dict)
+    detail: JsonObject = field(default_factory=_empty_object)
     error: str = ""
 
     @property
@@ -218,7 +228,7 @@ class Verdict:
     confidence: float
     explanation: str
     verifier: str
-    detail: JsonObject = field(default_factory=dict)
+    detail: JsonObject = field(default_factory=_empty_object)
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
@@ -233,7 +243,7 @@ class Score:
     """A reward. ``value`` is None if it could not be computed; ``parts["error"]`` may then hold the reason."""
 
     value: float | None
-    parts: JsonObject = field(default_factory=dict)
+    parts: JsonObject = field(default_factory=_empty_object)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +306,7 @@ class Program:
     language: Language
     source: str
     stdin: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=_no_files)
     calls: tuple[JsonObject, ...] = ()
     stdins: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
@@ -324,7 +334,7 @@ class Execution:
     seconds: float
     returns: tuple[JsonObject, ...] = ()
     runs: tuple[Execution, ...] = ()
-    detail: JsonObject = field(default_factory=dict)
+    detail: JsonObject = field(default_factory=_empty_object)
 
 
 def content_text(content: object) -> str:
@@ -334,7 +344,8 @@ def content_text(content: object) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, Sequence):
-        return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
+        parts = (cast("JsonObject", part) for part in cast("Sequence[object]", content) if isinstance(part, Mapping))
+        return "".join(str(part.get("text") or "") for part in parts)
     return str(content)
 
 

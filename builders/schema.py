@@ -1,41 +1,55 @@
-"""The Arrow types of a run while it is built, and the way from nouns to rows and back.
+"""The Arrow types of a run's nested rows, and the conversion between records and rows.
 
-One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists aligned by position. Ragged dicts (tool
-arguments, details) are ``datasets.Json``, always wrapped in a dict: a bare Json string that happens to be valid JSON
-would come back decoded (datasets 5.2). What a reference expects (tests, calls, state) is stored so that it comes back
-exactly; elsewhere ``clean`` mends what Arrow or JSON cannot hold.
+One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists aligned by position. The stages and the
+tables convert with these functions.
+
+Values whose keys vary (tool arguments, details) are ``datasets.Json`` columns. They are always JSON objects, because
+datasets 5.2 decodes a JSON string that is itself valid JSON. What a reference expects (tests, calls, state) is stored
+so that it comes back exactly. In all other places ``clean`` replaces values that Arrow or JSON cannot hold.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
+from bestofn.builders.arrow_types import feature_types
 from bestofn.builders.formats import exact_json
-from bestofn.builders.records import Candidate, CodeTests, Judged, Query, Reference, Row, Score, Usage, Verdict
+from bestofn.builders.records import (
+    Candidate,
+    CodeTests,
+    JsonObject,
+    Judged,
+    Query,
+    Reference,
+    Row,
+    Score,
+    Usage,
+    Verdict,
+)
 
 SCHEMA_VERSION = "1.0.0"
-USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # ``cache_hour`` tells in the price alone
+USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # ``cache_hour`` only changes the price
 
 
 @cache
 def features() -> Mapping[str, Any]:
-    """Column -> datasets feature, by stage: ``query``, ``candidates``, ``verdicts``, ``scores``, ``pairs``."""
-    from datasets import Json, List, Value
-
-    text, integer, number = Value("string"), Value("int64"), Value("float64")
-    messages = List(Json())
+    """Group (``query``, ``candidates``, ``verdicts``, ``scores``, ``pairs``) -> column -> datasets feature."""
+    types = feature_types()
+    text, integer, number = types.Value("string"), types.Value("int64"), types.Value("float64")
+    json_object = types.Json()
+    messages = types.List(json_object)
     query = {
         "query_id": text,
         "split": text,
         "source": text,
         "messages": messages,
-        "tools": List(Json()),
-        "reference": Json(),
-        "metadata": Json(),
+        "tools": types.List(json_object),
+        "reference": json_object,
+        "metadata": json_object,
     }
     candidate = {
         "index": integer,
@@ -51,7 +65,7 @@ def features() -> Mapping[str, Any]:
         "seed": integer,
         "arm": text,
         "variant": text,
-        "detail": Json(),
+        "detail": json_object,
         "error": text,
     }
     verdict = {
@@ -59,20 +73,22 @@ def features() -> Mapping[str, Any]:
         "confidence": number,
         "explanation": text,
         "verifier": text,
-        "detail": Json(),
+        "detail": json_object,
         "seconds": number,
     }
-    score = {"value": number, "parts": Json()}
+    score = {"value": number, "parts": json_object}
+    pair = {"chosen": integer, "rejected": integer, "margin": number, "reason": text}
     return {
         "query": query,
-        "candidates": {"candidates": List(candidate)},
-        "verdicts": {"verdicts": List(verdict)},
-        "scores": {"scores": List(score)},
-        "pairs": {"pairs": List({"chosen": integer, "rejected": integer, "margin": number, "reason": text})},
+        "candidates": {"candidates": types.List(candidate)},
+        "verdicts": {"verdicts": types.List(verdict)},
+        "scores": {"scores": types.List(score)},
+        "pairs": {"pairs": types.List(pair)},
     }
 
 
 def query_to_row(query: Query) -> dict[str, Any]:
+    """The columns of a query."""
     return clean(
         {
             "query_id": query.id,
@@ -86,7 +102,8 @@ def query_to_row(query: Query) -> dict[str, Any]:
     )
 
 
-def query_from_row(row: Mapping[str, Any]) -> Query:
+def query_from_row(row: Row) -> Query:
+    """The query of a nested row."""
     return Query(
         id=row["query_id"],
         split=row["split"],
@@ -99,38 +116,46 @@ def query_from_row(row: Mapping[str, Any]) -> Query:
 
 
 def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
-    row = _shallow(candidate)
+    """An entry of the column ``candidates``."""
+    row = _fields_of(candidate)
     row["messages"] = [dict(message) for message in candidate.messages]
     row["usage"] = {name: getattr(candidate.usage, name) for name in USAGE}
     row["detail"] = dict(candidate.detail)
     return clean(row)
 
 
-def candidate_from_row(row: Mapping[str, Any]) -> Candidate:
+def candidate_from_row(row: Row) -> Candidate:
+    """The candidate of an entry of the column ``candidates``."""
     values = dict(row)
+    usage: Mapping[str, int | None] = values.get("usage") or {}
     values["messages"] = tuple(values.get("messages") or ())
-    values["usage"] = Usage(**{key: value or 0 for key, value in (values.get("usage") or {}).items()})
+    values["usage"] = Usage(**{key: value or 0 for key, value in usage.items()})
     values["detail"] = values.get("detail") or {}
     return Candidate(**values)
 
 
 def verdict_to_row(verdict: Verdict) -> dict[str, Any]:
-    return clean(_shallow(verdict) | {"detail": dict(verdict.detail)})
+    """An entry of the column ``verdicts``."""
+    return clean(_fields_of(verdict) | {"detail": dict(verdict.detail)})
 
 
-def verdict_from_row(row: Mapping[str, Any]) -> Verdict:
+def verdict_from_row(row: Row) -> Verdict:
+    """The verdict of an entry of the column ``verdicts``."""
     values: dict[str, Any] = {**row, "detail": row.get("detail") or {}}
     return Verdict(**values)
 
 
 def score_to_row(score: Score) -> dict[str, Any]:
+    """An entry of the column ``scores``; a score that is not a finite number becomes null, with an error."""
     value = score.value
     if value is not None and not math.isfinite(value):
-        return clean({"value": None, "parts": dict(score.parts) | {"error": f"the reward gave {value}"}})
+        error = f"the reward returned {value}; expected a finite number"
+        return clean({"value": None, "parts": dict(score.parts) | {"error": error}})
     return clean({"value": value, "parts": dict(score.parts)})
 
 
-def score_from_row(row: Mapping[str, Any]) -> Score:
+def score_from_row(row: Row) -> Score:
+    """The score of an entry of the column ``scores``."""
     return Score(row["value"], row.get("parts") or {})
 
 
@@ -144,23 +169,27 @@ def judged_from_row(row: Row) -> list[Judged]:
 
 
 def clean(value: Any) -> Any:
-    """``value`` with what Arrow cannot hold mended: lone surrogates, tuples, integers past 64 bits, NaN in JSON."""
+    """``value`` without what Arrow cannot hold: lone surrogates, tuples, integers beyond 64 bits, NaN, sets.
+
+    Values of other types become their text.
+    """
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):  # before Mapping, whose test is slow
-        return {clean(str(key)): clean(item) for key, item in value.items()}
+    if isinstance(value, dict):  # before Mapping, because that test is slow
+        members = cast("dict[object, object]", value)
+        return {clean(str(key)): clean(item) for key, item in members.items()}
     if isinstance(value, Mapping):
-        return {clean(str(key)): clean(item) for key, item in value.items()}
+        return clean(dict(cast("Mapping[object, object]", value)))
     if isinstance(value, list | tuple):
-        return [clean(item) for item in value]
+        return [clean(item) for item in cast("Iterable[object]", value)]
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**63 else str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, set | frozenset):
-        return [clean(item) for item in sorted(value, key=repr)]
+        return [clean(item) for item in sorted(cast("Iterable[object]", value), key=repr)]
     scalar = getattr(value, "item", None)
     if callable(scalar):  # a NumPy or torch scalar
         return clean(scalar())
@@ -168,37 +197,44 @@ def clean(value: Any) -> Any:
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _field_names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def _shallow(record: Any) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in _names(type(record))}
+def _fields_of(record: Candidate | Verdict | Reference | CodeTests) -> dict[str, Any]:
+    """Field -> value, without converting the values as ``dataclasses.asdict`` does."""
+    return {name: getattr(record, name) for name in _field_names(type(record))}
 
 
 def _reference_to_row(reference: Reference) -> dict[str, Any]:
-    row = {key: value for key, value in _shallow(reference).items() if value is not None and value != ()}
-    if reference.calls is not None:  # () has a meaning of its own: no call expected
-        row["calls"] = exact_json.encode(_in_json(reference.calls), clean)
+    row = {key: value for key, value in _fields_of(reference).items() if value is not None and value != ()}
+    if reference.calls is not None:  # () is kept: it means that no call is expected
+        row["calls"] = _encode(_as_json(reference.calls))
     if reference.state is not None:
-        row["state"] = exact_json.encode(_in_json(reference.state), clean)
+        row["state"] = _encode(_as_json(reference.state))
     if reference.tests is not None:
-        row["tests"] = exact_json.encode({**_shallow(reference.tests), "cases": list(reference.tests.cases)}, clean)
+        row["tests"] = _encode({**_fields_of(reference.tests), "cases": list(reference.tests.cases)})
     return row
 
 
-def _in_json(value: Any) -> Any:
-    """``value`` in JSON's shapes, in which calls are made: keys are texts, all that is in order is a list."""
+def _encode(value: object) -> object:
+    to_plain: Callable[[object], object] = clean
+    return exact_json.encode(value, to_plain)
+
+
+def _as_json(value: object) -> object:
+    """``value`` with the types of JSON, in which calls are made: keys are strings, sequences and sets are lists."""
     if isinstance(value, Mapping):
-        return {str(key): _in_json(item) for key, item in value.items()}
+        items = cast("Mapping[object, object]", value).items()
+        return {str(key): _as_json(item) for key, item in items}
     if isinstance(value, list | tuple):
-        return [_in_json(item) for item in value]
+        return [_as_json(item) for item in cast("Iterable[object]", value)]
     if isinstance(value, set | frozenset):
-        return [_in_json(item) for item in sorted(value, key=repr)]
+        return [_as_json(item) for item in sorted(cast("Iterable[object]", value), key=repr)]
     return value
 
 
-def _reference_from_row(row: Mapping[str, Any]) -> Reference:
+def _reference_from_row(row: JsonObject) -> Reference:
     values = dict(row)
     for key in ("answers", "choices", "facts"):
         values[key] = tuple(values.get(key) or ())
@@ -208,5 +244,6 @@ def _reference_from_row(row: Mapping[str, Any]) -> Reference:
         values["state"] = exact_json.decode(values["state"])
     if values.get("tests"):
         tests: dict[str, Any] = exact_json.decode(values["tests"])
-        values["tests"] = CodeTests(**{**tests, "cases": tuple(tests["cases"])})
+        tests["cases"] = tuple(tests["cases"])
+        values["tests"] = CodeTests(**tests)
     return Reference(**values)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bestofn.builders.records import Arm, Outcome, Row
+from bestofn.builders.records import Arm, JsonObject, Outcome, Row
 
 CONCLUSIVE: tuple[Literal["pass", "fail"], ...] = ("pass", "fail")
 
@@ -29,4 +29,6 @@ def n_fixed(candidate: Row) -> int | None:
 
     None without adaptive sampling.
     """
-    return ((candidate.get("detail") or {}).get("adaptive") or {}).get("n_fixed")
+    detail: JsonObject = candidate.get("detail") or {}
+    adaptive: JsonObject = detail.get("adaptive") or {}
+    return adaptive.get("n_fixed")

@@ -13,9 +13,9 @@ to detect the format. The columns are declared below; docs/schema.md is generate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from bestofn.builders.formats.trainable import trainable
 from bestofn.builders.pairing.rules import teachable
@@ -250,7 +250,9 @@ def _graded_steps(parts: JsonObject) -> Sequence[JsonObject]:
     if parts.get("steps"):
         return parts["steps"]
     details: JsonObject = parts.get("detail") or EMPTY
-    return next((part["steps"] for part in details.values() if isinstance(part, dict) and part.get("steps")), ())
+    parts_of_rewards = (cast("JsonObject", part) for part in details.values() if isinstance(part, Mapping))
+    graded: Iterator[Sequence[JsonObject]] = (part["steps"] for part in parts_of_rewards if part.get("steps"))
+    return next(graded, ())
 
 
 DPO = PublishedTable("dpo", "pair", DPO_COLUMNS, pair_records)

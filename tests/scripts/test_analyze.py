@@ -176,4 +176,4 @@ def test_nothing_to_analyze_is_said(tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit) as ended:
         main([str(tmp_path / "none")])
     assert ended.value.code == 2
-    assert "is not there" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err

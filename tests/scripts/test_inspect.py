@@ -105,7 +105,7 @@ def test_what_cannot_be_read_is_said(make: str, tmp_path: Path, capsys: pytest.C
         main([str(path)])
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert {"nothing": "is not there", "empty": "holds no", "foreign": "'query_id'"}[make] in said
+    assert {"nothing": "does not exist", "empty": "contains no", "foreign": "'query_id'"}[make] in said
 
 
 def frame(runs: Path, name: str = "baseline") -> Any:

@@ -123,7 +123,7 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     one = written(tmp_path / "one", BEFORE)
     with pytest.raises(ConfigError, match="share no query_id"):
         run([one, written(tmp_path / "other", rows(z1="p"))])
-    with pytest.raises(ConfigError, match="is not there"):
+    with pytest.raises(ConfigError, match="does not exist"):
         run([one, str(tmp_path / "missing")])
     with pytest.raises(ConfigError, match="needs RUN at least 2 times; 1 given"):
         run([one])

@@ -59,5 +59,5 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     pq.write_table(pa.table({"query_id": ["a"], "text": ["b"]}), folder / "foreign.parquet")
     with pytest.raises(SourceError, match="no column 'is_verified'"):
         candidate_table.read(folder / "foreign.parquet")
-    with pytest.raises(SourceError, match="is not there"):
+    with pytest.raises(SourceError, match="does not exist"):
         candidate_table.read(folder / "nothing")
