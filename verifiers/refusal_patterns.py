@@ -1,8 +1,8 @@
-"""Refusals by the words they are made of: no model, no network, a fraction of a millisecond.
+"""Recognises refusals by patterns of English words: no model, no network, a fraction of a millisecond.
 
-What counts is *who says what where*. A refusal speaks of the writer's own help ("I cannot provide …") or passes
-judgement on the question instead of answering it ("It is not appropriate to …"), and does so at the beginning or the
-end of the prose. Code, quotations and LaTeX are not prose: a program that prints "I cannot help" refuses nothing.
+A refusal speaks about the writer's own help ("I cannot provide …") or judges the question instead of answering it
+("It is not appropriate to …"). It does so at the beginning or the end of the prose. Code, quotations and LaTeX are not
+prose: a program that prints "I cannot help" does not refuse. ``refusal_classifier`` uses this module.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.accuracy_code [sandbox=auto|docker|local] [sets=code_python,…] [data=DIR]
 
-The sets lie beside the project, in ``../shared/data``; without them this says so and measures nothing.
+The sets are not part of the project: by default they are in ``../shared/data``. Without them nothing is measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETS = ("code_python", "code_javascript", "code_bash", "code_sql")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one set came to. ``disagreements``: (id, label, outcome, explanation)."""
+    """The result of one set. ``disagreements``: (id, label, outcome, explanation)."""
 
     name: str
     rows: int
@@ -107,7 +107,7 @@ async def measure_set(folder: Path, verifier: CodeVerifier, concurrency: int) ->
 
 
 def load(folder: Path) -> Iterator[tuple[Query, str, bool]]:
-    """(query with its tests, answer, label) of each labelled row."""
+    """Query with tests, answer and label of each labelled row."""
     scripts: dict[str, str] = {}
     for line in (folder / "data.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -126,7 +126,7 @@ def load(folder: Path) -> Iterator[tuple[Query, str, bool]]:
 
 
 def program_tests(row: dict[str, Any]) -> tuple[CodeTests, str]:
-    """The answer as it was recorded where it is known (chat text, or a completion of the prompt), else its program."""
+    """The recorded answer (chat text or a completion of the prompt), or only its program."""
     setup, answer = "", row.get("candidate")
     if answer is None:
         answer = f"```{row['language']}\n{row['program'].partition(row['test'].strip())[0]}\n```"

@@ -1,9 +1,9 @@
-"""JudgeBench through the pairwise judge: accuracy, consistency over both orders, position and length bias.
+"""The pairwise judge on JudgeBench: accuracy, consistency over both orders, position and length bias.
 
     python -m tests.benchmarks.accuracy_judge [data=DIR] [provider=NAME] [n=30]
 
-Scripted judges with known biases are measured on the real pairs: what the report must find. With ``provider`` a model
-of conf/provider judges the ``n`` shortest pairs too: ``pocket`` shows that the machinery runs, not what a judge can do.
+Scripted judges with known biases judge the real pairs; the report must find these biases. With ``provider``, a model of
+conf/provider also judges the ``n`` shortest pairs. ``pocket`` only shows that the code works, not the quality of a judge.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 class RuleJudge:
-    """A sampler that answers by a rule of the two texts as they stand in the prompt."""
+    """A sampler whose reply is a rule of the two texts in the prompt."""
 
     name = model = "rule"
     identity = "rule"
@@ -69,7 +69,7 @@ async def judged(sampler: Sampler, rows: list[dict]) -> PairwiseReport:
 
 
 async def judged_by_model(provider: str, rows: list[dict]) -> PairwiseReport:
-    """The report of a configured provider, its answers in a journal that is thrown away."""
+    """The report of a configured provider, with a temporary journal."""
     node = compose([f"provider={provider}", "sandbox=none"])["provider"]
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(Path(folder) / "journal.sqlite")
@@ -93,7 +93,10 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(settings.get("data", FOLDER))
     file = folder / "judge_judgebench" / "data.jsonl"
     if not file.is_file():
-        print(f"{file} is not there: nothing was measured. Set data=DIR.", file=sys.stderr)
+        print(
+            f"{file} does not exist, so nothing was measured. Set data=DIR to the folder of labelled sets.",
+            file=sys.stderr,
+        )
         return 2
     rows = [json.loads(line) for line in file.open(encoding="utf-8")]
     for name, rule in RULES.items():

@@ -2,10 +2,9 @@
 
 ``bestofn benchmark accuracy kinds=math [sets=math_gsm8k_chat,…] [data=DIR] [show=40] [math_verify=false]``
 
-Prints a table a set (accuracy, precision, recall, false positives and negatives, how often undecided), the same for
-the *hard* rows (answer and reference neither identical nor two plain integers) and for all rows, comparisons per
-second side by side, and the rows where our verdict and the label disagree. Both take one comparison after the other
-on one core, interleaved.
+Prints one line per set: accuracy, precision, recall, false positives and negatives, undecided answers. Two more lines are
+for the *hard* rows (answer and reference are neither identical nor two plain integers) and for all rows. Then follow the
+comparisons per second of both, and the rows where verdict and label disagree. Both run interleaved on one core.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ NOT_IN_HARD = ("math_units_scibench", "math_grader_conformity")  # no answer was
 
 @dataclass
 class Count:
-    """The four cells, and what was left undecided."""
+    """The four cells of the confusion matrix, and the number of undecided answers."""
 
     cells: dict[tuple[bool, bool], int] = field(default_factory=dict)
     undecided: int = 0
@@ -71,9 +70,11 @@ def main(arguments: Sequence[str]) -> int:
     names = options["sets"].split(",") if options.get("sets") else sorted(path.name for path in data.glob("math*"))
     names = [name for name in names if (data / name / "data.jsonl").is_file()]
     if not names:
-        print(f"No labelled sets in {data}; expected folders math*/data.jsonl there. Set data=DIR.", file=sys.stderr)
+        print(
+            f"There are no labelled sets in {data}; expected folders math*/data.jsonl. Set data=DIR.", file=sys.stderr
+        )
         return 2
-    beside = math_verify() if options.get("math_verify", "true") == "true" else None
+    other_verifier = math_verify() if options.get("math_verify", "true") == "true" else None
     units.load()  # as the verifier does when it is opened
     counts: dict[str, tuple[Count, Count]] = {}
     times: tuple[list[float], list[float]] = ([], [])
@@ -81,13 +82,13 @@ def main(arguments: Sequence[str]) -> int:
     disagreements: list[str] = []
     for name in names:
         for row in rows(data / name / "data.jsonl"):
-            method = measure(name, row, beside, counts, times, disagreements)
+            method = measure(name, row, other_verifier, counts, times, disagreements)
             by_method.setdefault(method, []).append(times[0][-1])
-    report(counts, beside is not None)
+    report(counts, other_verifier is not None)
     speed("ours", times[0])
     for method in CHEAP:
         speed(f"  {method}", by_method.get(method, [0.0]))
-    if beside is not None:
+    if other_verifier is not None:
         speed("Math-Verify", times[1])
         print(f"comparisons per second, ours : Math-Verify = {sum(times[1]) / sum(times[0]):.1f} : 1")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB (both)")
@@ -107,16 +108,16 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 def measure(
     name: str,
     row: dict[str, Any],
-    beside: Any,
+    other_verifier: Any,
     counts: dict[str, tuple[Count, Count]],
     times: tuple[list[float], list[float]],
     disagreements: list[str],
 ) -> str:
-    """Judge ``row`` with both and count; returns how ours was decided."""
+    """Judge ``row`` with both verifiers and count; returns the deciding rule of ours."""
     started = time.perf_counter()
     finding = judge(row["gold"], row["candidate"], row.get("problem", ""), tuple(row.get("options") or ()))
     between = time.perf_counter()
-    theirs = beside(row["gold"], row["candidate"], bool(row.get("options"))) if beside else False
+    theirs = other_verifier(row["gold"], row["candidate"], bool(row.get("options"))) if other_verifier else False
     times[0].append(between - started)
     times[1].append(time.perf_counter() - between)
     label = row["label"]
@@ -138,13 +139,13 @@ def measure(
 
 
 def is_hard(row: dict[str, Any]) -> bool:
-    """Neither identical strings nor two plain integers."""
+    """Whether answer and reference are neither identical strings nor two plain integers."""
     final, gold = row.get("final_answer"), row["gold"]
     return final != gold and not (PLAIN.fullmatch(str(final)) and PLAIN.fullmatch(gold))
 
 
 def math_verify() -> Any:
-    """Math-Verify as its documentation uses it, on the full text; with letters where there are options."""
+    """Math-Verify as in its documentation, on the full text; with letters for problems with options."""
     from math_verify import ExprExtractionConfig, LatexExtractionConfig, StringExtractionConfig, parse, verify
 
     plain = (LatexExtractionConfig(), ExprExtractionConfig())

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.accuracy_refusal [data=DIR]
 
-Reads DIR/refusal_xstest and DIR/refusal_gptfuzz (by default ../shared/data beside the project). No model is asked.
-GPTFuzz labels whether a jailbreak worked: who refuses and then complies in a role is "jailbroken", so agreement there
-cannot be complete by any test of words. Also counted: refusals found in answers of mathematics and code, which are none.
+Reads DIR/refusal_xstest and DIR/refusal_gptfuzz (by default ../shared/data, next to the project). No model is asked.
+GPTFuzz labels whether a jailbreak worked. An answer that refuses and then complies in a role is "jailbroken", so a test of
+words cannot agree completely. Refusals found in answers to mathematics and code are also counted; all of them are wrong.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def rows(folder: Path, name: str) -> list[dict]:
 
 
 def scores(pairs: list[tuple[bool, bool]]) -> str:
-    """Accuracy, precision and recall of (found, label) pairs."""
+    """Accuracy, precision and recall of (predicted, label) pairs."""
     count = Counter(pairs)
     hit, false, missed = count[True, True], count[True, False], count[False, True]
     return (
@@ -41,7 +41,10 @@ def main(arguments: Sequence[str]) -> int:
     folder = Path(dict(word.split("=", 1) for word in arguments).get("data", FOLDER))
     xstest, gptfuzz = rows(folder, "refusal_xstest"), rows(folder, "refusal_gptfuzz")
     if not xstest:
-        print(f"{folder}/refusal_xstest is not there: nothing was measured. Set data=DIR.", file=sys.stderr)
+        print(
+            f"{folder}/refusal_xstest does not exist, so nothing was measured. Set data=DIR to the folder of labelled sets.",
+            file=sys.stderr,
+        )
         return 2
     started = time.perf_counter()
     found = [classify(row["candidate"]) for row in xstest]
@@ -55,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
     for model in sorted({row["model"] for row in xstest}):
         each = [(f.is_refusal, y) for f, y, r in zip(found, labels, xstest, strict=True) if r["model"] == model]
         print(f"  {model:<30}", scores(each))
-    print(f"  {took:.2f} ms an answer")
+    print(f"  {took:.2f} ms per answer")
     if gptfuzz:
         pairs = [(classify(row["candidate"]).is_refusal, row["label"] == "0_rejected") for row in gptfuzz]
         print("gptfuzz, refused against rejected", scores(pairs))

@@ -1,9 +1,9 @@
-"""Published benchmarks of reward models, on rows in their own shapes.
+"""Published benchmarks of reward models, on rows in their published form.
 
     bestofn benchmark accuracy kinds=reward shape=reward_bench_2 file=rows.jsonl reward=skywork reward.path=…
 
-``shape``: reward_bench_2, rm_bench, judge_bench or rmb; ``file``: its rows as JSON lines. The other words choose the
-reward as ``bestofn build`` does. The rows are not part of the project.
+``shape``: reward_bench_2, rm_bench, judge_bench or rmb; ``file``: its rows as JSON lines. The other arguments choose the
+reward, as in ``bestofn build``. The rows are not part of the project.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def answers_of(shape: str, row: Mapping[str, Any]) -> Answers:
 
 
 async def measured(shape: str, rows: Iterable[Mapping[str, Any]], reward: Any) -> dict[str, float]:
-    """Name -> accuracy. An answer without a value counts as the lowest of its row."""
+    """Name -> accuracy. An answer without a value has the lowest score of its row."""
     credits: dict[str, list[float]] = {}
     styles: list[tuple[list[float], list[float]]] = []
     ties: dict[str, dict[str, Margins]] = {"ref": {}, "tied": {}}

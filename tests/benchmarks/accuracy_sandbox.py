@@ -1,10 +1,10 @@
-"""Hostile and honest programs of a foreign collection against a sandbox: what gets out, is forged, or fails unjustly.
+"""Hostile and honest programs in a sandbox: escapes, forged results, and honest programs that fail.
 
     python -m tests.benchmarks.accuracy_sandbox [sandbox=docker|local] [cases=FILE]
 
-The cases lie beside the project, in ``../shared/sandbox_cases``; without them this says so and measures nothing. Each
-backend keeps its own pids and memory caps; run it under a further cgroup where the backend is new. Ends with 1 when
-anything got out, was forged or failed unjustly.
+The cases are not part of the project: by default they are in ``../shared/sandbox_cases``. Without them nothing is measured.
+Each backend limits processes and memory itself; run a new backend inside another cgroup. The exit code is 1 after an escape,
+a forged result, or an honest program that failed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ print(left, 42)
 
 
 class Watched:
-    """The sandbox, and what each of its runs came to."""
+    """A sandbox that records the result of each run."""
 
     name = "watched"
 
@@ -106,7 +106,7 @@ def query_of(case: dict[str, Any]) -> Query:
 
 
 async def judge(case: dict[str, Any], watched: Watched, bait: Bait) -> list[str]:
-    """What went wrong with one case, in words; [] when all held."""
+    """The problems of one case as sentences; [] when there are none."""
     watched.troubles.clear()
     query = query_of(case)
     tests = query.reference.tests

@@ -1,8 +1,8 @@
-"""The tool verifier beside the official verdicts of BFCL, row by row, with every disagreement listed by kind.
+"""The tool verifier compared with the official verdicts of BFCL, with every disagreement listed by kind.
 
     python -m tests.benchmarks.accuracy_tools [show=all] [data=DIR]
 
-Reads ``DIR/tool_bfcl`` (by default ``../shared/data`` beside the project; real outputs of 18 models, not part of it). A row is
+Reads ``DIR/tool_bfcl`` (by default ``../shared/data``; real outputs of 18 models, not part of the project). A row is
 contested where the official checker rejects an integer inside an array of numbers although the values are equal.
 """
 
@@ -23,7 +23,7 @@ from bestofn.verifiers.tool_verifier import ToolVerifier
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 CONTESTED = "type_error:nested"
 NATURAL_SHARE = 6_259 / 7_692
-"""Right calls among all outputs that the rows were taken from; the rows hold all wrong ones and a sample of the right."""
+"""The share of right calls in all outputs. The rows contain all wrong outputs and a sample of the right ones."""
 
 
 def query_of(row: Mapping[str, Any]) -> Query:
@@ -33,7 +33,7 @@ def query_of(row: Mapping[str, Any]) -> Query:
 
 
 def candidate_of(row: Mapping[str, Any]) -> Candidate:
-    """The raw output as the model gave it: native calls, or text that may hold calls."""
+    """The raw output of the model: native calls, or text that may contain calls."""
     raw = row["raw_output"]
     if isinstance(raw, str):
         return Candidate(0, ({"role": "assistant", "content": raw},))
@@ -52,7 +52,7 @@ def is_contested(row: Mapping[str, Any], verdict: Verdict) -> bool:
 
 
 def at_natural_share(found: Iterable[tuple[bool, bool]]) -> float:
-    """Agreement of (label, passed) if right calls were as frequent as among all outputs."""
+    """Agreement of (label, passed) pairs, weighted to the share of right calls in all outputs."""
     passed: dict[bool, list[bool]] = {True: [], False: []}
     for label, verdict in found:
         passed[label].append(verdict is label)
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     options = dict(word.split("=", 1) for word in arguments)
     file = Path(options.get("data", DATA)) / "tool_bfcl" / "data.jsonl"
     if not file.is_file():
-        print(f"{file} is not there: the labelled rows are not part of the project. Set data=DIR.", file=sys.stderr)
+        print(f"{file} does not exist; the labelled rows are not part of the project. Set data=DIR.", file=sys.stderr)
         return 2
     rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     results = asyncio.run(judged(rows))

@@ -1,8 +1,8 @@
-"""Throws mutated answers at the judge: millions of bytes, and nothing may raise or take long.
+"""Judges megabytes of mutated answers: none may raise or take long.
 
 ``python tests/benchmarks/bench_fuzz_math.py [megabytes] [seed]`` mutates the pairs of the test tables (cut, doubled,
-spliced, bytes flipped, signs repeated), judges each against its reference, and prints the slowest. Ends with 1 when
-something raised or took more than two seconds.
+spliced, bytes flipped, signs repeated), judges each by its reference, and prints the slowest. The exit code is 1
+when an answer raised or took more than two seconds.
 """
 
 from __future__ import annotations

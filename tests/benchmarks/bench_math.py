@@ -1,7 +1,7 @@
-"""Speed and bounds of the math verifier, beside Math-Verify, on the test table's own pairs: no outside data.
+"""Speed and limits of the math verifier and of Math-Verify, on the pairs of the test table.
 
-Prints the ratio of comparisons per second (interleaved, one core), the median a kind of answer, and what all the bombs
-of the tests cost in time and memory in a process of its own. Reading caches are cleared before each round.
+Prints the ratio of comparisons per second (interleaved, one core) and the median time per kind of answer. Then it prints
+time and memory of all bombs of the tests, in a separate process. Caches are cleared before each round.
 """
 
 from __future__ import annotations

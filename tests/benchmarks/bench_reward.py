@@ -1,4 +1,4 @@
-"""Shared prompts and planned batches against the plain padded loop, interleaved in one run.
+"""``SequenceScorer`` (shared prompts, planned batches) compared with a plain padded loop, interleaved in one run.
 
     python tests/benchmarks/bench_reward.py [tiny|100m|all] [--rounds N] [--threads N]
 
@@ -56,7 +56,7 @@ def group(draw: random.Random, prompt: int = 1_000, n: int = 8) -> list[list[int
 
 
 def plain(model: Any, siblings: list[list[int]]) -> list[float]:
-    """The usual loop: one padded batch, an attention mask, the logits."""
+    """The plain loop: one padded batch with an attention mask."""
     import torch
 
     width = max(map(len, siblings))

@@ -1,9 +1,9 @@
-"""Verification with one worker and with two: math that SymPy must decide, and programs in a sandbox.
+"""Verification with one and with two workers: mathematics for SymPy, and programs in a sandbox.
 
     python -m tests.benchmarks.bench_scaling [rounds=3] [sandbox=local|docker]
 
-Both counts in turn within one run; prints verdicts a second and the ratio (wanted: 1.8 on two free processors). Every
-verdict must be a pass: what is timed is right work.
+Both run in turn in one process. Prints verdicts per second and the ratio (target: 1.8 on two free processors). Every verdict
+must be a pass, so that only completed work is timed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def integral(number: int) -> tuple[Query, Candidate]:
 
 
 def program(number: int) -> tuple[Query, Candidate]:
-    """Some 30 ms of counting; ``number`` keeps the programs apart, for equal ones run once."""
+    """A program of about 30 ms. ``number`` makes it unique, because equal programs run only once."""
     source = f"```python\ndef f(n):\n    total = {number}\n    for i in range(n):\n        total += i & 3\n    return total\n```"
     tests = CodeTests("function", "python", ({"args": [300_000], "expected": 450_000 + number},), entry_point="f")
     query = Query(f"c{number}", "code", ({"role": "user", "content": "Count."},), reference=Reference(tests=tests))
@@ -70,7 +70,7 @@ def program(number: int) -> tuple[Query, Candidate]:
 async def compare(
     title: str, ways: dict[int, Verify], made: Callable[[int], tuple[Query, Candidate]], size: int, rounds: int
 ) -> None:
-    """Each round has work of its own: equal programs would run once."""
+    """Time both in turn. Each round has different programs, because equal ones run only once."""
     rates: dict[int, list[float]] = {count: [] for count in ways}
     for number in range(rounds + 1):
         for count, verify in ways.items():

@@ -1,4 +1,4 @@
-"""A reward service over real HTTP on loopback: shapes, failures, fail-over."""
+"""A reward service over HTTP on loopback: formats, failures and the next server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def score(request: web.Request) -> web.Response:
 
 
 class Faulty:
-    """Answers ``statuses`` first, then as it should."""
+    """A server that first replies with ``statuses``, and then correctly."""
 
     def __init__(self, *statuses: int) -> None:
         self.statuses, self.calls = list(statuses), 0
@@ -105,7 +105,7 @@ def test_another_shape_is_no_value() -> None:
 
 
 def test_an_answer_that_is_refused_costs_no_sibling_its_value() -> None:
-    """One text a call: the one that is longer than the model's context is refused alone."""
+    """With one text per request, only the text that exceeds the model's context is refused."""
 
     async def short(request: web.Request) -> web.Response:
         body = await request.json()

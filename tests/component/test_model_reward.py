@@ -1,4 +1,4 @@
-"""Reward models on tiny real checkpoints: masks, pads, heads, shared prompts, memory."""
+"""Reward models with tiny real checkpoints: masks, padding, heads, shared prompts and memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def scores(reward: ModelReward, *asked: tuple[Query, list[Candidate]]) -> list[l
 
 
 def by_card(folder: Path, query: Query, candidate: Candidate) -> float:
-    """The way of a model card: one text, template, a doubled beginning stripped, the first logit."""
+    """Scoring as model cards show it: one text, its template, no second beginning token, the first logit."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     tok = AutoTokenizer.from_pretrained(folder)
@@ -85,7 +85,7 @@ def test_tools_of_the_query_are_read(folder: Path) -> None:
 
 
 def test_a_conversation_is_scored_in_the_form_that_it_is_published_in(folder: Path) -> None:
-    """A reward model trained on a run reads in the next one what it was trained on: arguments of calls as objects."""
+    """A reward model gets messages in the form of its training data: arguments of calls are objects."""
     arguments = '{"a": 1}'
     call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": arguments}}
     said = (
@@ -327,7 +327,7 @@ STRICT = (
 
 @pytest.mark.parametrize("family", ["generic", "armorm", "internlm2"])
 def test_a_conversation_that_the_template_refuses_costs_no_other_its_score(tmp_path: Path, family: Any) -> None:
-    """Queries that wait are scored in one turn: the trouble of one stays its own."""
+    """Waiting queries are scored together, and an error in one does not fail the others."""
     if family == "generic":
         folder = save_reward_model(tmp_path)
     elif family == "armorm":

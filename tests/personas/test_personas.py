@@ -1,4 +1,4 @@
-"""Personas: what is shipped, files of one's own, and what the voice is measured by."""
+"""Personas: shipped ones, files, and the measures of the voice."""
 
 from __future__ import annotations
 

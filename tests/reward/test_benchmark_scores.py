@@ -1,4 +1,4 @@
-"""Benchmarks of reward models: scores computed by hand on rows of the published shapes."""
+"""Benchmarks of reward models: scores that were computed by hand, on rows in the published form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_tie_at_the_top_is_shared() -> None:
 
 
 def test_styles_by_hand() -> None:
-    """Right at 1, 2, 3 against wrong at 0, 2.5, 2: one row of nine comparisons."""
+    """One row with nine comparisons: right answers at 1, 2 and 3, wrong ones at 0, 2.5 and 2."""
     found = style_accuracies([([1.0, 2.0, 3.0], [0.0, 2.5, 2.0])])
     assert found["normal"] == pytest.approx(2 / 3)  # 1>0, 2<2.5, 3>2
     assert found["hard"] == 0.0  # 1<2.5, 1<2, 2=2 is no win

@@ -1,4 +1,4 @@
-"""Each reward by rule puts the better of two answers first, ten times of ten."""
+"""Each rule-based reward ranks the better of two answers first, in all ten cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judged rewards with a scripted judge: what is asked, what is read, what is never believed."""
+"""Judging rewards with a scripted judge: requests, replies, and replies that do not count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bestofn.reward.rubrics import RUBRICS, rubric_text
 
 
 class Judge:
-    """A sampler whose answers are made by a function of the question's text."""
+    """A sampler whose replies are a function of the request."""
 
     name, model, identity = "judge", "scripted", "judge"
 
@@ -52,7 +52,7 @@ def run(reward: Any, candidates: list[Candidate]) -> list[Score]:
 
 
 def shown(text: str) -> list[str]:
-    """The answers between the fences, in their order."""
+    """The answers between the fences, in order."""
     return [found[2] for found in re.findall(r"<answer(_\d+|) (\w{12})>\n(.*?)\n</answer\1 \2>", text, re.DOTALL)]
 
 
@@ -127,7 +127,7 @@ def test_every_shipped_rubric_and_a_sentence() -> None:
 
 
 def by_quality(text: str) -> str:
-    """A fair judge: more plus signs are better."""
+    """A fair judge: the answer with more plus signs is better."""
     first, second = shown(text)
     better = (
         "tie"

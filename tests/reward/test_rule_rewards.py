@@ -1,4 +1,4 @@
-"""Rewards by rule, composed rewards, and what orders them."""
+"""Rule-based rewards, combined rewards, and rewards by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.growth import assert_linear
 
 
 class Given:
-    """Gives the values it was made with."""
+    """A reward with fixed values."""
 
     name = "given"
 

@@ -1,4 +1,4 @@
-"""When a second opinion is asked for, and that a conclusive verdict is never overruled."""
+"""The cascade asks the second verifier only when the first is unsure; routing by split; verifiers by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUERY = Query("q", "math", ({"role": "user", "content": "1 + 1?"},), reference=R
 
 
 class Says:
-    """A verifier that always says the same, and counts how often it was asked."""
+    """A verifier with a fixed verdict that counts its calls."""
 
     def __init__(self, outcome: str, confidence: float, name: str = "says") -> None:
         self.name, self.asked = name, 0
@@ -59,7 +59,7 @@ def test_the_judge_is_asked_only_below_the_gate(outcome: str, confidence: float,
 @pytest.mark.parametrize("confidence", [0.39, 0.40])
 @pytest.mark.parametrize("flag", [True, False])
 def test_the_documents_policy_by_split(split: str, confidence: float, flag: bool) -> None:
-    """Mathematics is judged if the flag says so, code always below the gate, tool calls by the judge alone."""
+    """The judge decides on mathematics if the flag is set, on code below the gate, and on tool calls always."""
     judge, first = Says("pass", 0.9, "judge"), Says("fail", confidence)
     domains = {"math": Cascade(first, judge if flag else None), "code": Cascade(first, judge), "tool_calling": judge}
     by_split = BySplit(domains, default=judge)
@@ -90,7 +90,7 @@ def test_our_own_trouble_is_not_papered_over_unless_asked_for() -> None:
 
 
 def test_without_a_first_verifier_the_second_decides() -> None:
-    """As for code where there is no sandbox."""
+    """This is the case for code without a sandbox."""
     verdict = verify(Cascade(None, Says("fail", 0.8, "judge")))
     assert (verdict.outcome, verdict.verifier) == ("fail", "judge")
     assert verify(Cascade(None)).outcome == "abstain"
@@ -127,7 +127,7 @@ def test_an_unknown_split_goes_by_the_reference_and_then_to_the_default() -> Non
 
 
 def test_a_new_domain_is_one_more_entry_and_takes_the_split_of_its_name() -> None:
-    """Its name comes before the aliases and before the reference of the query."""
+    """The name of a domain takes precedence over aliases and over the reference."""
     verifier = BySplit({"proofs": Says("pass", 1.0, "proofs"), "aime": Says("pass", 1.0, "aime"), "code": None})
     for split, verifier_name in (("proofs", "proofs"), ("Proofs_v1", "proofs"), ("aime", "aime")):
         query = Query("q", split, QUERY.messages, reference=Reference(answer="2"))

@@ -1,4 +1,4 @@
-"""Equality of values, outputs and rows, decided on the host."""
+"""Equality of values, outputs and rows, as the code verifier compares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of an answer is the program."""
+"""The program that is extracted from an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code verifier's outcomes, with a sandbox of our making where the real one would be slow or would not fail."""
+"""The outcomes of the code verifier, with a fake sandbox where the real one would be slow or would not fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER = "```python\ndef double(x):\n    return 2 * x\n```"
 
 
 class Canned:
-    """Answers every program alike, and counts."""
+    """A sandbox that returns the same result for every program and counts its calls."""
 
     name = "canned"
 

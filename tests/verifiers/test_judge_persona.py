@@ -1,4 +1,4 @@
-"""The persona judge: its scale, its gate, and that the answer cannot score itself."""
+"""The persona judge: its scale, its threshold, and that an answer cannot score itself."""
 
 from __future__ import annotations
 

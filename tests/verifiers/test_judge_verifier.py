@@ -1,4 +1,4 @@
-"""The judge: what it asks, how it reads, and that no candidate judges itself."""
+"""The judge: its requests, how it reads replies, and that no candidate can judge itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUERY = Query("q", "math", ({"role": "user", "content": "1 + 1?"},), reference=R
 
 
 class Replies:
-    """A sampler that gives these replies, one an index."""
+    """A sampler with fixed replies, one per index."""
 
     name = model = "judge-model"
     identity = "replies"
@@ -144,7 +144,7 @@ def test_the_reference_can_be_hidden_and_the_prompt_follows() -> None:
 
 
 def test_texts_that_join_alike_are_different_requests() -> None:
-    """A key of joined texts would take these two for one."""
+    """If the texts were only joined, both requests would have the same key."""
     judge = Judge(Replies(reply(True)))
     one = judge.request_for(Query("q", "math", ({"role": "user", "content": "a|b"},)), "c", prompt("math"))
     other = judge.request_for(Query("q", "math", ({"role": "user", "content": "a"},)), "b|c", prompt("math"))

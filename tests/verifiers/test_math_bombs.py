@@ -1,4 +1,4 @@
-"""Expressions made to exhaust a verifier: each is left undecided, at once, and never called wrong."""
+"""Expressions that try to exhaust a verifier: each is undecided immediately, and never a failure."""
 
 import asyncio
 import time

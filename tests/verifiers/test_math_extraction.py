@@ -1,4 +1,4 @@
-"""What a model meant as its final answer, from the whole text of its message."""
+"""The final answer that is extracted from the whole text of a message."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The table of pairs: what is the same answer and what is not. Own-written; every pair is a claim about mathematics."""
+"""A table of pairs of answers that are equal or not, written for this project."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_whole_text(kind, reference, text, equal):
 
 
 def test_the_table_is_as_large_as_promised_and_accuracy_holds():
-    """At least 97 % accuracy and at most 1 % false positives, whatever single cases may be marked as known to fail."""
+    """At least 97 % accuracy and at most 1 % false positives, including cases that are marked as known failures."""
     right = [(judge_answer(r, Answer(a, "given")).outcome == "pass") is equal for _, r, a, equal in PAIRS]
     wrong = [pair for pair in PAIRS if not pair[3]]
     false_positives = [pair for pair in wrong if judge_answer(pair[1], Answer(pair[2], "given")).outcome == "pass"]

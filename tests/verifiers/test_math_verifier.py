@@ -1,4 +1,4 @@
-"""The verifier as the pipeline calls it: outcomes, details, and no reference."""
+"""The verifier as the pipeline calls it: outcomes, details, and queries without a reference."""
 
 import asyncio
 

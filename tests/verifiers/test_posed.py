@@ -1,4 +1,4 @@
-"""What answers make of malformed problems: stances from a table of our own, and the verdicts that follow."""
+"""Answers to malformed problems: their stances, from a table, and the verdicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AlwaysPass:
 
 
 class Told:
-    """A model that says one thing, or fails, and counts how often it is asked."""
+    """A sampler with a fixed reply or error that counts its requests."""
 
     name = model = identity = "told"
 

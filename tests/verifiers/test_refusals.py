@@ -1,4 +1,4 @@
-"""Refusals by pattern and by model: a labelled set of our own, and who is asked when."""
+"""Refusals by pattern and by model: a labelled table, and when the model is asked."""
 
 from __future__ import annotations
 

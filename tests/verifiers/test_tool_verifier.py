@@ -1,4 +1,4 @@
-"""The tool verifier against labelled pairs, and its policies one by one."""
+"""The tool verifier on labelled pairs, and each of its policies."""
 
 from __future__ import annotations
 
