@@ -1,7 +1,7 @@
-"""Plain data as JSON that gives it back exactly.
+"""Plain Python data as JSON that is decoded to exactly the same data; ``schema`` stores references with it.
 
-What every reader of JSON keeps is itself. The rest is an object with one key, its tag: integers past 64 bits,
-infinities and NaN, text that UTF-8 cannot hold, tuples, sets, bytes, and objects whose keys are no such text.
+Values that JSON holds exactly stay as they are. Other values become an object with one key, the tag: integers beyond
+64 bits, infinities and NaN, text that UTF-8 cannot encode, tuples, sets, bytes, and mappings with other keys than text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
 
 
 def encode(value: Any, other: Callable[[Any], Any]) -> Any:
-    """The JSON form of ``value``; ``other`` gives the form of what is not plain data."""
+    """The JSON form of ``value``; ``other`` converts values that are not plain data."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -43,13 +43,15 @@ def encode(value: Any, other: Callable[[Any], Any]) -> Any:
     if isinstance(value, tuple):
         return {"py:tuple": [encode(item, other) for item in value]}
     if isinstance(value, set | frozenset):
-        members = sorted((encode(item, other) for item in value), key=repr)  # the same row every time
+        members = sorted(
+            (encode(item, other) for item in value), key=repr
+        )  # a fixed order, so that equal sets give equal rows
         return {"py:set" if isinstance(value, set) else "py:frozenset": members}
     return other(value)
 
 
 def decode(form: Any) -> Any:
-    """The value of a form that ``encode`` made; JSON without tags is itself."""
+    """The value of a form that ``encode`` returned; JSON without tags is returned as it is."""
     if isinstance(form, list):
         return [decode(item) for item in form]
     if isinstance(form, Mapping):

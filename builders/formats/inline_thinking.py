@@ -1,20 +1,22 @@
-"""Thinking that a server leaves in the text (``<think>…</think>`` before the answer), kept apart."""
+"""Separates the thinking that a server leaves in the text: ``<think>…</think>`` before the answer.
+
+Used by the providers.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from bestofn.builders.records import content_text
 
 _OPEN = re.compile(r"\s*<(think|thinking|reasoning)>")
 
 
-def without_thinking(content: Any) -> tuple[str, str]:
-    """(thinking, answer) of a message's content. Only a leading block is thinking.
+def without_thinking(content: object) -> tuple[str, str]:
+    """(thinking, answer) of a message's content. Only a block at the beginning is thinking.
 
-    A block that is never closed is a thought that was cut off: there is no answer. A closing tag without an opening
-    one (the template of some models opens it in the prompt) ends a thought as well.
+    A block without a closing tag was cut off, so the answer is empty. A closing tag without an opening one also ends
+    the thinking, because the chat templates of some models open it in the prompt.
     """
     text = content_text(content)
     opened = _OPEN.match(text)

@@ -1,16 +1,17 @@
-"""JSON Schema validation with one cached validator a schema."""
+"""JSON Schema validation with one cached validator per schema; used by the mock tools and the tool verifier."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from bestofn.builders.records import JsonObject
 
-def problem(schema: Mapping[str, Any], value: Any) -> str:
-    """What ``schema`` finds wrong with ``value``: "" for nothing. A schema that is itself broken refuses nothing."""
+
+def problem(schema: JsonObject, value: object) -> str:
+    """The first violation of ``schema`` by ``value``; "" when there is none or when the schema itself is invalid."""
     from referencing.exceptions import Unresolvable
 
     validator = _validator(json.dumps(schema, sort_keys=True, default=str))

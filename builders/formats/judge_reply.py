@@ -1,7 +1,8 @@
-"""Reading a judge's reply: tolerant of its form, never of its source.
+"""Prompts for judges, and the reading of their replies; used by the judging verifiers and rewards.
 
-A candidate may write ``{"equivalent": true}`` and hope that it is found. So an object that stands in the candidate's
-own text counts only as the whole reply, quoted objects are dropped, and two that differ are no verdict at all.
+The form of a reply may vary, but its content must be the judge's own. A candidate may write ``{"equivalent": true}`` so
+that it is mistaken for the verdict. Therefore an object that also occurs in the candidate's text counts only when it is
+the whole reply, quoted objects are dropped, and several different objects are no verdict.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from bestofn.builders.records import Candidate, content_text
 
-MOST_JUDGED = 24_000  # characters of a candidate that the judge of a verdict is shown
+MOST_JUDGED = 24_000  # characters of a candidate that a judging verifier shows to the judge
 
 _FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*```\Z", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
@@ -23,15 +24,15 @@ _MOST_OBJECTS = 200
 
 
 def fenced(**texts: str) -> str:
-    """The texts, each between fences that none of them can contain: they carry a digest of all."""
+    """The texts, each between marks that no text can contain, because the marks carry a digest of all texts."""
     mark = hashlib.sha256("\0".join(texts.values()).encode("utf-8", "replace")).hexdigest()[:12]
     return "\n\n".join(f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items())
 
 
 def candidate_text(candidate: Candidate, most: int | None = None) -> str:
-    """All that a candidate said and did, tool calls and their results included.
+    """The texts, tool calls and tool results of a candidate.
 
-    The middle is cut from what is longer than ``most`` characters.
+    Longer than ``most`` characters, it is shortened in the middle.
     """
     parts = []
     for message in candidate.messages:
@@ -59,24 +60,28 @@ def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[str, Any] | str:
-    """The one object of ``schema`` in a reply, its values in the schema's types; or what is wrong, in words.
+    """The one object of ``schema`` in a reply, its values converted to the schema's types; or an error message.
 
-    ``quotable`` are the texts of those who are judged: an object that occurs in them counts only as the whole reply.
+    ``quotable`` are the texts that are judged: an object that occurs in them counts only when it is the whole reply.
     """
-    said = _THOUGHT.sub("", text).strip()
-    fence = _FENCE.match(said)
-    said = fence[1] if fence else said
+    reply = _THOUGHT.sub("", text).strip()
+    fence = _FENCE.match(reply)
+    reply = fence[1] if fence else reply
     try:
-        whole = json.loads(said, strict=False)
+        whole = json.loads(reply, strict=False)
     except (json.JSONDecodeError, RecursionError):
         whole = None
     if isinstance(whole, Mapping):
         found = _fitted(whole, schema)
-        return found if found is not None else _wrong(text, schema, "does not fit")
+        return found if found is not None else _error_message(text, schema, "is not an object")
     if any(source.count("{") > _MOST_OBJECTS for source in quotable):
-        return _wrong(text, schema, "is not one object, and what is judged holds too many braces to tell them apart,")
+        return _error_message(
+            text,
+            schema,
+            "is not a single object, and the judged text has too many braces to exclude quotations; expected one",
+        )
     foreign = [_plain(value) for source in quotable for value in _objects(source)]
-    own = [value for value in _objects(said) if _plain(value) not in foreign]
+    own = [value for value in _objects(reply) if _plain(value) not in foreign]
     fitting = [found for value in own if (found := _fitted(value, schema)) is not None]
     decisive = {
         json.dumps(
@@ -87,15 +92,17 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
     }
     if len(decisive) == 1:
         return fitting[-1]
-    return _wrong(text, schema, "holds several different objects" if decisive else "holds no object of its own")
+    return _error_message(
+        text, schema, "contains several different objects" if decisive else "contains no object of its own"
+    )
 
 
-def _wrong(text: str, schema: Mapping[str, Any], what: str) -> str:
+def _error_message(text: str, schema: Mapping[str, Any], what: str) -> str:
     return f"the judge's reply {what} with the keys {', '.join(schema['required'])}: {text[:200]!r}"
 
 
 def _fitted(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """``value`` with every property of ``schema`` in its type; None when it is not of that shape."""
+    """``value`` with every property of ``schema`` converted to its type; None when a property does not fit."""
     fitted = {}
     for key, rule in schema["properties"].items():
         types = (
@@ -103,7 +110,7 @@ def _fitted(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, An
         )
         if key not in value:
             if types == ["string"] and "enum" not in rule:
-                fitted[key] = ""  # a reason that was not given
+                fitted[key] = ""  # a reason may be left out
                 continue
             return None
         fit = _value(value[key], types, rule)
@@ -125,7 +132,7 @@ def _value(value: Any, types: Sequence[str], rule: Mapping[str, Any]) -> Any:
         except ValueError:
             return ...
         low, high = rule.get("minimum", float("-inf")), rule.get("maximum", float("inf"))
-        if high == 1 and 1 < number <= 100:  # a percentage, where a share was asked for
+        if high == 1 and 1 < number <= 100:  # a percentage instead of a share
             number /= 100
         return (
             (int(number) if "integer" in types and number == int(number) else number) if low <= number <= high else ...

@@ -1,11 +1,11 @@
-r"""JSON as models write it, read without loss: above all, without eating LaTeX.
+r"""Reads JSON as language models write it, without damaging LaTeX; ``stages.steps_form`` uses it.
 
-``json.loads('{"a": "\frac{1}{2}"}')`` succeeds and is wrong: ``\f`` is a form feed in JSON. So are the beginnings of
-``\theta``, ``\nabla``, ``\beta``, ``\rho`` escapes, and ``\u`` of ``\underline`` is an error. Here a backslash before
-letters is an escape only where an escape makes sense, else it is a backslash.
+``json.loads('{"a": "\frac{1}{2}"}')`` succeeds but gives a wrong text, because ``\f`` is a form feed in JSON. The first
+letters of ``\theta``, ``\nabla``, ``\beta`` and ``\rho`` are escapes too, and the ``\u`` of ``\underline`` is an error.
+Here a backslash before letters is an escape only where no LaTeX command begins; otherwise it is a backslash.
 
-Beyond that, what is forgiven: text and code fences around the value, single or curly quotes, unescaped quotes and line
-breaks within a string, trailing commas, comments, ``True``/``None``, keys without quotes, and an end that was cut off.
+These deviations are also accepted: text and code fences around the value, single or curly quotes, unescaped quotes and
+line breaks within a string, trailing commas, comments, ``True`` and ``None``, keys without quotes, a missing end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
-# After \n or \t a word may follow by right ("\nThen"), so only what is a command of LaTeX is one.
+# A word may follow \n or \t ("\nThen"), so after these only the names of LaTeX commands are commands.
 _NT = (
     "nabla natural ncong ne nearrow neg neq newline nexists ngeq ngtr nleftarrow nleq nless nmid nolimits nonumber "
     "not notin nparallel nprec nrightarrow nsim nsubset nsubseteq nsupseteq nu nwarrow norm newcommand normalsize "
@@ -33,12 +33,15 @@ _NT = (
     "triangleleft triangleq triangleright twoheadrightarrow"
 )
 COMMANDS = frozenset(_NT.split())
-MOST_STARTS = 64  # braces that are tried as the beginning: prose and LaTeX are full of them
+MOST_STARTS = 64  # braces that are tried as the beginning; prose and LaTeX contain many
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A value, and how it was written: ``strict`` is JSON to the letter without LaTeX's trap; ``cut``: cut off."""
+    """A value and how it was written.
+
+    ``strict``: the whole text is JSON and ``json`` reads the same value. ``cut``: the end is missing.
+    """
 
     value: Any
     strict: bool
@@ -46,7 +49,7 @@ class Found:
 
 
 def find_object(text: str) -> Found | None:
-    """The first JSON object in ``text``, forgiving what models do; None when there is nothing like one."""
+    """The first JSON object in ``text``, read leniently; None when there is none."""
     start = -1
     for _ in range(MOST_STARTS):
         start = text.find("{", start + 1)
@@ -64,7 +67,7 @@ def find_object(text: str) -> Found | None:
 
 
 def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
-    """Whether the whole text is this value, and ``json`` reads it the same."""
+    """Whether the whole text is this value, and ``json`` reads the same value."""
     if text[:start].strip() or text[end:].strip():
         return False
     try:
@@ -74,16 +77,17 @@ def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
 
 
 class _Unreadable(Exception):
-    """Nothing that can be read as JSON."""
+    """The text at this place cannot be read as JSON."""
 
 
 class _Reader:
-    """Reads one value from ``at`` on."""
+    """Reads one value that begins at ``at``."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text, self.at, self.cut = text, at, False
 
     def value(self) -> Any:
+        """The value at ``at``. Raises ``_Unreadable`` when there is none."""
         self._space()
         char = self._char()
         if char == "{":
@@ -177,7 +181,10 @@ class _Reader:
         return "".join(parts)
 
     def _ends_here(self) -> bool:
-        """A quote ends its string only where something may follow a string: an apostrophe or a quotation does not."""
+        """Whether a quote ends its string: what follows must be able to follow a string in JSON.
+
+        So an apostrophe or a quotation within the string does not end it.
+        """
         rest = self.text[self.at : self.at + 200].lstrip()
         if rest[:1] in ("", "}", "]", ":"):
             return True
@@ -189,7 +196,7 @@ class _Reader:
         return False
 
     def _escape(self) -> str:
-        """What the backslash at ``at`` and what follows it stand for."""
+        """The characters that the backslash at ``at`` and its escape stand for."""
         following = self.text[self.at + 1 : self.at + 2]
         word = _LETTERS.match(self.text, self.at + 1)
         if following == "u" and _HEX.match(self.text, self.at + 2):
@@ -221,7 +228,7 @@ class _Reader:
 
 
 def _is_command(letters: str) -> bool:
-    r"""Whether a backslash before ``letters`` is LaTeX's: ``\frac`` and ``\beta`` always, ``\nabla`` by name."""
+    r"""Whether a backslash before ``letters`` begins a LaTeX command: always for most letters, by name for n and t."""
     first = letters[0]
     if first in "nt":
         return letters in COMMANDS

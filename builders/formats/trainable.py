@@ -1,21 +1,25 @@
-"""Messages as chat templates want them: what is trained on, and what a reward model is asked about."""
+"""Messages in the form of chat templates: for the training tables, and for reward models.
+
+Used by ``tables`` and ``reward.model_reward``.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bestofn.builders.formats.tool_calls import call_arguments
-from bestofn.builders.records import content_text
+from bestofn.builders.records import JsonObject, Message, content_text
 
 
-def trainable(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Messages as chat templates want them: no empty keys, tool arguments as objects, contents as text."""
+def trainable(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Messages in the form of chat templates: no null values, tool arguments as objects, contents as text."""
     return [trainable_message(message) for message in messages]
 
 
-def trainable_message(message: Mapping[str, Any]) -> dict[str, Any]:
+def trainable_message(message: Message) -> dict[str, Any]:
+    """One message in the form of chat templates; the key ``reasoning`` is dropped."""
     kept = {key: value for key, value in message.items() if value is not None and key != "reasoning"}
     if not isinstance(kept.get("content"), str):
         kept["content"] = content_text(kept.get("content"))
@@ -26,13 +30,15 @@ def trainable_message(message: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+def _call(call: JsonObject) -> dict[str, Any]:
     function = dict(call.get("function") or {})
     if isinstance(function.get("arguments"), str):
         try:
             text = json.dumps(call_arguments(call), ensure_ascii=False, allow_nan=False)
-            function["arguments"] = json.loads(text.encode("utf-8", "replace"))  # half of an emoji is no text
-        except (ValueError, RecursionError):  # no object, endless, or nested without end: as it was written
+            function["arguments"] = json.loads(
+                text.encode("utf-8", "replace")
+            )  # UTF-8 cannot hold half of a surrogate pair
+        except (ValueError, RecursionError):  # not an object, not finite, or nested too deeply
             function["arguments"] = {"_raw": function["arguments"]}
     return {
         "type": "function",

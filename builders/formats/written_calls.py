@@ -1,10 +1,11 @@
-"""Tool calls that a model wrote into its text because its server did not lift them out.
+"""Reads tool calls that a model wrote into its text, when the server did not return them as tool calls.
 
-A call counts in these places only, for prose may show an example without making a call:
+Used by the providers, the sources and the tool verifier. A call is read only in these places, because prose may show an
+example without making a call:
 
-- within call marks, anywhere: ``<tool_call>{…}</tool_call>``, ``<function_call>…``, ``[TOOL_CALLS] […]``,
+- between call marks, anywhere: ``<tool_call>{…}</tool_call>``, ``<function_call>…``, ``[TOOL_CALLS] […]``,
   ``<|python_tag|>{…}``, ``<function=name>{…}</function>``;
-- the whole message (or its one code fence): a JSON call or list of calls, or Python calls with keyword arguments,
+- as the whole message, or its only code fence: a JSON call or list of calls, or Python calls with keyword arguments,
   ``[f(a=1), g(b="x")]`` or ``f(a=1)``.
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 
 from bestofn.builders.formats.tool_calls import call
 
-# Opening mark -> what ends it; a call that is never closed goes to the end of the text.
+# Opening mark -> the marks that end it; a call without an end mark extends to the end of the text.
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "<tool_call>": ("</tool_call>", "<tool_call>"),
     "<function_call>": ("</function_call>", "<function_call>"),
@@ -28,13 +29,13 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
 }
 _NAMED_TAG = re.compile(r"<function=([\w.\-]{1,200})>")
 _BETWEEN = re.compile(r"[\s,;]*")
-MAX_CHARS = 200_000  # longer texts are not calls, and Python's parser is not for them
+MAX_CHARS = 200_000  # longer texts are not calls, and parsing them as Python would take too long
 
 
 def written_calls(text: str, names: Collection[str] = ()) -> list[dict[str, Any]]:
-    """The calls written in ``text``, in the Chat Completions shape, ids ``written_0`` …; [] when there is none.
+    """The calls written in ``text``, in the Chat Completions form, with ids ``written_0`` …; [] when there is none.
 
-    ``names`` are the declared tools: a JSON object of the form ``{name: {…}}`` is a call only of one of them.
+    ``names`` are the declared tools. A JSON object of the form ``{name: {…}}`` is a call only for one of these names.
     """
     if len(text) > MAX_CHARS:
         return []
@@ -44,14 +45,14 @@ def written_calls(text: str, names: Collection[str] = ()) -> list[dict[str, Any]
 
 
 def without_thought(text: str) -> str:
-    """``text`` without the ``<think>…</think>`` that it begins with."""
+    """``text`` without a ``<think>…</think>`` block at its beginning."""
     if not text.lstrip().startswith("<think>"):
         return text
     return text.partition("</think>")[2]
 
 
 def _within_fence(text: str) -> str:
-    """What a code fence around the whole text holds; small models forget to open it."""
+    """The content of a code fence around the whole text; small models may leave out the opening fence."""
     if not text.endswith("```"):
         return text
     body = text.removesuffix("```")
@@ -59,7 +60,7 @@ def _within_fence(text: str) -> str:
 
 
 def _marked(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
-    """The calls within marks. Scanned, not matched: a text of marks that never close must cost no more than others."""
+    """The calls between marks. The text is scanned once, so that many unclosed marks do not take quadratic time."""
     found: list[tuple[str, Any]] = []
     for match in _NAMED_TAG.finditer(text):
         end = text.find("</function>", match.end())
@@ -78,13 +79,14 @@ def _marked(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
 
 
 class _Ends:
-    """Where the next of some marks stands, each looked for once over the whole text."""
+    """Finds the next of several marks; each mark is searched once over the whole text."""
 
     def __init__(self, text: str, marks: Collection[str]) -> None:
         self._text = text
         self._next = dict.fromkeys(marks, -1)
 
     def after(self, start: int) -> int:
+        """The position of the first mark at or after ``start``; the end of the text when there is none."""
         for mark, known in self._next.items():
             if known < start:
                 found = self._text.find(mark, start)
@@ -93,7 +95,7 @@ class _Ends:
 
 
 def _calls(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
-    """The calls that ``text`` as a whole is: JSON first, for Python reads JSON's lists too."""
+    """The calls that the whole ``text`` consists of. JSON is tried first, because Python also parses JSON lists."""
     if not text:
         return []
     if text[0] in "{[":
@@ -105,7 +107,10 @@ def _calls(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
 
 
 def _json_values(text: str) -> list[Any] | None:
-    """One JSON value, or several one after another (as Hermes-like models write parallel calls); None: not JSON."""
+    """The JSON values that ``text`` consists of, one after another; None when it is not JSON.
+
+    Models of the Hermes kind write parallel calls this way. A single list gives its items.
+    """
     decoder, values, at = json.JSONDecoder(), [], 0
     try:
         while at < len(text):
@@ -159,7 +164,7 @@ def _python_calls(text: str) -> list[tuple[str, Any]]:
 
 
 def _python_call(node: ast.AST) -> tuple[str, dict[str, Any]] | None:
-    """A call by keyword with literal values: ``weather.current(location="Oslo", days=3)``."""
+    """The call of a Python expression with literal keyword arguments: ``weather.current(location="Oslo", days=3)``."""
     if not isinstance(node, ast.Call) or node.args:
         return None
     try:
