@@ -265,12 +265,12 @@ async def _judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
         elif accepted(case, answer["value"], program.language):
             verdicts.append(None)
         else:
-            found = _short(answer["value"])
+            given = _short(answer["value"])
             verdicts.append(
                 {
                     **shown,
-                    "found": found,
-                    "why": f"case {number}: returned {found}, expected {_short(case['expected'])}",
+                    "found": given,
+                    "why": f"case {number}: returned {given}, expected {_short(case['expected'])}",
                 }
             )
     return _tally(verdicts, len(cases), execution.status)
@@ -338,9 +338,9 @@ async def _judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> T
         if "value" in answer and same_rows(expected or (), answer["value"], bool(ordered)):
             verdicts.append(None)
         else:
-            found = _short(answer.get("value", answer.get("error")))
+            given = _short(answer.get("value", answer.get("error")))
             verdicts.append(
-                {**shown, "found": found, "why": f"case {number}: returned {found}, expected {_short(expected)}"}
+                {**shown, "found": given, "why": f"case {number}: returned {given}, expected {_short(expected)}"}
             )
     return _tally(verdicts, len(cases), execution.status)
 

@@ -50,7 +50,7 @@ def chosen(text: str) -> str | None:
     if match:
         return next(group for group in match.groups() if group).upper()
     for pattern in (_TRAILING, _BRACKETED):
-        letters = {found.upper() for found in pattern.findall(text)}
+        letters = {character.upper() for character in pattern.findall(text)}
         if len(letters) == 1:
             return letters.pop()
     return None
@@ -60,12 +60,12 @@ def chosen(text: str) -> str | None:
 def options(problem: str) -> tuple[str, ...]:
     """The texts of the options that a problem lists as (A) … (B) …, in order; () without options."""
     marks = list(_OPTION.finditer(problem))
-    wanted, found = "A", []
+    wanted, labels = "A", []
     for match in marks:
         if match[1].upper() == wanted:
-            found.append(match)
+            labels.append(match)
             wanted = chr(ord(wanted) + 1)
-    if len(found) < 2:
+    if len(labels) < 2:
         return ()
-    ends = [match.start() for match in found[1:]] + [len(problem)]
-    return tuple(problem[match.end() : end].strip(" \n\t,;.\\$&") for match, end in zip(found, ends, strict=True))
+    ends = [match.start() for match in labels[1:]] + [len(problem)]
+    return tuple(problem[match.end() : end].strip(" \n\t,;.\\$&") for match, end in zip(labels, ends, strict=True))

@@ -248,22 +248,22 @@ def unwrapped(text: str) -> str:
 
 
 def _hashed(text: str) -> Answer | None:
-    found = _HASHES.findall(text)
-    return Answer(found[-1].strip(), "hashes") if found else None
+    marked = _HASHES.findall(text)
+    return Answer(marked[-1].strip(), "hashes") if marked else None
 
 
 def _announced(text: str) -> Answer | None:
     """The statement after the last "the answer is"."""
-    found: list[str] = []
+    statements: list[str] = []
     last_end = 0
     for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
         rest = _first_statement(text[match.end() : match.end() + 2_000])
         if rest and not _COMMENT.match(rest):
-            found.append(rest)
+            statements.append(rest)
             last_end = text.find(rest, match.end()) + len(rest)
-    if len(found) > 1 and last_end >= len(text.rstrip()) and found[-2].startswith(found[-1]):
-        found.pop()  # the last repetition is truncated
-    return Answer(found[-1], "announced") if found else None
+    if len(statements) > 1 and last_end >= len(text.rstrip()) and statements[-2].startswith(statements[-1]):
+        statements.pop()  # the last repetition is truncated
+    return Answer(statements[-1], "announced") if statements else None
 
 
 def _first_statement(text: str) -> str:
@@ -280,8 +280,8 @@ def _first_statement(text: str) -> str:
 
 
 def _labelled(text: str) -> Answer | None:
-    found = _LETTER_LINE.findall(text)
-    return Answer(found[-1].strip(), "labelled line") if found else None
+    labelled = _LETTER_LINE.findall(text)
+    return Answer(labelled[-1].strip(), "labelled line") if labelled else None
 
 
 # the end of the text ------------------------------------------------------------------------------------------------

@@ -130,9 +130,9 @@ def _decide(
 ) -> tuple[Match, str, str]:
     gold = reference_tree(reference)
     for rule in (_choice, _truth, _time, _currency):
-        found = rule(reference, answer.text, problem, options, terms)
-        if found is not None:
-            return found, normal(reference), normal(answer.text)
+        match = rule(reference, answer.text, problem, options, terms)
+        if match is not None:
+            return match, normal(reference), normal(answer.text)
     text = answer.text
     if answer.others and _several(gold):
         text = ", ".join((*answer.others, text))
@@ -291,10 +291,10 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> tuple[Match, Nod
     node = stated(text)
     if node is None:
         return None
-    found = compare(gold, node, terms)
-    if found.equal and single and _LIMITED.search(text):
+    match = compare(gold, node, terms)
+    if match.equal and single and _LIMITED.search(text):
         return Match(None, "a bound in words, not a value", 0.0), node
-    return Match(found.equal, f"stated in words; {found.method}", min(found.confidence, 0.9)), node
+    return Match(match.equal, f"stated in words; {match.method}", min(match.confidence, 0.9)), node
 
 
 _BOUND = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
@@ -307,19 +307,23 @@ _DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
 
 def _short_text(gold: Text, given: Text) -> tuple[Match, Node] | None:
     """The answer is a sentence that begins or ends with the short text of the reference."""
-    wanted, said = _plain_words(gold.text), _plain_words(given.text)
+    wanted, phrase = _plain_words(gold.text), _plain_words(given.text)
     first, second = words.special(gold.text), words.special(given.text)
     if first is not None and first == second:
         return Match(True, f"both say {first!r}", 0.9), given
-    if not wanted or not said:
+    if not wanted or not phrase:
         return None
-    if wanted == said:
+    if wanted == phrase:
         return Match(True, "text"), given
-    if _NEGATION.search(said) and not _NEGATION.search(wanted):
-        return (Match(False, "denied", 0.9), given) if said.endswith(f"not {wanted}") else None
-    if len(wanted.split()) <= 4 and (said.startswith(wanted + " ") or said.endswith(" " + wanted)):
+    if _NEGATION.search(phrase) and not _NEGATION.search(wanted):
+        return (Match(False, "denied", 0.9), given) if phrase.endswith(f"not {wanted}") else None
+    if len(wanted.split()) <= 4 and (phrase.startswith(wanted + " ") or phrase.endswith(" " + wanted)):
         return Match(True, "text within a sentence", 0.8), given
-    if len(said.split()) <= 4 and len(said) > 3 and (wanted.startswith(said + " ") or wanted.endswith(" " + said)):
+    if (
+        len(phrase.split()) <= 4
+        and len(phrase) > 3
+        and (wanted.startswith(phrase + " ") or wanted.endswith(" " + phrase))
+    ):
         return Match(None, "part of the text", 0.0), given
     return None
 

@@ -25,19 +25,19 @@ def rows(node: Node) -> Rows | None:
 def components(node: Node) -> Rows | None:
     """``-2i - 14j - 7k`` as a column of two or three numbers; None when a part is not a multiple of i, j or k."""
     parts = node.args if isinstance(node, Apply) and node.head == "+" else (node,)
-    found: dict[str, Node] = {}
+    by_axis: dict[str, Node] = {}
     for part in parts:
         sign, part = (True, part.args[0]) if isinstance(part, Apply) and part.head == "neg" else (False, part)
         factors = part.args if isinstance(part, Apply) and part.head == "*" else (part,)
         named = [factor.name for factor in factors if isinstance(factor, Symbol) and factor.name in AXES]
-        if len(named) != 1 or named[0] in found:
+        if len(named) != 1 or named[0] in by_axis:
             return None
         rest = [factor for factor in factors if not (isinstance(factor, Symbol) and factor.name in AXES)]
         value = Apply("*", (*rest,)) if len(rest) > 1 else rest[0] if rest else Number(1)
-        found[named[0]] = Apply("neg", (value,)) if sign else value
-    if not {"j", "k"} & found.keys():
+        by_axis[named[0]] = Apply("neg", (value,)) if sign else value
+    if not {"j", "k"} & by_axis.keys():
         return None  # a multiple of i alone is a complex number
-    return [(found.get(axis, Number(0)),) for axis in (AXES if "k" in found else AXES[:2])]
+    return [(by_axis.get(axis, Number(0)),) for axis in (AXES if "k" in by_axis else AXES[:2])]
 
 
 def worked_out(node: Node) -> Rows | None:

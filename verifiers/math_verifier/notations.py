@@ -72,11 +72,11 @@ def _count(match: re.Match[str]) -> str:
 def _inward(text: str) -> str:
     """French intervals (``]0, 1[``) in English form; unchanged when a part is not such an interval."""
     parts = re.split(r"(\\cup)", text)
-    found = [_OUTWARD.fullmatch(part.strip()) for part in parts[::2]]
-    if not all(found):
+    intervals = [_OUTWARD.fullmatch(part.strip()) for part in parts[::2]]
+    if not all(intervals):
         return text
     opening, closing = {"]": "(", "[": "["}, {"[": ")", "]": "]"}
-    return r" \cup ".join(f"{opening[m[1]]}{m[2].replace(';', ',')}{closing[m[3]]}" for m in found if m)
+    return r" \cup ".join(f"{opening[m[1]]}{m[2].replace(';', ',')}{closing[m[3]]}" for m in intervals if m)
 
 
 def european(text: str) -> str:

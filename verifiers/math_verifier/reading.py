@@ -117,10 +117,10 @@ def with_tail(node: Node, tail: str, text: str) -> Node:
         tail,
     ):
         return node
-    said = _SAID.sub(r"\1 ", tail).split()
-    scale = _SCALE.get(said[0].lower().strip(".,")) if said else None
+    parts = _SAID.sub(r"\1 ", tail).split()
+    scale = _SCALE.get(parts[0].lower().strip(".,")) if parts else None
     if scale and isinstance(_bare(node), Number):
-        rest = " ".join(said[1:])
+        rest = " ".join(parts[1:])
         return _scaled(node, rest, scale)
     if not _names_unit(tail) or not _holds_value(node):
         return _compound(_SAID.sub(r"\1 ", text)) or _restated(node, tail, text) or Text(text)

@@ -89,20 +89,20 @@ def _after_verb(text: str) -> Node | None:
     plain = _ASIDE.split(normal(text))[0]
     if sum(1 for _ in _FIND.finditer(plain)) > 3:
         return None
-    found: Node | None = None
+    value: Node | None = None
     for match in _STATED.finditer(plain):
         rest = plain[match.end() :]
         if _FIND.match(rest) or rest[:1] in ("\\", "-", "("):
-            said = re.split(r"\.\s+(?=[A-Z])|\.$|\n", rest)[0]
-            found = _value(said) or _value(_PURPOSE.split(said)[0]) or found
-    return found
+            clause = re.split(r"\.\s+(?=[A-Z])|\.$|\n", rest)[0]
+            value = _value(clause) or _value(_PURPOSE.split(clause)[0]) or value
+    return value
 
 
 def _only_number(text: str) -> Node | None:
-    found = [match[0].strip() for match in _FIND.finditer(normal(text))]
-    if len({re.sub(r"[\s,$\\]", "", each) for each in found}) != 1:
+    formulas = [match[0].strip() for match in _FIND.finditer(normal(text))]
+    if len({re.sub(r"[\s,$\\]", "", each) for each in formulas}) != 1:
         return None
-    return _value(found[0])
+    return _value(formulas[0])
 
 
 def listed(text: str) -> Node:
@@ -118,8 +118,8 @@ def mentions(reference: Node, text: str) -> bool:
     """Whether the reference is a number that occurs in the text."""
     if not isinstance(reference, Number):
         return False
-    found = (read_normal(match[0].strip().lstrip("\\$£€¥₤₹ ").rstrip("% ")) for match in _FIND.finditer(normal(text)))
-    return any(isinstance(node, Number) and node.value == reference.value for node in found)
+    numbers = (read_normal(match[0].strip().lstrip("\\$£€¥₤₹ ").rstrip("% ")) for match in _FIND.finditer(normal(text)))
+    return any(isinstance(node, Number) and node.value == reference.value for node in numbers)
 
 
 def _value(text: str) -> Node | None:

@@ -42,7 +42,7 @@ def tokens(text: str) -> list[Token]:
 
     Raises ``ValueError`` for more than ``MAX_TOKENS`` tokens.
     """
-    found: list[Token] = []
+    taken: list[Token] = []
     at, spaced, length, depth = 0, False, len(text), 0
     match = _TOKEN.match
     while at < length:
@@ -66,9 +66,9 @@ def tokens(text: str) -> list[Token]:
                 depth += here != "{"
             elif here in ")]":
                 depth = max(0, depth - 1)
-        found.append(Token(kind, value, at, end, spaced))
-        if len(found) > MAX_TOKENS:
+        taken.append(Token(kind, value, at, end, spaced))
+        if len(taken) > MAX_TOKENS:
             raise ValueError(f"the expression has more than {MAX_TOKENS} tokens")
         at, spaced = end, False
-    found.append(Token("end", "", length, length))
-    return found
+    taken.append(Token("end", "", length, length))
+    return taken

@@ -45,9 +45,9 @@ class MathVerifier:
         max_length: int = 10_000,
     ) -> None:
         if rounding not in ROUNDINGS:
-            raise ValueError(f"verifier.rounding is {rounding!r}; expected one of {', '.join(ROUNDINGS)}")
+            raise ValueError(f"rounding is {rounding!r}; expected one of {', '.join(ROUNDINGS)}")
         if missing_unit not in MISSING_UNITS:
-            raise ValueError(f"verifier.missing_unit is {missing_unit!r}; expected one of {', '.join(MISSING_UNITS)}")
+            raise ValueError(f"missing_unit is {missing_unit!r}; expected one of {', '.join(MISSING_UNITS)}")
         self.workers = workers
         self.settings = Settings(rounding, missing_unit, max_length)
         self.symbolic_s = symbolic_s

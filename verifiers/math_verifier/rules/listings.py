@@ -85,16 +85,16 @@ def unordered(ours: list[Node], theirs: list[Node], terms: Terms, same: Same) ->
         return Match(None, "too many members")
     left, undecided = list(theirs), False
     for mine in ours:
-        found = None
+        matched = None
         for at, other in enumerate(left):
             equal = same(mine, other, terms).equal
             if equal:
-                found = at
+                matched = at
                 break
             undecided = undecided or equal is None
-        if found is None:
+        if matched is None:
             return Match(None if undecided else False, "a member is missing")
-        left.pop(found)
+        left.pop(matched)
     return Match(True, "the same members")
 
 
