@@ -1,4 +1,4 @@
-"""Sampling in process, and through our server, against plain batched ``generate``, interleaved in one run.
+"""Compares sampling in process, sampling through the server, and plain batched ``generate``, interleaved in one run.
 
     python -m tests.benchmarks.bench_local_sampling [rounds]
 

@@ -1,12 +1,12 @@
-"""A million candidates through verify, reward, pairs, views, a dry-run push and the report: memory and rows a second.
+"""Measures memory and rows per second of the commands on a million candidates: build, push, report, inspect, analyze.
 
     python tests/benchmarks/bench_million.py [--rows 100000,1000000] [--out DIR]
     python tests/benchmarks/bench_million.py --rows 20000,40000 --stages
 
-The answers come from a script, so that what is measured is all that is ours. Each command runs in a process of its own;
-its peak memory (``ru_maxrss``, main process), wall and CPU seconds are printed, and rows a second. Memory must not grow
-with the rows, and no command's rate must fall. ``--stages`` runs one build in this process, a shard at a time, and
-prints the CPU of each of its stages.
+The answers are scripted, so that no model is measured. Each command runs in its own process. The program prints its peak
+memory (``ru_maxrss``, main process), wall seconds, CPU seconds and rows per second. Memory must not grow with the rows,
+and the rate of a command must not fall. ``--stages`` runs one build in this process, one shard at a time, and prints the
+CPU time of each stage.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> None:
                 flush=True,
             )
         disk = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
-        print(f"{rows:9,} rows  {disk / 2**20:,.0f} MB on disk, {disk / rows:,.0f} bytes a row", flush=True)
+        print(f"{rows:9,} rows  {disk / 2**20:,.0f} MB on disk, {disk / rows:,.0f} bytes per row", flush=True)
         shutil.rmtree(out)
     if not given.out:
         shutil.rmtree(folder)
@@ -97,7 +97,7 @@ def choices(data: Path, out: Path) -> list[str]:
 
 
 def print_stages(words: list[str], out: Path, rows: int) -> None:
-    """CPU of each part of a build, one shard after the other."""
+    """Print the CPU time of each part of a build, one shard after the other."""
     from bestofn.builders.config.composition import compose
     from bestofn.builders.executors.local_executor import LocalExecutor
     from bestofn.builders.run import pipeline
@@ -126,17 +126,17 @@ def print_stages(words: list[str], out: Path, rows: int) -> None:
         whole = time.process_time() - began
     spent["rest"] = whole - spent.total()
     for name, seconds in {**spent, "all": whole}.items():
-        print(f"{rows:9,} rows  {name:8} {1000 * seconds / rows:6.3f} ms CPU a row  {rows / seconds:9,.0f} rows/s")
+        print(f"{rows:9,} rows  {name:8} {1000 * seconds / rows:6.3f} ms CPU per row  {rows / seconds:9,.0f} rows/s")
 
 
 def lines() -> list[str]:
-    """Answers of some 300 characters that end in a box with a number from 0 to 7."""
+    """Eight answers of about 300 characters; each ends in a box with a number from 0 to 7."""
     draw = random.Random(0)
     return [f"{' '.join(draw.choices(WORDS, k=60))}. The answer is \\boxed{{{number}}}." for number in range(8)]
 
 
 def write_sums(path: Path, count: int) -> Path:
-    """``count`` questions whose answers are from 0 to 7, so that the script meets one in eight."""
+    """``count`` questions whose answers are from 0 to 7, so that one scripted answer in eight is right."""
     with path.open("w") as file:
         for i in range(count):
             answer = i % 8
@@ -146,7 +146,7 @@ def write_sums(path: Path, count: int) -> Path:
 
 
 def used(words: list[str], log: Path) -> tuple[float, float, float]:
-    """(wall seconds, CPU seconds, peak MB) of a command that must end well."""
+    """(wall seconds, CPU seconds, peak MB) of a command, which must succeed."""
     began = time.perf_counter()
     with log.open("ab") as file:
         process = subprocess.Popen(

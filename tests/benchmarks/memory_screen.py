@@ -1,4 +1,4 @@
-"""Peak memory and rate of screening growing numbers of prompts, each size in its own process.
+"""Measures peak memory and rate of screening for growing numbers of prompts, each size in its own process.
 
 python -m tests.benchmarks.memory_screen [sizes=10000,100000] [held=2000]
 """

@@ -1,14 +1,14 @@
-"""A build on two real `ray start` processes beside the local executor: overhead, a lost node, a killed driver.
+"""Compares builds on two real `ray start` processes with the local executor: overhead, a lost node, a killed driver.
 
     python tests/benchmarks/ray_cluster.py [--prompts 5000] [--only overhead,node,driver,rate] [--concurrency 64]
 
     overhead   local and Ray on one node, interleaved: the share of wall time that Ray adds
     node       the second node is killed (its whole process group, -9) in the middle of a build over both
     driver     the driver is killed in the middle, and the same command is run again
-    rate       requests a minute of two nodes with a worker each, beside the limit that the account has
+    rate       requests per minute of two nodes with one worker each, compared with the account's limit
 
-A build with a loss ends by comparing its candidates table with the local build's in every column but the timings, and by
-telling the requests beyond the minimum.
+After a build with a loss, the program compares its candidates table with the local build's in every column except the
+timings. It also prints how many requests were sent more than once.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def rate(bench: Bench, local: float) -> None:
         bench.wait_for(prompts, process)
         found = 60 * (bench.requests - first) / (time.perf_counter() - began)
         finish(process)
-    print(f"rate: {found:.0f} requests a minute where {limit} are allowed: {found / limit - 1:+.1%}", flush=True)
+    print(f"rate: {found:.0f} requests per minute, where {limit} are allowed: {found / limit - 1:+.1%}", flush=True)
 
 
 def on(address: str) -> list[str]:

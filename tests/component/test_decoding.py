@@ -58,7 +58,7 @@ def test_greedy_answers_are_those_of_generate(network: Any) -> None:
 
 
 def assert_same_or_tied(network: Any, row: SequenceState, tokens: list[int]) -> None:
-    """Both are equal up to a place where the model rates both tokens alike: there, rounding may decide."""
+    """Equal answers, or answers that differ where the model gives both tokens the same logit, up to rounding."""
     place = next((i for i, pair in enumerate(zip(row.tokens, tokens, strict=False)) if pair[0] != pair[1]), None)
     if place is None:
         assert row.tokens == tokens

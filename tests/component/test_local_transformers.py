@@ -34,7 +34,7 @@ def request(text: str = "What is 12 + 13?", **sampling: Any) -> Request:
     return Request(({"role": "user", "content": text},), sampling=Sampling(**({"seed": 1} | sampling)))
 
 
-def drawn(requests: Sequence[Request], n: int, **settings: Any) -> list[list[Completion]]:
+def sampled(requests: Sequence[Request], n: int, **settings: Any) -> list[list[Completion]]:
     async def all_of_them() -> list[list[Completion]]:
         async with LocalTransformers(**({"model": "pocket", "max_answer_tokens": 96} | settings)) as provider:
             return list(await asyncio.gather(*(provider.sample(one, n) for one in requests)))
@@ -43,16 +43,16 @@ def drawn(requests: Sequence[Request], n: int, **settings: Any) -> list[list[Com
 
 
 def facts(completions: Sequence[Completion]) -> list[Any]:
-    """What is the same in every batch: all of an answer but its time and the last step of its log-probability."""
+    """What does not depend on the batch: everything but the time, and the log-probability within one step."""
     return [(dict(one.message), one.stop_reason, one.usage) for one in completions]
 
 
 def logprobs(completions: Sequence[Completion]) -> Any:
-    """The log-probabilities, to be compared within one step: rounding depends on the batch and the processor."""
+    """The log-probabilities, equal to others within one step: rounding depends on batch and processor."""
     return pytest.approx([one.logprob for one in completions], abs=1.01 * LOGPROB_STEP)
 
 
-def test_is_a_provider_that_names_its_weights() -> None:
+def test_its_identity_contains_the_weights() -> None:
     provider = LocalTransformers(model="pocket")
     assert isinstance(provider, Provider)
     assert provider.identity == LocalTransformers(model="pocket", max_rows=3).identity
@@ -63,8 +63,8 @@ def test_two_runs_are_equal_whatever_the_order_and_the_batches() -> None:
     requests = [Request(query.messages, query.tools, Sampling(seed=5)) for query in QUERIES]
     order = list(range(len(requests)))
     random.Random(0).shuffle(order)
-    first = drawn(requests, 4)
-    shuffled = drawn([requests[place] for place in order], 4, max_rows=7)
+    first = sampled(requests, 4)
+    shuffled = sampled([requests[place] for place in order], 4, max_rows=7)
     again = dict(zip(order, shuffled, strict=True))
     assert [facts(one) for one in first] == [facts(again[place]) for place in range(len(requests))]
     for place, one in enumerate(first):
@@ -73,23 +73,23 @@ def test_two_runs_are_equal_whatever_the_order_and_the_batches() -> None:
 
 def test_a_later_sample_is_the_same_alone() -> None:
     """Sample i uses seed + i, so a larger n, or a request for one index, gives the same answers."""
-    (four,) = drawn([request(seed=10)], 4)
-    (third,) = drawn([request(seed=12)], 1)
+    (four,) = sampled([request(seed=10)], 4)
+    (third,) = sampled([request(seed=12)], 1)
     assert facts(third)[0][0] == facts(four)[2][0]
     assert [third[0].logprob] == logprobs(four[2:3])
 
 
 def test_samples_differ_and_greedy_ones_do_not() -> None:
-    (samples,) = drawn([request()], 16)
+    (samples,) = sampled([request()], 16)
     assert len({one.text for one in samples}) > 1
-    (greedy,) = drawn([request(temperature=0.0)], 3)
+    (greedy,) = sampled([request(temperature=0.0)], 3)
     assert len({one.text for one in greedy}) == 1
 
 
 def test_logprob_is_the_models_own(engine: LocalEngine) -> None:
     import torch
 
-    (samples,) = drawn([request(logprobs=True)], 3)
+    (samples,) = sampled([request(logprobs=True)], 3)
     prompt = engine.encode([{"role": "user", "content": "What is 12 + 13?"}])
     for one in samples:
         answer = engine.tokenizer(one.text + "<|end|>", add_special_tokens=False)["input_ids"]
@@ -103,15 +103,15 @@ def test_logprob_is_the_models_own(engine: LocalEngine) -> None:
 
 
 def test_stops_at_length_and_at_stop_strings() -> None:
-    (short,) = drawn([request(max_tokens=5)], 2)
+    (short,) = sampled([request(max_tokens=5)], 2)
     assert {(one.stop_reason, one.usage.completion) for one in short} == {("length", 5)}
-    (stopped,) = drawn([request(stop=("The answer",))], 4)
+    (stopped,) = sampled([request(stop=("The answer",))], 4)
     assert all("The answer" not in one.text for one in stopped)
     assert {one.stop_reason for one in stopped} == {"stop"}
 
 
 def test_usage_counts_the_prompt_once(engine: LocalEngine) -> None:
-    (samples,) = drawn([request()], 3)
+    (samples,) = sampled([request()], 3)
     prompt = engine.encode([{"role": "user", "content": "What is 12 + 13?"}])
     assert sum(one.usage.prompt for one in samples) == len(prompt)
     assert all(one.usage.completion > 1 for one in samples)
@@ -119,7 +119,7 @@ def test_usage_counts_the_prompt_once(engine: LocalEngine) -> None:
 
 def test_lifts_tool_calls_out_of_the_text() -> None:
     query = next(query for query in QUERIES if query.tools)
-    (samples,) = drawn([Request(query.messages, query.tools, Sampling(seed=0))], 8)
+    (samples,) = sampled([Request(query.messages, query.tools, Sampling(seed=0))], 8)
     calls = [one for one in samples if one.message.get("tool_calls")]
     assert calls
     for one in calls:
@@ -183,7 +183,7 @@ def test_other_errors_reach_the_caller_and_the_provider_continues(monkeypatch: p
     assert len(answered) == 1
 
 
-def test_says_that_there_is_no_such_model(tmp_path: Path) -> None:
+def test_a_missing_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"provider\.model"):
         LocalEngine(str(tmp_path / "none")).load()
 
@@ -239,7 +239,7 @@ def test_the_shipped_policy_is_small_and_says_what_it_is() -> None:
     assert "pass@1" in card
 
 
-def test_tokenizer_gives_every_text_back(engine: LocalEngine) -> None:
+def test_the_tokenizer_is_lossless(engine: LocalEngine) -> None:
     texts = [
         "What is 47 + 38?",
         "SELECT * FROM x WHERE a >= 5;",

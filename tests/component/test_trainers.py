@@ -14,6 +14,7 @@ from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.local_model.provider import LocalTransformers
+from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.records import Request, Sampling
 from bestofn.builders.training.trainers import METHODS, TrainingSettings, recipe, train, trl_arguments, write_yaml
 
@@ -124,7 +125,7 @@ def test_the_written_yaml_is_what_trls_own_command_reads(run: Path, tmp_path: Pa
     script, training, model = parsed[0], parsed[1], parsed[2]
     assert script.dataset_name == str(run / "dpo")
     assert training.loss_type == ["sigmoid", "sft"]
-    assert model.model_name_or_path.endswith("pocket")
+    assert model.model_name_or_path == str(POCKET_WEIGHTS)
 
 
 def test_the_written_yaml_of_a_reward_model_leaves_the_margins_out_too(run: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""BFCL's own files, read as they are published."""
+"""The files of BFCL are read as they are published."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_each_tool_keeps_its_own_arguments_and_key(tmp_path: Path) -> None:
     assert outcomes == ["pass", "fail"]
 
 
-def test_where_no_call_fits_none_is_expected(tmp_path: Path) -> None:
+def test_irrelevance_files_expect_no_call(tmp_path: Path) -> None:
     path = files(tmp_path, "BFCL_v3_irrelevance.json")
     config = compose(
         ["dataset=bfcl", f"dataset.path={path}", "dataset.max_queries=1", "provider=scripted", "sandbox=none"]
@@ -60,7 +60,7 @@ def test_where_no_call_fits_none_is_expected(tmp_path: Path) -> None:
     assert query.reference.calls == ()
 
 
-def test_a_file_that_is_not_there_or_not_bfcl_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_wrong_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="there is no such file"):
         list(Bfcl(str(tmp_path / "none.json")))
     (tmp_path / "irrelevance.json").write_text('{"id": "a"\n')

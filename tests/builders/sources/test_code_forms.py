@@ -45,7 +45,7 @@ def apps_case(output: Any, *arguments: Any) -> Any:
         ("ab", ["a", "b"], False),
     ],
 )
-def test_a_result_of_livecodebench_is_what_stands_there(expected: Any, found: Any, right: bool) -> None:
+def test_a_result_of_livecodebench_is_taken_literally(expected: Any, found: Any, right: bool) -> None:
     assert accepted(lcb_case(expected, [3]), found) is right
 
 
@@ -70,7 +70,7 @@ def test_a_result_of_livecodebench_is_what_stands_there(expected: Any, found: An
         ({"1": 2}, {2: 1}, False),
     ],
 )
-def test_a_result_of_apps_stands_bare_or_alone_in_a_list(expected: Any, found: Any, right: bool) -> None:
+def test_a_result_of_apps_may_be_wrapped_in_a_list(expected: Any, found: Any, right: bool) -> None:
     assert accepted(apps_case(expected, [3]), found) is right
 
 
@@ -105,7 +105,7 @@ ANYTHING = st.recursive(
 
 
 @given(form=st.sampled_from(sorted(FORMS)), found=ANYTHING)
-def test_tests_of_any_shape_never_end_the_run(form: str, found: Any) -> None:
+def test_tests_of_any_shape_never_raise(form: str, found: Any) -> None:
     tests = code_tests(found, form, "python", "", "", None)
     assert tests is None or tests.cases
 
@@ -122,12 +122,12 @@ def test_tests_of_any_shape_never_end_the_run(form: str, found: Any) -> None:
         ),
     ],
 )
-def test_a_result_that_is_not_told_is_not_asked_for(form: str, found: Any) -> None:
-    """The word None, which it would become, is what no right program prints."""
+def test_a_case_without_a_result_is_left_out(form: str, found: Any) -> None:
+    """It would become the text "None", which no right program prints."""
     assert code_tests(found, form, "python", "", "", None).cases == ({"stdin": "1", "stdout": "1"},)
 
 
 @pytest.mark.parametrize("form", ["input_output", "input_output_columns"])
-def test_a_text_in_the_place_of_a_list_is_no_list_of_its_letters(form: str) -> None:
+def test_a_text_instead_of_a_list_is_not_split_into_letters(form: str) -> None:
     names = ("inputs", "outputs") if form == "input_output" else ("input", "output")
     assert code_tests(dict(zip(names, ("12", "34"), strict=True)), form, "python", "", "", None) is None

@@ -1,4 +1,4 @@
-"""JSON and CSV files as they are written: no types from other rows, no keys from other objects, constant memory."""
+"""JSON and CSV files are read as they are written, row by row, in constant memory."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_packed_files_are_read(tmp_path: Path, suffix: str, pack: Any) -> None:
     assert [query.text for query in Mapped(str(path))] == ["1+1?"]
 
 
-def test_files_follow_each_other_and_know_the_keys_of_all(tmp_path: Path) -> None:
+def test_several_files_share_their_keys(tmp_path: Path) -> None:
     files = [lines(tmp_path / "a.jsonl", [{"a": 1}]), lines(tmp_path / "b.jsonl", [{"b": 2}])]
     assert list(json_rows(files)) == [{"a": 1, "b": None}, {"a": None, "b": 2}]
 
 
-def test_a_mark_at_the_beginning_and_texts_for_rows(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_texts_instead_of_rows(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(codecs.BOM_UTF8 + b'{"text": "x"}\n\n')
     (tmp_path / "b.json").write_bytes(codecs.BOM_UTF8 + b' [\n"y",\n{"text": "z"}]\n')
     assert [row["text"] for row in json_rows([tmp_path / "a.jsonl", tmp_path / "b.json"])] == ["x", "y", "z"]
@@ -88,13 +88,13 @@ def test_a_mark_at_the_beginning_and_texts_for_rows(tmp_path: Path) -> None:
         (b'{"a":' + b"[" * 100_000, "line 1 is not valid JSON"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, text: bytes, place: str) -> None:
+def test_an_unreadable_place_is_named(tmp_path: Path, text: bytes, place: str) -> None:
     (tmp_path / "a.json").write_bytes(text)
     with pytest.raises(SourceError, match=rf"a\.json: it cannot be read, {place}(.|\n)*Expected: one object per line"):
         list(json_rows([tmp_path / "a.json"]))
 
 
-def test_columns_that_come_late_are_taken_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_columns_are_read_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_rows, "HEAD_BYTES", 10)
     rows: list[dict[str, Any]] = [{"question": "1+1?", "answer": "2"}, {"question": "2+2?", "answer": "4"}]
     rows += [{"question": "Write f.", "tests": ["assert f() == 1"]}, {"question": "3+3?", "answer": "6"}]
@@ -105,6 +105,7 @@ def test_columns_that_come_late_are_taken_too(tmp_path: Path, monkeypatch: pytes
 
 def test_a_long_file_takes_the_memory_of_a_row(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", [{"question": "x" * 1000, "id": i} for i in range(5000)])
+    next(json_rows([path]))  # imports are not counted
     tracemalloc.start()
     try:
         count = sum(1 for _ in json_rows([path]))

@@ -91,7 +91,7 @@ NESTED = st.recursive(ATOMS, lambda inner: st.lists(inner).map(lambda parts: "{"
 
 @given(st.lists(NESTED).map("".join).filter(lambda text: not text.endswith("\\")))
 def test_what_is_in_balanced_braces_is_the_answer(text: str) -> None:
-    """As the math verifier reads the same box; a backslash at the end of a part may escape the brace after it."""
+    """The math verifier reads the same box. A backslash at the end of a part may escape the next brace."""
     read = group("{" + text + "} end", 0)
     assert read
     assert last_boxed("\\boxed{" + text + "} end") == (read.text.strip() if read.closed else None)

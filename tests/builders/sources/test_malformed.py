@@ -1,4 +1,4 @@
-"""Malformed, unsolvable and vague problems: what is spoiled and how, always in the same way, and labelled as such."""
+"""Malformed, unsolvable and vague problems: each corruption, its labels, and that it is deterministic."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def hundred() -> list[Query]:
     return made
 
 
-def test_a_hundred_problems_are_spoiled_in_six_ways_and_always_the_same() -> None:
+def test_a_hundred_problems_are_corrupted_in_six_ways_deterministically() -> None:
     source = Malformed(Listed(hundred()))
     first, again = list(source), list(source)
     assert first == again
@@ -95,7 +95,7 @@ def test_a_result_that_is_no_number_is_not_overdetermined() -> None:
     assert CORRUPTIONS["overdetermined"]("Factor x^2 - 1.", "(x-1)(x+1)") is None
 
 
-def test_what_cannot_be_spoiled_is_counted() -> None:
+def test_problems_that_cannot_be_corrupted_are_counted() -> None:
     talk = Query("t", "chat", ({"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}))
     source = Malformed(Listed([talk, asked(1, "What is 42 + 22?", "64")]), kinds=["contradiction"], well_posed=False)
     assert list(source) == []
@@ -225,5 +225,5 @@ def test_only_the_vague_ones_are_kept() -> None:
     assert len(list(Vague(Listed([asked(1, "Fix it.", None)] * 3), max_queries=2))) == 2
 
 
-def test_no_verifier_can_pass_a_spoiled_problem_by_its_old_answer() -> None:
+def test_no_verifier_passes_a_corrupted_problem_with_its_old_answer() -> None:
     assert all(query.reference == Reference() for query in Malformed(Listed(hundred()), well_posed=False))

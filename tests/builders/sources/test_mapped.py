@@ -1,4 +1,4 @@
-"""What a mapping takes for a group, and what for an answer."""
+"""Groups and reference answers of a mapping."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_text_that_looks_like_a_list_of_numbers_is_one_answer(tmp_path: Path, 
     assert reference(tmp_path, answer="5", answers=answers).answers == read
 
 
-def test_a_list_of_numbers_is_decoded_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_list_of_numbers_is_decoded_on_request(tmp_path: Path) -> None:
     columns = {"answers": {"path": "answers", "json": True}}
     assert reference(tmp_path, columns, answer="5", answers="[0, 1]").answers == ("0", "1")
 
@@ -115,34 +115,32 @@ def test_texts_in_json_are_the_answers(tmp_path_factory: pytest.TempPathFactory,
 
 
 @pytest.mark.parametrize("empty", [float("nan"), "", " ", [""]])
-def test_nothing_in_the_place_of_an_answer_is_no_reference(tmp_path: Path, empty: Any) -> None:
-    """pandas writes NaN where there is nothing; no answer equals it."""
+def test_a_missing_answer_is_no_reference(tmp_path: Path, empty: Any) -> None:
+    """pandas writes a missing value as NaN, which no answer equals."""
     found = reference(tmp_path, answer=empty)
     assert (found.answer, found.source) == (None, "none")
 
 
-def test_rows_whose_id_is_nan_are_not_taken_for_one(tmp_path: Path) -> None:
+def test_rows_with_a_nan_id_get_different_ids(tmp_path: Path) -> None:
     rows = [{"id": float("nan"), "question": "1+1?"}, {"id": float("nan"), "question": "2+2?"}]
     assert len({query.id for query in source(tmp_path / "a.jsonl", rows)}) == 2
 
 
 @pytest.mark.parametrize("text", ['[{"name": %s}]' % ("1" * 5000), "[" * 100_000, '[{"a": ' * 50_000])
 @pytest.mark.parametrize("column", [{"path": "meta", "json": True}, {"path": "meta", "take": "list"}])
-def test_json_in_a_text_that_cannot_be_read_is_nothing_and_ends_no_run(
-    tmp_path: Path, text: str, column: dict[str, Any]
-) -> None:
+def test_unreadable_json_in_a_text_is_skipped(tmp_path: Path, text: str, column: dict[str, Any]) -> None:
     rows = [{"question": "1+1?", "meta": text}, {"question": "2+2?", "meta": "[]"}]
     first, second = source(tmp_path / "a.jsonl", rows, columns={"question": "question", "tools": column})
     assert first.tools == second.tools == ()
 
 
-def test_a_regex_that_is_none_is_named_at_once(tmp_path: Path) -> None:
+def test_an_invalid_regex_is_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"dataset\.columns\.answer\.regex is '\(': not a valid regular expression"):
         source(tmp_path / "a.jsonl", [], columns={"answer": {"path": "a", "regex": "("}})
 
 
 @pytest.mark.parametrize("bad", [{"tools": [{"description": "has no name"}]}, {"seed": "x"}, {"seed": [1]}])
-def test_a_row_whose_world_cannot_be_read_is_left_out_and_ends_no_run(tmp_path: Path, bad: dict[str, Any]) -> None:
+def test_a_row_with_an_unreadable_world_seed_is_skipped(tmp_path: Path, bad: dict[str, Any]) -> None:
     good = {"question": "1+1?", "tools": [{"name": "f", "parameters": {"type": "object"}}], "seed": 3}
     columns = {"question": "question", "tools": "tools", "world_seed": "seed"}
     found = source(tmp_path / "a.jsonl", [{**good, **bad}, good], columns=columns)

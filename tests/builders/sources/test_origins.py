@@ -1,4 +1,4 @@
-"""Prompts given as "-", found again with their tests in tables of the four origins' shapes."""
+"""Prompts given as "-": question and tests come from tables in the form of the four origins."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FORCES = [
 
 
 def tables(folder: Path) -> dict[str, str]:
-    """The four tables on disk, each laid out in another of the ways that are understood."""
+    """The four tables on disk, each in a different layout."""
     DatasetDict({"train": Dataset.from_list(TACO)}).save_to_disk(str(folder / "taco"))
     (folder / "apps").mkdir()
     Dataset.from_list(APPS).to_parquet(folder / "apps" / "test-00000-of-00001.parquet")
@@ -138,7 +138,7 @@ def test_without_origins_a_dash_is_left_out(tmp_path: Path) -> None:
     assert source.skipped == {"question is '-'": 4}
 
 
-def test_a_row_that_points_by_itself_is_completed(tmp_path: Path) -> None:
+def test_a_row_without_an_origin_column_points_itself(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(
         json.dumps({"id": "r", "question": "-", "dataset": "taco", "split": "train", "index": "1"}) + "\n"
     )
@@ -195,7 +195,7 @@ def test_a_question_that_is_there_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_a_problem_that_reads_a_file_has_no_tests_of_standard_input(tmp_path: Path) -> None:
-    """A right program reads input.txt there, and would fail every test."""
+    """A right program reads input.txt and would fail every test."""
     assert codeforces_tests({**FORCES[0], "input_mode": "file"}) == []
     assert codeforces_tests({**FORCES[0], "input_mode": "stdio"}) == codeforces_tests(FORCES[0]) != []
     found = [CONTESTS[0] | {"input_file": name, "output_file": name} for name in ("", "b.txt")]
@@ -211,7 +211,7 @@ def test_a_problem_that_reads_a_file_has_no_tests_of_standard_input(tmp_path: Pa
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_rows_are_counted_over_the_files_of_a_split_in_their_order(tmp_path: Path, kind: str) -> None:
-    """part-10 stands after part-2, whatever their letters say: else another problem's tests would be taken."""
+    """part-10 comes after part-2. In alphabetical order, a row would get another problem's tests."""
     for number in range(12):
         row = {"question": f"Question {number}", "starter_code": "", "input_output": json.dumps(IO)}
         if kind == "jsonl":

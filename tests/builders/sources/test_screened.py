@@ -1,4 +1,4 @@
-"""Decontamination and deduplication: what is planted is found, what only looks alike stays."""
+"""Decontamination and deduplication: planted overlaps are found, and other prompts pass."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_five_planted_overlaps_are_found_and_no_other(tmp_path: Path) -> None:
     assert passing(Screened(Listed([twelve]), held_out=[Listed(held)])) == ["q0"]
 
 
-def test_a_turn_of_phrase_is_no_overlap() -> None:
+def test_a_common_phrase_is_no_overlap() -> None:
     rng = random.Random(1)
     phrase = "write a python function that takes a list of numbers and returns the result as a number"
     held = [f"{phrase} {sentence(rng)}" for _ in range(11)]
@@ -128,7 +128,7 @@ def test_the_first_of_its_kind_stays_and_a_second_pass_gives_the_same() -> None:
     assert passing(Screened(Listed(texts))) == [f"q{number}" for number in range(50)]
 
 
-def test_the_file_of_what_was_seen_is_gone_after_a_kill(tmp_path: Path) -> None:
+def test_the_temporary_file_is_gone_after_a_kill(tmp_path: Path) -> None:
     program = """
 import os, signal
 from bestofn.builders.sources import near_duplicates
@@ -201,7 +201,7 @@ def test_each_held_out_set_must_give_prompts(tmp_path: Path) -> None:
 
 
 def test_held_out_prompts_of_one_id_are_all_kept_apart(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Test sets count anew in each subject."""
+    """Some test sets number their rows again in each subject."""
     rows = [{"id": 1, "question": "Say one."}, {"id": 1, "question": "Say two."}, {"id": 2, "question": None}]
     (tmp_path / "held.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     source = Screened(Listed(["Say two.", "Say three."]), held_out=[str(tmp_path / "held.jsonl")])
@@ -227,7 +227,7 @@ def test_what_the_source_left_out_is_counted_when_enough_have_passed(tmp_path: P
     assert {reason: spoiled.skipped[reason] for reason in left_out} == left_out
 
 
-def test_a_number_may_begin_with_its_point() -> None:
+def test_a_number_may_begin_with_a_decimal_point() -> None:
     texts = ["What is .5 + .5?", "What is 5 + 5?", "What is 0.5 + 0.5?", "what is .5 + .5"]
     source = Screened(Listed(texts), held_out=[Listed(["What is 7 + .5?"])])
     assert passing(source) == ["q0", "q1", "q2"]
@@ -235,7 +235,7 @@ def test_a_number_may_begin_with_its_point() -> None:
     assert tokens("It ends here. 5 apples...5") == ["it", "ends", "here", "5", "apples", "5"]
 
 
-def test_an_id_may_hold_half_a_character() -> None:
+def test_an_id_may_contain_a_lone_surrogate() -> None:
     with SeenPrompts() as seen:
         query = Query("a\ud800", "math", ({"role": "user", "content": "half \ud800"},))
         assert seen.overlap(query) is None

@@ -1,4 +1,4 @@
-"""Ids that have passed: the same answers as a set, in a tenth of its memory."""
+"""Seen ids behave like a set and take a tenth of its memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bestofn.builders.sources.seen_ids import SeenIds
 
 
 @given(names=st.lists(st.integers(0, 60).map(str), max_size=120))
-def test_as_a_set_would_say(names: list[str]) -> None:
+def test_behaves_like_a_set(names: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(seen_ids, "RECENT", 4)
         ids, known = SeenIds(), set()

@@ -84,7 +84,7 @@ def test_rows_without_a_question_are_counted_by_reason(tmp_path: Path) -> None:
     assert other.skipped == {"question is not a text": 2}
 
 
-def test_message_objects_and_sharegpt_are_understood() -> None:
+def test_message_objects_and_sharegpt_are_read() -> None:
     class Turn:
         def __init__(self, role: str, content: str) -> None:
             self.role, self.content = role, content
