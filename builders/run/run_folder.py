@@ -91,7 +91,7 @@ def create_run_folder(out: Path) -> None:
     except OSError as error:
         raise MachineError(
             f"the run folder {out} cannot be written ({error.strerror}). No request was sent. "
-            "Free space on the disk, or set out=… to a folder that you can write to."
+            "Free disk space, or set out=… to a folder that you can write to."
         ) from error
 
 
@@ -105,5 +105,5 @@ def disk_full_as_machine_error() -> Iterator[None]:
             raise
         raise MachineError(
             f"the disk of the run's folder is full or read-only ({error}). Every completion that was paid for is in "
-            "the journal. Make room on the disk, then run the same command again to continue."
+            "the journal. Free disk space, then run the same command again to continue."
         ) from None

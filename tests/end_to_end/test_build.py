@@ -184,7 +184,7 @@ def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_resumes(tmp_
         limited = ["bash", "-c", 'ulimit -f 100; exec "$@"', "bash", *words]  # no file above 100 KiB
         done = subprocess.run(limited, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 3, done.stderr
-        assert "Make room" in done.stderr
+        assert "Free disk space" in done.stderr
         assert "Traceback" not in done.stderr
         answered = server.completions
         assert answered < 400
