@@ -1,8 +1,8 @@
 """``bestofn benchmark accuracy [kinds=math,code] [sets=…] [data=…] [show=…]``: the verifiers against labelled data.
 
-The measuring programs are ``tests/benchmarks/accuracy_<kind>.py`` of the source tree, one a kind of verifier, each with
-``main(arguments) -> exit code``. They read labelled sets from the folder ``data`` (by default ``../shared/data`` beside
-the project), which is not part of the project.
+The programs are ``tests/benchmarks/accuracy_<kind>.py`` of the source tree, one per kind of verifier, each with
+``main(arguments) -> exit code``. They read labelled sets from the folder ``data``, which is not part of the project.
+Its default is ``../shared/data``, next to the project.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def benchmark(arguments: Arguments) -> None:
-    """Run the measuring programs of the kinds given; ends the process with the highest of their exit codes."""
+    """Run the programs of the given kinds; the process ends with the highest of their exit codes."""
     chosen = (arguments.text("kinds") or ",".join(kinds())).split(",")
     missing = [kind for kind in chosen if kind not in kinds()]
     if missing or not chosen[0]:
         raise ConfigError(
-            f"there is no measuring program for {', '.join(missing) or 'anything'} in {BENCHMARKS}; "
+            f"{BENCHMARKS} has no program for the kind {', '.join(missing) or repr('')}; "
             f"expected one of {', '.join(kinds()) or 'accuracy_*.py'}. Run it from a source checkout."
         )
     raise SystemExit(max(run(kind, arguments.overrides) for kind in chosen))
 
 
 def kinds() -> list[str]:
-    """The kinds of verifiers that can be measured here."""
+    """The kinds of verifiers that have a program in this source tree."""
     return sorted(path.stem.removeprefix("accuracy_") for path in BENCHMARKS.glob("accuracy_*.py"))
 
 
 def run(kind: str, arguments: Sequence[str]) -> int:
-    """Run the measuring program of one kind; its exit code."""
+    """Run the program of one kind, and return its exit code."""
     path = BENCHMARKS / f"accuracy_{kind}.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""``bestofn check``: try what the sandbox promises, on this machine, and say what holds."""
+"""``bestofn check``: test the promises of the sandbox on this machine, and print the result of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def check(config: dict[str, Any]) -> bool:
-    """True when every promise holds; else the process ends with 3."""
+    """True when every promise holds; otherwise the process ends with exit code 3."""
     from bestofn.builders.config.objects import ObjectBuilder
 
     sandbox = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["sandbox"], "sandbox")
@@ -48,5 +48,5 @@ async def examine(sandbox: Backend) -> bool:
             f"  {mark}  {finding.name:<{width}}  {finding.promise}{'' if finding.holds else f' — {finding.observed}'}"
         )
     broken = sum(not finding.holds for finding in findings)
-    print("everything holds" if not broken else f"{broken} of {len(findings)} promises do not hold here")
+    print("all promises hold" if not broken else f"{broken} of {len(findings)} promises do not hold here")
     return not broken

@@ -1,4 +1,4 @@
-"""``bestofn epistemic RUN``: does the model notice that a problem cannot be solved, and solve those that can?"""
+"""``bestofn epistemic RUN``: does the model notice that a problem has no answer, and answer those that have one?"""
 
 from __future__ import annotations
 
@@ -14,15 +14,6 @@ from bestofn.scripts.catalogue import EPISTEMIC
 if TYPE_CHECKING:
     from bestofn.builders.analysis.epistemic import EpistemicReport, Rate
 
-LABELS = {
-    "correct_refusals": "malformed and noticed (CRR)",
-    "hallucinations": "malformed and answered all the same",
-    "hedges": "malformed, answered under an assumption",
-    "clarifications": "malformed or vague, asked back",
-    "false_refusals": "well posed and not answered (FRR)",
-    "calibration": "calibration, CRR − FRR",
-}
-
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run ``bestofn epistemic`` with the words of a command line."""
@@ -31,21 +22,28 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def epistemic(arguments: Arguments) -> None:
     """Print the rates of a run over malformed, unsolvable or vague problems."""
-    from bestofn.builders.analysis.epistemic import epistemic_report, stands
+    from bestofn.builders.analysis.epistemic import epistemic_report, stances_of
     from bestofn.builders.tables.shards import nested, parts_of
 
-    found = epistemic_report(stands(nested(parts_of(arguments.run))))
-    print(json.dumps(dataclasses.asdict(found), indent=2) if arguments.flag("json") else text(found))
+    report = epistemic_report(stances_of(nested(parts_of(arguments.run))))
+    print(json.dumps(dataclasses.asdict(report), indent=2) if arguments.flag("json") else text(report))
 
 
-def text(found: EpistemicReport) -> str:
+def text(report: EpistemicReport) -> str:
     """The report as lines."""
-    rates = [(label, getattr(found, name)) for name, label in LABELS.items()]
-    kinds = [(f"  noticed: {kind.replace('_', ' ')}", rate) for kind, rate in found.by_kind.items()]
+    rates = {
+        "malformed, and noticed (CRR)": report.correct_refusals,
+        "malformed, but answered": report.hallucinations,
+        "malformed, answered under an assumption": report.hedges,
+        "malformed or vague, and asked back": report.clarifications,
+        "well posed, but not answered (FRR)": report.false_refusals,
+        "calibration, CRR − FRR": report.calibration,
+        **{f"  noticed: {kind.replace('_', ' ')}": rate for kind, rate in report.by_kind.items()},
+    }
     lines = [f"{'':<42}{'answers':>8}{'rate':>9}   95 % interval"]
-    lines += [_line(label, rate) for label, rate in [*rates, *kinds]]
-    if found.silent:
-        lines.append(f"not counted: {found.silent} answers that say nothing readable")
+    lines += [_line(label, rate) for label, rate in rates.items()]
+    if report.silent:
+        lines.append(f"answers without readable text, not counted: {report.silent}")
     return "\n".join(lines)
 
 

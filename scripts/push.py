@@ -1,4 +1,4 @@
-"""``bestofn push RUN hub.repo=OWNER/NAME``: send a run to the Hugging Face Hub, with its card."""
+"""``bestofn push RUN hub.repo=OWNER/NAME``: upload a run to the Hugging Face Hub, with its dataset card."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def push(config: dict[str, Any]) -> str:
-    """Upload the run that a resolved configuration names, or with ``dry_run`` write the folder; returns where it is."""
+    """Upload a run and return its address; with ``dry_run``, write the files to a folder and return the folder."""
     from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.builders.errors import ConfigError
     from bestofn.builders.report import hub
@@ -24,10 +24,10 @@ def push(config: dict[str, Any]) -> str:
     run = Path(config["run"])
     target = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["hub"], "hub")
     if not isinstance(target, hub.Hub):
-        raise ConfigError("hub names no repository. Set hub=dataset hub.repo=owner/name")
+        raise ConfigError("the config group `hub` is not a dataset repository. Set hub=dataset hub.repo=owner/name.")
     if config.get("dry_run"):
         place = str(hub.prepare(run, target))
-        print(f"{place}: what would be uploaded to {target.repo}; nothing was sent")
+        print(f"{place}: the files for {target.repo}; nothing was uploaded")
         return place
     place = hub.push(run, target)
     print(place)

@@ -1,7 +1,7 @@
 """``bestofn voice RUN [RUN …]``: how strong a persona's voice is, whether it leaks, how much its answers differ.
 
-The first run tells the persona unless ``persona=NAME`` or ``persona=FILE`` does; further runs, such as a baseline
-without one, are measured by the same markers. What the voice costs in accuracy: ``bestofn compare BASELINE RUN``.
+The persona is that of the first run, unless ``persona=NAME`` or ``persona=FILE`` names another. All runs are measured
+with its markers, also a baseline without a persona. ``bestofn compare BASELINE RUN`` shows the effect on accuracy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import VOICE
 
 if TYPE_CHECKING:
-    from bestofn.builders.analysis.voice import HeardReport, VoiceReport
+    from bestofn.builders.analysis.voice import JudgedVoice, VoiceReport
     from bestofn.builders.records import Persona
 
 
@@ -41,32 +41,33 @@ def voice(arguments: Arguments) -> str:
     persona = load(**given)
     most = arguments.number("max")
     reports: dict[str, VoiceReport] = {}
-    heard: dict[str, HeardReport] = {}
+    judged: dict[str, JudgedVoice] = {}
     for path in paths:
         try:
             answers = list(_answers(path, most))
             reports[str(path)] = voice_report(persona, answers)
             if judged_by:
                 judging = _judged(judged_by, arguments.config_dirs, persona, answers, paths[0] / "journal.sqlite")
-                heard[str(path)] = asyncio.run(judging)
+                judged[str(path)] = asyncio.run(judging)
         except ValueError as error:
             raise ConfigError(f"{path}: {error}") from error
     if arguments.flag("json"):
-        judged = {path: {"judged": dataclasses.asdict(report)} for path, report in heard.items()}
-        found = {path: dataclasses.asdict(report) | judged.get(path, {}) for path, report in reports.items()}
-        return json.dumps(found, indent=2)
-    return f"persona {persona.name}, {len(persona.markers)} markers\n\n" + table(reports, heard)
+        entries = {path: dataclasses.asdict(report) for path, report in reports.items()}
+        for path, report in judged.items():
+            entries[path]["judged"] = dataclasses.asdict(report)
+        return json.dumps(entries, indent=2)
+    return f"persona {persona.name}, {len(persona.markers)} markers\n\n" + table(reports, judged)
 
 
-def table(reports: Mapping[str, VoiceReport], heard: Mapping[str, HeardReport]) -> str:
-    """One column a run."""
+def table(reports: Mapping[str, VoiceReport], judged: Mapping[str, JudgedVoice]) -> str:
+    """One column per run; ``judged`` is empty without a judge."""
     rows: list[tuple[str, list[str]]] = [
         ("answers", [f"{report.answers:,}" for report in reports.values()]),
         ("three markers or more", [f"{report.strong:.1%}" for report in reports.values()]),
-        ("a marker", [f"{report.with_a_marker:.1%}" for report in reports.values()]),
-        ("markers in 100 words", [f"{report.per_hundred_words:.2f}" for report in reports.values()]),
+        ("at least one marker", [f"{report.with_a_marker:.1%}" for report in reports.values()]),
+        ("markers per 100 words", [f"{report.per_hundred_words:.2f}" for report in reports.values()]),
         ("without contractions", [f"{report.contraction_free:.1%}" for report in reports.values()]),
-        ("in code, formula or box", [f"{report.leaked:.1%}" for report in reports.values()]),
+        ("marker in code or box", [f"{report.leaked:.1%}" for report in reports.values()]),
     ]
     for split in sorted({split for report in reports.values() for split in report.by_split}):
         shares = [report.by_split.get(split) for report in reports.values()]
@@ -74,11 +75,12 @@ def table(reports: Mapping[str, VoiceReport], heard: Mapping[str, HeardReport]) 
     for name in dict.fromkeys(name for report in reports.values() for name in report.diversity):
         values = [report.diversity.get(name) for report in reports.values()]
         rows.append((name.replace("_", " "), ["" if value is None else f"{value:.3f}" for value in values]))
-    if heard:
-        model = next(iter(heard.values())).model
-        rows.append((f"heard by {model}"[:25], [f"{report.heard:.1%}" for report in heard.values()]))
-        rows.append(("its score, 0 to 5", ["–" if r.mean is None else f"{r.mean:.2f}" for r in heard.values()]))
-        rows.append(("not judged", [f"{report.unread:,}" for report in heard.values()]))
+    if judged:
+        model = next(iter(judged.values())).model
+        means = ["–" if report.mean is None else f"{report.mean:.2f}" for report in judged.values()]
+        rows.append((f"heard by {model}"[:25], [f"{report.heard:.1%}" for report in judged.values()]))
+        rows.append(("mean score, 0 to 5", means))
+        rows.append(("not judged", [f"{report.unread:,}" for report in judged.values()]))
     wide = [max(10, len(path)) for path in reports]
     head = f"{'':<26}" + "  ".join(f"{path:>{width}}" for path, width in zip(reports, wide, strict=True))
     lines = [
@@ -94,9 +96,9 @@ async def _judged(
     persona: Persona,
     answers: Sequence[tuple[str, Sequence[str]]],
     journal_file: Path,
-) -> HeardReport:
-    """What the provider of these words hears in every answer; its replies go to the journal in ``journal_file``."""
-    from bestofn.builders.analysis.voice import heard_report
+) -> JudgedVoice:
+    """The scores of the provider that the overrides ``words`` configure; ``journal_file`` stores its replies."""
+    from bestofn.builders.analysis.voice import judged_voice
     from bestofn.builders.config.composition import compose
     from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.builders.sampling.cost import Ledger
@@ -106,26 +108,26 @@ async def _judged(
 
     service = ObjectBuilder().build(compose([*words, "sandbox=none"], config_dirs=config_dirs)["provider"], "provider")
     journal = Journal(journal_file)
-    draws = sampler(service, journal, Ledger())
-    async with journal, service, draws:
-        judge = PersonaJudge(draws, persona)
+    shared_sampler = sampler(service, journal, Ledger())
+    async with journal, service, shared_sampler:
+        judge = PersonaJudge(shared_sampler, persona)
         scores = await asyncio.gather(*(judge.score(text) for _, texts in answers for text in texts))
-    return heard_report([score.score for score in scores], draws.model, judge.min_score)
+    return judged_voice([score.score for score in scores], shared_sampler.model, judge.min_score)
 
 
 def _persona_of(path: Path) -> dict[str, Any]:
-    """The settings of the persona that the run at ``path`` was drawn with."""
+    """The settings of the persona of the run at ``path``. Raises ``ConfigError`` when it has none."""
     manifest = path / "manifest.json"
     if not manifest.is_file():
-        raise ConfigError(f"{path} is no run: there is no manifest.json. Give a build's folder, or persona=NAME")
+        raise ConfigError(f"{path} has no manifest.json. Expected the folder of a `bestofn build`, or persona=NAME.")
     node = dict(json.loads(manifest.read_text("utf-8"))["config"].get("persona") or {})
     if not str(node.pop("_target_", "")).endswith("bestofn.personas.loader.load"):
-        raise ConfigError(f"{path} was drawn without a persona; say whose voice to listen for: persona=marvin")
+        raise ConfigError(f"the run {path} has no persona. Name the persona to measure, for example persona=marvin.")
     return node
 
 
 def _answers(path: Path, most: int) -> Iterator[tuple[str, list[str]]]:
-    """(split, the candidates' texts) of the first ``most`` queries."""
+    """(split, texts of the candidates) of the first ``most`` queries."""
     import pyarrow.parquet as pq
 
     from bestofn.builders.tables.candidate_table import candidate_files
@@ -139,8 +141,8 @@ def _answers(path: Path, most: int) -> Iterator[tuple[str, list[str]]]:
     for count, (_, group) in enumerate(groupby(rows(), key=lambda row: row["query_id"])):
         if count == most:
             return
-        together = list(group)
-        yield together[0]["split"] or "", [row["answer"] for row in together if row["answer"]]
+        candidates = list(group)
+        yield candidates[0]["split"] or "", [row["answer"] for row in candidates if row["answer"]]
 
 
 if __name__ == "__main__":

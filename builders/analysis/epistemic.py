@@ -1,27 +1,33 @@
-"""Epistemic calibration of a run over malformed problems: does the model know when it cannot know?
+"""Epistemic calibration of a run over malformed problems: does the model notice that a problem has no answer?
 
-Every rate is a mean over origins (the problem that queries were made of), so that a problem spoiled in six ways counts
-once, and its interval resamples origins.
+``bestofn epistemic`` prints it. Every rate is a mean over origins, the problems that queries were derived from. So a
+problem with six malformed versions counts once. Intervals resample origins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bestofn.builders.errors import SourceError
+from bestofn.builders.records import Row
 from bestofn.builders.statistics.intervals import bootstrap_interval
 
-NOTICES = frozenset({"flags", "asks"})
-DECLINES = NOTICES | {"refuses"}
+NOTICES = frozenset({"flags", "asks"})  # stances that notice a fault of the problem
+DECLINES = NOTICES | {"refuses"}  # stances that give no result
+SILENT = "silent"
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """One answer: the problem it belongs to, how that was posed (``well``, ``vague``, or a kind) and its stance."""
+class JudgedStance:
+    """The stance of one answer.
+
+    ``posed`` says how the problem was posed: ``well``, ``vague``, or the kind of its fault. ``stance`` is one of
+    ``flags``, ``asks``, ``answers``, ``hedges``, ``refuses`` and ``silent``.
+    """
 
     origin: str
     posed: str
@@ -30,7 +36,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share of ``answers`` with its 95 % interval; both None when there is no such answer."""
+    """A share of ``answers`` with its 95 % interval; both are None when there is no such answer."""
 
     answers: int
     share: float | None
@@ -39,55 +45,41 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class EpistemicReport:
-    """``calibration`` is ``correct_refusals`` − ``false_refusals``: 1 for who always notices and never cries wolf.
+    """The rates of a run. ``silent`` answers (errors, or nothing readable) count in no rate."""
 
-    ``correct_refusals`` (CRR): malformed problems whose fault was named or asked about; ``hallucinations``: those that
-    got a result; ``hedges``: those that got one with its assumption named; ``false_refusals`` (FRR): well-posed
-    problems that were not answered; ``clarifications``: malformed or vague ones whose answer asks back. ``silent``
-    answers (errors, nothing readable) are counted in no rate. ``by_kind``: the rate of noticing for each kind of fault.
-    """
-
-    correct_refusals: Rate
-    hallucinations: Rate
-    hedges: Rate
-    false_refusals: Rate
-    clarifications: Rate
-    calibration: Rate
-    by_kind: Mapping[str, Rate]
+    correct_refusals: Rate  # CRR: malformed, and the answer names the fault or asks about it
+    hallucinations: Rate  # malformed, and the answer states a result
+    hedges: Rate  # malformed, and the answer states a result under a named assumption
+    false_refusals: Rate  # FRR: well posed, and the answer gives no result
+    clarifications: Rate  # malformed or vague, and the answer asks back
+    calibration: Rate  # CRR − FRR; 1 for a model that notices every fault and answers every well-posed problem
+    by_kind: Mapping[str, Rate]  # kind of fault, or "vague" -> share that notices
     silent: int
 
 
-def stands(rows: Iterable[Mapping[str, Any]]) -> list[Stand]:
-    """The stands in a run's nested rows. Raises ``SourceError`` for a run that does not hold them."""
-    found = []
-    for row in rows:
-        facts = row["metadata"] or {}
-        posed = facts.get("posed")
-        for verdict in row["verdicts"] if posed else ():
-            stance = (verdict["detail"] or {}).get("stance")
-            if stance is None and verdict["outcome"] != "error":
-                raise SourceError(
-                    f"query {row['query_id']} has a verdict by {verdict['verifier']!r} without a stance; expected one "
-                    "by 'posed'. Run the same `bestofn build` again with verifier=posed: it asks nothing twice."
-                )
-            found.append(Stand(str(facts.get("origin") or row["query_id"]), str(posed), stance or "silent"))
-    if not found:
+def stances_of(rows: Iterable[Row]) -> list[JudgedStance]:
+    """The stances in the nested rows of a run.
+
+    Raises ``SourceError`` when a verdict has no stance, or when no query says how it was posed.
+    """
+    stances = [stance for row in rows for stance in _of_query(row)]
+    if not stances:
         raise SourceError(
-            "no query of this run says how it was posed (metadata.posed). Expected a run of dataset=malformed, "
-            "unsolvable or vague, or of your own queries with that entry."
+            "no query of this run has `metadata.posed`, which says how the problem was posed. Expected a run of "
+            "dataset=malformed, dataset=unsolvable or dataset=vague, or queries of your own with that entry."
         )
-    return found
+    return stances
 
 
-def epistemic_report(found: Sequence[Stand], *, resamples: int = 10_000, seed: int = 0) -> EpistemicReport:
-    """The report over all answers."""
-    readable = [one for one in found if one.stance != "silent"]
+def epistemic_report(stances: Sequence[JudgedStance], *, resamples: int = 10_000, seed: int = 0) -> EpistemicReport:
+    """The report over all answers; ``resamples`` and ``seed`` of the bootstrap."""
+    readable = [one for one in stances if one.stance != SILENT]
     well = [one for one in readable if one.posed == "well"]
     vague = [one for one in readable if one.posed == "vague"]
     malformed = [one for one in readable if one.posed not in ("well", "vague")]
 
-    def rate(stands: Sequence[Stand], stances: Iterable[str]) -> Rate:
-        return _rate(stands, frozenset(stances), resamples, seed)
+    def rate(answers: Sequence[JudgedStance], counted: Iterable[str]) -> Rate:
+        return _rate(answers, frozenset(counted), resamples, seed)
 
     return EpistemicReport(
         correct_refusals=rate(malformed, NOTICES),
@@ -100,44 +92,57 @@ def epistemic_report(found: Sequence[Stand], *, resamples: int = 10_000, seed: i
             kind: rate([one for one in readable if one.posed == kind], NOTICES)
             for kind in sorted({one.posed for one in readable} - {"well"})
         },
-        silent=len(found) - len(readable),
+        silent=len(stances) - len(readable),
     )
 
 
-def _by_origin(stands: Sequence[Stand], stances: frozenset[str]) -> dict[str, float]:
-    """Origin → the share of its answers that take one of these stances."""
+def _of_query(row: Row) -> Iterable[JudgedStance]:
+    """The stances of one query; none for a query without ``metadata.posed``."""
+    metadata = row["metadata"] or {}
+    posed = metadata.get("posed")
+    for verdict in row["verdicts"] if posed else ():
+        stance = (verdict["detail"] or {}).get("stance")
+        if stance is None and verdict["outcome"] != "error":
+            raise SourceError(
+                f"query {row['query_id']} has a verdict of {verdict['verifier']!r} without a stance; expected one of "
+                "verifier=posed. Run the same `bestofn build` again with verifier=posed: no request is sent twice."
+            )
+        yield JudgedStance(str(metadata.get("origin") or row["query_id"]), str(posed), stance or SILENT)
+
+
+def _shares_by_origin(answers: Sequence[JudgedStance], counted: frozenset[str]) -> dict[str, float]:
+    """Origin -> the share of its answers with one of the ``counted`` stances."""
     hits: dict[str, list[bool]] = {}
-    for one in stands:
-        hits.setdefault(one.origin, []).append(one.stance in stances)
+    for one in answers:
+        hits.setdefault(one.origin, []).append(one.stance in counted)
     return {origin: sum(each) / len(each) for origin, each in hits.items()}
 
 
-def _rate(stands: Sequence[Stand], stances: frozenset[str], resamples: int, seed: int) -> Rate:
-    shares = np.array(list(_by_origin(stands, stances).values()))
+def _rate(answers: Sequence[JudgedStance], counted: frozenset[str], resamples: int, seed: int) -> Rate:
+    shares = np.array(list(_shares_by_origin(answers, counted).values()))
     if not len(shares):
         return Rate(0, None, None)
     interval = bootstrap_interval(shares[:, None], lambda means: means[:, 0], resamples=resamples, seed=seed)
-    return Rate(len(stands), float(shares.mean()), interval)
+    return Rate(len(answers), float(shares.mean()), interval)
 
 
-def _calibration(malformed: Sequence[Stand], well: Sequence[Stand], resamples: int, seed: int) -> Rate:
-    """CRR − FRR; an origin that has only one of the two sides counts for that side alone."""
-    noticed, declined = _by_origin(malformed, NOTICES), _by_origin(well, DECLINES)
+def _calibration(malformed: Sequence[JudgedStance], well: Sequence[JudgedStance], resamples: int, seed: int) -> Rate:
+    """CRR − FRR; an origin with only malformed or only well-posed queries counts in that rate alone."""
+    noticed, declined = _shares_by_origin(malformed, NOTICES), _shares_by_origin(well, DECLINES)
+    answers = len(malformed) + len(well)
     if not noticed or not declined:
-        return Rate(len(malformed) + len(well), None, None)
+        return Rate(answers, None, None)
     table = np.array(
         [
             (noticed.get(origin, 0.0), origin in noticed, declined.get(origin, 0.0), origin in declined)
             for origin in sorted(noticed.keys() | declined.keys())
         ],
-        float,
+        np.float64,
     )
 
-    def difference(means: np.ndarray) -> np.ndarray:
-        there = np.maximum(means, 1e-12)
-        return means[:, 0] / there[:, 1] - means[:, 2] / there[:, 3]
+    def difference(means: NDArray[np.float64]) -> NDArray[np.float64]:
+        counts = np.maximum(means, 1e-12)  # a resample can lack one of the two rates
+        return means[:, 0] / counts[:, 1] - means[:, 2] / counts[:, 3]
 
     share = float(difference(table.mean(axis=0)[None])[0])
-    return Rate(
-        len(malformed) + len(well), share, bootstrap_interval(table, difference, resamples=resamples, seed=seed)
-    )
+    return Rate(answers, share, bootstrap_interval(table, difference, resamples=resamples, seed=seed))

@@ -1,8 +1,8 @@
-"""What a judge is worth: accuracy, biases and calibration against labels. Pure functions.
+"""Quality of a judge against labels: accuracy, biases and calibration. Pure functions.
 
-A pairwise judge is asked in both orders. Its verdict counts only when both agree (as JudgeBench has it,
-arXiv:2410.12784); what changes with the order is a tie; how often it changes, and to
-which place, is its position bias.
+``tests/benchmarks/accuracy_judge.py`` calls it, and so can users (docs/judge.md). A pairwise judge compares each pair
+in both orders. Its verdict counts only when both orders agree (JudgeBench, arXiv:2410.12784); otherwise it is a tie.
+The position bias measures how often the verdict follows the position.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ Side = Literal["A", "B", "tie"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One pair judged in both orders; the sides are named as in the data, whatever place they stood in.
+    """One pair judged in both orders. The sides keep their names from the data, whatever their position.
 
-    ``first_order``: A stood first. ``second_order``: B stood first. None: no readable reply.
+    ``first_order`` is the verdict with A in the first position, ``second_order`` with B in the first position. None
+    means that the reply was not readable.
     """
 
     first_order: Side | None
@@ -36,7 +37,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Side | None:
-        """The side both orders name, else a tie; None when an order has no reply."""
+        """The side that both orders prefer, or a tie; None when one order has no readable reply."""
         if self.first_order is None or self.second_order is None:
             return None
         return self.first_order if self.first_order == self.second_order else "tie"
@@ -44,30 +45,28 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseReport:
-    """Shares are of the comparisons that were read in both orders.
+    """The quality of a pairwise judge. All shares are of the comparisons that are readable in both orders.
 
-    ``accuracy`` counts a verdict that is consistent and right; ``position_bias`` is the share of inconsistent verdicts
-    that went to the first place minus those to the second, of all comparisons (+1: always the first); ``length_bias``
-    is the correlation of the verdict (A +1, B −1) with which answer is longer. ``self_preference`` is how much more
-    often the better answer of a pair wins when the judge's own model wrote it than when the other one did (the
-    difference of Wataoka et al., arXiv:2410.21819); None without pairs of both kinds.
+    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). It is the share of pairs in which the better answer
+    wins when the judge's own model wrote it, minus that share when the other model wrote it. None without pairs of both
+    kinds.
     """
 
     pairs: int
-    unread: int
-    accuracy: float
+    unread: int  # comparisons without a readable reply in one of the orders
+    accuracy: float  # share of labelled pairs with a verdict that is consistent and correct
     accuracy_interval: tuple[float, float]
-    accuracy_first_order: float
-    consistency: float
+    accuracy_first_order: float  # share of labelled pairs that the first order alone decides correctly
+    consistency: float  # share with the same verdict in both orders
     ties: float
-    position_bias: float
-    length_bias: float
-    longer_wins: float
+    position_bias: float  # share that always prefers the first position minus the second; +1: always the first
+    length_bias: float  # correlation of the verdict (A +1, B −1) with which answer is longer
+    longer_wins: float  # share of decided pairs of unequal length that the longer answer wins
     self_preference: float | None = None
 
 
 def pairwise_report(comparisons: Sequence[Comparison], judge_model: str = "") -> PairwiseReport:
-    """``judge_model`` is the model that judged, as ``model_a`` and ``model_b`` name it."""
+    """The report; ``judge_model`` is the name of the judging model, as in ``model_a`` and ``model_b``."""
     read = [one for one in comparisons if one.verdict is not None]
     labelled = [one for one in read if one.label is not None]
     right = sum(one.verdict == one.label for one in labelled)
@@ -101,18 +100,19 @@ def pairwise_report(comparisons: Sequence[Comparison], judge_model: str = "") ->
 
 @dataclass(frozen=True, slots=True)
 class CalibrationReport:
-    """``ece`` expected calibration error (equal-width bins), ``brier`` mean squared error of the chance of right,
-    ``kappa`` Cohen's agreement with the labels beyond chance, ``length_bias`` correlation of passing with length,
-    ``self_preference`` how much more often a right answer passes when the judge's own model wrote it (arXiv:2410.21819;
-    None unless there are right answers of both kinds)."""
+    """The quality of a pointwise judge.
+
+    ``self_preference`` (arXiv:2410.21819) is the share of correct answers that pass when the judge's own model wrote
+    them, minus that share for other models. None without correct answers of both kinds.
+    """
 
     judged: int
     accuracy: float
     accuracy_interval: tuple[float, float]
-    ece: float
-    brier: float
-    kappa: float
-    length_bias: float
+    ece: float  # expected calibration error, in bins of equal width
+    brier: float  # mean squared error of the stated probability that the answer is correct
+    kappa: float  # Cohen's agreement with the labels, beyond chance
+    length_bias: float  # correlation of passing with length; 0.0 without lengths
     self_preference: float | None = None
 
 
@@ -124,13 +124,15 @@ def calibration_report(
     bins: int = 10,
     own: Sequence[bool] = (),
 ) -> CalibrationReport:
-    """Pointwise verdicts with the confidence in each, against labels; ``own``: the judge's own model wrote the answer.
+    """The report over pointwise verdicts with their confidences, compared with ``labels``.
 
-    Raises ``ValueError`` for unequal lengths.
+    ``own`` says per answer whether the judge's own model wrote it; without it there is no ``self_preference``. Raises
+    ``ValueError`` when the numbers of verdicts, confidences and labels differ.
     """
     if not len(says) == len(confidences) == len(labels):
         raise ValueError(
-            f"{len(says)} verdicts, {len(confidences)} confidences, {len(labels)} labels; expected as many"
+            f"found {len(says)} verdicts, {len(confidences)} confidences and {len(labels)} labels; "
+            "expected one of each per answer"
         )
     right = [said == label for said, label in zip(says, labels, strict=True)]
     chance = [sure if said else 1.0 - sure for said, sure in zip(says, confidences, strict=True)]
@@ -151,14 +153,14 @@ def calibration_report(
 
 
 def _self_preference(better: Sequence[tuple[bool, bool]]) -> float | None:
-    """Of (the judge's own model wrote it, it won) of answers that ought to win: the difference of both shares."""
+    """Win rate of the judge's own answers minus that of others, from (own, won) per answer that should win."""
     own = [won for mine, won in better if mine]
     others = [won for mine, won in better if not mine]
     return sum(own) / len(own) - sum(others) / len(others) if own and others else None
 
 
 def expected_calibration_error(confidences: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:
-    """Σ |bin|/n · |accuracy − confidence| over equal-width bins (Guo et al. 2017, arXiv:1706.04599)."""
+    """Expected calibration error: Σ |bin|/n · |accuracy − confidence| over bins of equal width (arXiv:1706.04599)."""
     if not len(right):
         return 0.0
     sure, hit = np.asarray(confidences, float), np.asarray(right, float)
@@ -168,7 +170,7 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[boo
 
 
 def cohens_kappa(first: Sequence[bool], second: Sequence[bool]) -> float:
-    """Agreement beyond chance (Cohen 1960); 1.0 when both always say the same one thing."""
+    """Agreement beyond chance (Cohen 1960); 1.0 when both always give the same single verdict."""
     n = len(first)
     if n == 0:
         return 0.0

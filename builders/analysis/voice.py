@@ -1,4 +1,8 @@
-"""How strong a persona's voice is, whether it speaks where it must not, and how much its answers differ."""
+"""The voice of a persona in the answers of a run: how strong it is, whether it leaks, how much answers differ.
+
+``bestofn voice`` prints it. The persona's markers, which are regular expressions, are counted here. The module
+``verifiers.judge_persona`` asks a model instead.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,7 @@ from statistics import fmean
 from bestofn.builders.records import Persona
 from bestofn.builders.statistics.diversity import diversity, words
 
-STRONG = 3
-"""An answer with this many marker hits speaks strongly in character."""
+STRONG = 3  # an answer with this many markers has a strong voice
 _GUARDED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|\\boxed\{[^}]*\}|\$\$.*?\$\$", re.DOTALL)
 _CONTRACTION = re.compile(
     r"\b(?:\w+n['’]t|(?:I|you|he|she|it|we|they|that|there|what|who|let)['’](?:m|s|re|ve|d|ll))\b", re.IGNORECASE
@@ -20,7 +23,10 @@ _CONTRACTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """One answer: marker hits, words and contractions of its prose, and whether a marker stands in code or a box."""
+    """The voice in one answer. ``hits``, ``words`` and ``contractions`` are counted in its prose.
+
+    ``leaked``: a marker is in code, a formula or a box, where the persona must not show.
+    """
 
     hits: int
     words: int
@@ -29,16 +35,18 @@ class Voice:
 
     @property
     def strong(self) -> bool:
+        """Whether the answer has at least ``STRONG`` markers."""
         return self.hits >= STRONG
 
     @property
     def per_hundred_words(self) -> float:
+        """Markers per 100 words of prose."""
         return 100.0 * self.hits / self.words if self.words else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceReport:
-    """Means over answers; ``consistency`` is the lowest share of strong answers of any split."""
+    """Means over the answers of a run, as shares from 0 to 1 except ``per_hundred_words``."""
 
     answers: int
     strong: float
@@ -46,27 +54,26 @@ class VoiceReport:
     per_hundred_words: float
     contraction_free: float
     leaked: float
-    by_split: dict[str, float]
-    consistency: float
-    diversity: dict[str, float]
+    by_split: dict[str, float]  # split -> share of strong answers
+    consistency: float  # the lowest value of ``by_split``
+    diversity: dict[str, float]  # measure -> mean over queries with several answers
 
 
 @dataclass(frozen=True, slots=True)
-class HeardReport:
-    """What a judge of the persona hears: its mean score (0 to 5; None when it judged none), and the share of answers
-    with ``min_score`` or more; ``unread`` answers got no readable score and count in neither."""
+class JudgedVoice:
+    """What a judge of the persona reports. ``unread`` answers have no readable score and count in no mean."""
 
     model: str
     judged: int
     unread: int
-    mean: float | None
-    heard: float
+    mean: float | None  # score from 0 to 5; None when no answer was judged
+    heard: float  # share of answers with at least the minimum score
 
 
-def heard_report(scores: Sequence[int | None], model: str, min_score: int = 3) -> HeardReport:
-    """The report over one score an answer, None where the judge gave none."""
+def judged_voice(scores: Sequence[int | None], model: str, min_score: int = 3) -> JudgedVoice:
+    """The report over one score per answer; None is an answer without a readable score."""
     read = [score for score in scores if score is not None]
-    return HeardReport(
+    return JudgedVoice(
         model=model,
         judged=len(read),
         unread=len(scores) - len(read),
@@ -76,7 +83,7 @@ def heard_report(scores: Sequence[int | None], model: str, min_score: int = 3) -
 
 
 def voice(persona: Persona, text: str) -> Voice:
-    """The voice in one answer. Code, formulas and boxes are where it must be silent."""
+    """The voice in one answer."""
     markers = [re.compile(marker, re.IGNORECASE) for marker in persona.markers]
     prose = _GUARDED.sub(" ", text)
     hits = sum(len(list(marker.finditer(prose))) for marker in markers)
@@ -85,22 +92,22 @@ def voice(persona: Persona, text: str) -> Voice:
 
 
 def voice_report(persona: Persona, queries: Sequence[tuple[str, Sequence[str]]]) -> VoiceReport:
-    """The report over ``queries``: (split, the texts of its candidates). Raises ``ValueError`` without an answer."""
-    heard = [(split, voice(persona, text)) for split, texts in queries for text in texts]
-    if not heard:
-        raise ValueError("there is no answer to analyse; expected at least one candidate with text")
+    """The report over ``queries``, each as (split, texts of its answers). Raises ``ValueError`` without an answer."""
+    voices = [(split, voice(persona, text)) for split, texts in queries for text in texts]
+    if not voices:
+        raise ValueError("no candidate has a text; expected at least one answer to measure")
     splits = {
-        name: fmean(one.strong for split, one in heard if split == name)
-        for name in sorted({split for split, _ in heard})
+        name: fmean(one.strong for split, one in voices if split == name)
+        for name in sorted({split for split, _ in voices})
     }
     measured = [diversity(texts) for _, texts in queries if len(texts) > 1]
     return VoiceReport(
-        answers=len(heard),
-        strong=fmean(one.strong for _, one in heard),
-        with_a_marker=fmean(one.hits > 0 for _, one in heard),
-        per_hundred_words=fmean(one.per_hundred_words for _, one in heard),
-        contraction_free=fmean(one.contractions == 0 for _, one in heard),
-        leaked=fmean(one.leaked for _, one in heard),
+        answers=len(voices),
+        strong=fmean(one.strong for _, one in voices),
+        with_a_marker=fmean(one.hits > 0 for _, one in voices),
+        per_hundred_words=fmean(one.per_hundred_words for _, one in voices),
+        contraction_free=fmean(one.contractions == 0 for _, one in voices),
+        leaked=fmean(one.leaked for _, one in voices),
         by_split=splits,
         consistency=min(splits.values()),
         diversity={name: fmean(each[name] for each in measured) for name in (measured[0] if measured else ())},

@@ -1,4 +1,4 @@
-"""``bestofn voice``: the voice of one run and its absence in another, by the same markers."""
+"""``bestofn voice``: a run with a persona and a run without one, measured with the same markers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.analysis.voice import heard_report
+from bestofn.builders.analysis.voice import judged_voice
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import VOICE
@@ -48,7 +48,7 @@ def runs(tmp_path: Path) -> list[str]:
     return [str(write(tmp_path / "gloomy", GLOOMY, node)), str(write(tmp_path / "plain", PLAIN, None))]
 
 
-def test_hears_the_first_runs_persona_in_all(runs: list[str]) -> None:
+def test_all_runs_are_measured_with_the_persona_of_the_first(runs: list[str]) -> None:
     found = json.loads(run([*runs, "--json"]))
     assert found[runs[0]]["strong"] == 1.0
     assert found[runs[1]]["strong"] == 0.0
@@ -64,15 +64,15 @@ def test_another_persona_can_be_named(runs: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [([1], "without a persona"), ([], "needs RUN"), ([0, "mx=3"], "mx"), ([0, "max=many"], "max")]
+    ("words", "message"), [([1], "has no persona"), ([], "needs RUN"), ([0, "mx=3"], "mx"), ([0, "max=many"], "max")]
 )
-def test_bad_words_are_told(runs: list[str], words: list, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_wrong_arguments_are_reported(runs: list[str], words: list, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         run([runs[word] if isinstance(word, int) else word for word in words])
 
 
 def test_a_judge_hears_the_voice_once(runs: list[str]) -> None:
-    """Over HTTP: one request an answer that differs, scores read, and a second time from the journal."""
+    """One HTTP request per distinct answer; the second call reads the journal."""
 
     def reply(sent: Sent) -> Answer:
         asked = json.dumps(sent.body)
@@ -86,7 +86,7 @@ def test_a_judge_hears_the_voice_once(runs: list[str]) -> None:
         words = [*runs, "judge=openai_chat", "judge.model=j", f"judge.base_url={server.url}/v1", "judge.api_key=k"]
         found = json.loads(run([*words, "--json"]))
         asked = len(server.sent)
-        assert "its score, 0 to 5" in run(words)
+        assert "mean score, 0 to 5" in run(words)
         assert len(server.sent) == asked
     gloomy, plain = (found[path]["judged"] for path in runs)
     assert (gloomy["judged"], gloomy["unread"], gloomy["mean"], gloomy["heard"]) == (6, 0, 5.0, 1.0)
@@ -94,5 +94,5 @@ def test_a_judge_hears_the_voice_once(runs: list[str]) -> None:
 
 
 def test_no_readable_score_is_no_score() -> None:
-    assert heard_report([None, None], "j").mean is None
-    assert heard_report([3, 2, None, 5], "j").heard == pytest.approx(2 / 3)
+    assert judged_voice([None, None], "j").mean is None
+    assert judged_voice([3, 2, None, 5], "j").heard == pytest.approx(2 / 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from bestofn.builders.analysis.epistemic import Stand, epistemic_report, stands
+from bestofn.builders.analysis.epistemic import JudgedStance, epistemic_report, stances_of
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import SourceError
 from bestofn.scripts.build import build
@@ -16,7 +16,7 @@ from bestofn.scripts.epistemic import main, text
 
 # Four problems, each well posed, spoiled in three ways and answered once: 16 rows; and four vague ones.
 TWENTY = [
-    Stand(origin, posed, stance)
+    JudgedStance(origin, posed, stance)
     for origin, answers in {
         "a": ("answers", "flags", "asks", "answers"),
         "b": ("answers", "flags", "answers", "answers"),
@@ -25,10 +25,10 @@ TWENTY = [
     }.items()
     for posed, stance in zip(("well", "contradiction", "constraint_removal", "overdetermined"), answers, strict=True)
 ] + [
-    Stand("v1", "vague", "asks"),
-    Stand("v2", "vague", "answers"),
-    Stand("v3", "vague", "asks"),
-    Stand("v4", "vague", "silent"),
+    JudgedStance("v1", "vague", "asks"),
+    JudgedStance("v2", "vague", "answers"),
+    JudgedStance("v3", "vague", "asks"),
+    JudgedStance("v4", "vague", "silent"),
 ]
 
 
@@ -62,14 +62,18 @@ def test_intervals_hold_the_shares_and_resample_problems() -> None:
 
 
 def test_a_perfect_and_a_timid_model() -> None:
-    perfect = epistemic_report([Stand("a", "well", "answers"), Stand("a", "contradiction", "flags")], resamples=10)
-    timid = epistemic_report([Stand("a", "well", "refuses"), Stand("a", "contradiction", "flags")], resamples=10)
+    perfect = epistemic_report(
+        [JudgedStance("a", "well", "answers"), JudgedStance("a", "contradiction", "flags")], resamples=10
+    )
+    timid = epistemic_report(
+        [JudgedStance("a", "well", "refuses"), JudgedStance("a", "contradiction", "flags")], resamples=10
+    )
     assert perfect.calibration.share == 1.0
     assert timid.calibration.share == 0.0
 
 
 def test_without_controls_there_is_no_calibration() -> None:
-    found = epistemic_report([Stand("a", "contradiction", "flags")], resamples=10)
+    found = epistemic_report([JudgedStance("a", "contradiction", "flags")], resamples=10)
     assert found.calibration.share is None
     assert found.false_refusals.share is None
     assert "–" in text(found)
@@ -81,17 +85,17 @@ def row(posed: str | None, **detail: str) -> dict:
     return {"query_id": "a#x", "metadata": metadata, "verdicts": [verdict]}
 
 
-def test_stands_of_rows() -> None:
-    assert stands([row("well", stance="answers"), row(None)]) == [Stand("a", "well", "answers")]
+def test_stances_of_rows() -> None:
+    assert stances_of([row("well", stance="answers"), row(None)]) == [JudgedStance("a", "well", "answers")]
     failed = row("well") | {"verdicts": [{"outcome": "error", "verifier": "posed", "detail": {}}]}
-    assert stands([failed]) == [Stand("a", "well", "silent")]
+    assert stances_of([failed]) == [JudgedStance("a", "well", "silent")]
 
 
-def test_a_run_of_another_kind_is_told_what_to_do() -> None:
+def test_a_run_of_another_kind_gets_an_error_with_the_remedy() -> None:
     with pytest.raises(SourceError, match="dataset=malformed"):
-        stands([row(None)])
+        stances_of([row(None)])
     with pytest.raises(SourceError, match="verifier=posed"):
-        stands([row("well")])
+        stances_of([row("well")])
 
 
 SCRIPT = {  # a model that sees a letter that stands for nothing, and a contradiction, and nothing else
@@ -128,7 +132,7 @@ def test_a_run_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "calibration, CRR − FRR" in capsys.readouterr().out
 
 
-def test_a_folder_that_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([str(tmp_path)])
-    assert "holds no finished shard" in capsys.readouterr().err
+    assert "contains no finished shard" in capsys.readouterr().err
