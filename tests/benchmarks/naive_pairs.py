@@ -2,11 +2,15 @@
 
     python -m tests.benchmarks.naive_pairs [out=runs/naive] [queries=600] [heldout=400] [seed=0] [trl.…=…]
 
-Four ways to make pairs of the same candidates (queries × 8): ours (``verified_vs_refuted``); naive by a reward model
-(the best and the worst score of a query, whatever the verdicts, as is done where nothing is verified; the reward model
-is trained on the pairs of other queries); naive by verification (the same by verification score, so that queries whose
-candidates all pass, or all fail, give ties); and the longest beside the shortest answer. Prints held-out pass@1 of
-each and what ours gains over it, with a 95 % interval paired by query.
+Four ways to make pairs of the same candidates (queries × 8) are compared:
+
+- ours: ``verified_vs_refuted``;
+- by a reward model: the highest against the lowest reward of a query, whatever the verdicts, as is usual where nothing
+  is verified; the reward model is trained on the pairs of other queries;
+- by verification score: the highest against the lowest, with ties when all candidates of a query pass or all fail;
+- by length: the longest against the shortest answer.
+
+Prints held-out pass@1 after training on each, and the gain of ours over it with a 95 % interval paired by query.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ OURS = "verified against refuted (ours)"
 
 
 def main(arguments: Sequence[str]) -> None:
+    """Run the benchmark with the words ``key=value`` of the command line."""
     given = {key: value for key, _, value in (word.partition("=") for word in arguments)}
     out, seed = Path(given.pop("out", "runs/naive")), int(given.pop("seed", 0))
     words = [f"{key}={value}" for key, value in given.items()]
@@ -71,7 +76,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def max_min(ours: pa.Table, run: Path, score: Score) -> pa.Table:
-    """The best beside the worst of each query, then the second best beside the second worst; ties as they come."""
+    """Two pairs per query: best against worst and second best against second worst by ``score``; ties are not excluded."""
     columns = ["query_id", "candidate_idx", "split", "output_messages", "input_messages", "tools"]
     columns += ["reward_final", "quality_total_response_length"]
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -95,12 +100,12 @@ def max_min(ours: pa.Table, run: Path, score: Score) -> pa.Table:
 
 
 def talk(messages: str) -> list[str]:
-    """Messages of the candidates table in the form of the views."""
+    """Messages of the candidates table in the form of the training tables."""
     return [json.dumps(message) for message in trainable(json.loads(messages))]
 
 
 def as_run(pool: Path, pairs: pa.Table, out: Path) -> Path:
-    """A folder that ``bestofn train`` takes for a finished build with these pairs."""
+    """A run folder with these pairs, which ``bestofn train`` accepts as a finished build."""
     (out / "dpo").mkdir(parents=True, exist_ok=True)
     shutil.copy(pool / "manifest.json", out)
     pq.write_table(pairs, out / "dpo" / "train.parquet")
@@ -108,6 +113,7 @@ def as_run(pool: Path, pairs: pa.Table, out: Path) -> Path:
 
 
 def report(before: Passes, after: Mapping[str, Passes], pairs: int) -> str:
+    """The results as a Markdown table."""
     queries = sorted(set(before).intersection(*after.values()))
 
     def rate(run: Passes) -> list[float]:

@@ -1,4 +1,4 @@
-"""Queries as rows and back: what verdicts hang on comes back as it went."""
+"""Queries converted to rows and back: references, on which verdicts depend, come back exactly."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CALLS = st.lists(st.fixed_dictionaries({"name": TEXT, "arguments": st.dictionari
 
 
 def there_and_back(reference: Reference) -> Reference:
-    """Through Arrow, and through the JSON text of the ``grpo`` view."""
+    """The reference after a conversion to Arrow and back; it is also valid JSON for the ``grpo`` table."""
     row = query_to_row(Query("q", "code", ({"role": "user", "content": "?"},), reference=reference))
     columns = Features(dict(features()["query"]))
     (again,) = from_table(to_table([row], columns), columns)
@@ -49,7 +49,7 @@ def there_and_back(reference: Reference) -> Reference:
 
 
 def typed(value: Any) -> str:
-    """``value`` in words that hold 1, 1.0 and True apart, and -0.0 and 0.0, and know NaN."""
+    """``value`` as text that differs for 1, 1.0 and True, and for -0.0 and 0.0, and is equal for NaN."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{typed(key)}: {typed(item)}' for key, item in value.items())}}}"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Rows whose prompt is "-", joined to their origin and judged by the origin's tests in the machine's sandbox."""
+"""Rows with the prompt "-" get their problem from the original dataset; its tests judge programs in a real sandbox."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WRONG = {
 }
 
 
-def test_each_origin_tells_right_programs_from_wrong_ones(tmp_path: Path) -> None:
+def test_the_tests_of_each_origin_separate_right_from_wrong_programs(tmp_path: Path) -> None:
     paths = {}
     for name, row in TABLES.items():
         paths[name] = str(tmp_path / f"{name.replace('/', '-')}.jsonl")

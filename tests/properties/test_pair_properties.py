@@ -1,4 +1,4 @@
-"""Whatever the candidates, a pairing keeps its promises."""
+"""Properties that every pairing strategy has for any candidates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAIRINGS: dict[str, Callable[..., object]] = {
         "length_balanced",
     )
 }
-BY_SCORE = ("best_vs_worst", "hard_negative", "all_pairs", "ladder")  # strategies that want a positive margin
+BY_SCORE = ("best_vs_worst", "hard_negative", "all_pairs", "ladder")  # strategies that need a positive margin
 CHOSEN, REJECTED = attrgetter("chosen"), attrgetter("rejected")
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = st.sampled_from(
@@ -69,7 +69,7 @@ def judged(draw: st.DrawFn, index: int) -> Judged:
 @pytest.mark.parametrize("name", PAIRINGS)
 @settings(max_examples=300, deadline=None)
 @given(table=tables(), order=st.randoms(use_true_random=False))
-def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order: random.Random) -> None:
+def test_every_pairing_follows_the_rules(name: str, table: list[Judged], order: random.Random) -> None:
     pairing = PAIRINGS[name]
     found: list[Pair] = list(pairing(table))  # type: ignore[call-overload]
     by_index = {one.candidate.index: one for one in table}
@@ -84,7 +84,7 @@ def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order:
             assert side.candidate.arm == "sample"
             assert not side.verdict.detail["refusal"]["is_refusal"]
     traces = [{str(by_index[index].candidate.messages) for index in map(side, found)} for side in (CHOSEN, REJECTED)]
-    assert not traces[0] & traces[1]  # one answer is never held up and struck down in one query
+    assert not traces[0] & traces[1]  # no answer is chosen in one pair and rejected in another of its query
     assert len({(pair.chosen, pair.rejected) for pair in found}) == len(found)
     shuffled = list(table)
     order.shuffle(shuffled)
@@ -94,7 +94,7 @@ def test_every_pairing_keeps_its_promises(name: str, table: list[Judged], order:
 
 
 def expected_count(name: str, table: list[Judged]) -> int:
-    """Pairs by formula: c · (n − c) over distinct usable texts, less what is forbidden, capped by the strategy."""
+    """The number of pairs: all combinations of distinct teachable texts, minus forbidden ones, up to the strategy's limit."""
     chosen, rejected = eligible_sides(table, PairRules())
     assert {trace_text(one) for one in chosen} == texts_of(table, "pass")
     assert {trace_text(one) for one in rejected} == texts_of(table, "fail")
@@ -117,7 +117,7 @@ def worth(one: Judged) -> float:
 
 
 def texts_of(table: list[Judged], outcome: str) -> set[str]:
-    """The distinct texts that a side may be, by the rules as documented."""
+    """The distinct texts that may be on a side, computed from the documented rules."""
     return {
         trace_text(one)
         for one in table
@@ -135,7 +135,7 @@ def texts_of(table: list[Judged], outcome: str) -> set[str]:
     }
 
 
-def test_every_configured_pairing_is_held_to_its_promises() -> None:
+def test_every_configured_pairing_is_tested() -> None:
     assert {file.stem for file in (ROOT / "conf" / "pairs").glob("*.yaml")} == set(PAIRINGS)
 
 
@@ -143,7 +143,7 @@ def test_every_configured_pairing_is_held_to_its_promises() -> None:
 @settings(max_examples=50, deadline=None)
 @given(groups=st.lists(tables(), min_size=2, max_size=3))
 def test_published_sides_answer_their_own_prompt(name: str, groups: list[list[Judged]]) -> None:
-    """Rows of the dpo and reward_model views: both sides stand in the query's own candidates, one passed, one failed."""
+    """Both sides of a dpo or reward_model row are candidates of their query; one passed, the other failed."""
     for number, table in enumerate(groups):
         query = Query(f"q{number}", "math", ({"role": "user", "content": f"question {number}"},))
         row = {
@@ -214,7 +214,7 @@ def test_each_strategy_by_hand() -> None:
     assert len({p[1] for p in even}) == 4
 
 
-def test_a_tie_is_no_preference_by_reward() -> None:
+def test_equal_scores_make_no_pair() -> None:
     tied = table_of(("a", "pass", 0.5), ("b", "fail", 0.5), ("c", "fail", None))
     assert made(pairs.best_vs_worst(tied)) == []
     assert made(pairs.all_pairs(tied)) == []
@@ -252,8 +252,8 @@ def test_length_balance_over_many_queries() -> None:
     assert 0.45 < longer / 400 < 0.55
 
 
-def test_debiased_ranking_sees_through_length() -> None:
-    """A reward that pays 0.1 a word picks the longest pass; less its slope, the better one."""
+def test_debiased_ranking_ignores_length() -> None:
+    """A reward of 0.1 per word prefers the longest pass; without the trend on length, the better pass is preferred."""
     rows = [
         ("w " * words, outcome, 0.1 * words + bonus)
         for words, outcome, bonus in [

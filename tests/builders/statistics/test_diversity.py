@@ -1,4 +1,4 @@
-"""The measures against their known values."""
+"""Diversity measures against known values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables over several files: written in order, found by every reader, gone when one file is enough again."""
+"""Tables of several files: rows keep their order, every reader finds all files, and stale files are deleted."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_what_waits_is_bounded_over_all_views(tmp_path: Path, monkeypatch: pytes
     small(monkeypatch, file_bytes=1 << 30, waiting=limit)
     monkeypatch.setattr(Writer, "add", add)
     out = write_run(tmp_path / "run", QUERIES)
-    one_flush = 400_000  # what may come between two looks
+    one_flush = 400_000  # Arrow bytes that may be added between two checks of the limit
     assert (
         limit / 2 < max(held) < limit + one_flush < sum(pq.read_table(file).nbytes for file in out.glob("*/*.parquet"))
     )

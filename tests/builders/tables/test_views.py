@@ -1,4 +1,4 @@
-"""The published shapes: names, metadata, splits, and what a trainer could trip over."""
+"""The published tables: column names, metadata, train and test sides, and values that a trainer could reject."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def test_repeats_are_marked() -> None:
         ({"llm_judge_used": True, "llm_judge_failed": True}, True, True),
         ({"judge_model": "j"}, True, False),
     ],
-    ids=["nobody asked", "asked", "asked in vain", "a judge alone"],
+    ids=["no judge", "judge", "judge failed", "judge only"],
 )
-def test_whether_a_judge_was_asked_is_told(detail: dict[str, Any], used: bool, failed: bool) -> None:
+def test_use_of_a_judge_is_recorded(detail: dict[str, Any], used: bool, failed: bool) -> None:
     (row,) = rows(1, 1)
     row["verdicts"][0]["detail"] = detail
     row["verdicts"][0]["outcome"] = "pass"
@@ -100,14 +100,14 @@ def test_whether_a_judge_was_asked_is_told(detail: dict[str, Any], used: bool, f
     assert (flat["verification_llm_judge_used"], flat["verification_llm_judge_failed"]) == (used, failed)
 
 
-def test_a_judge_alone_that_gave_no_verdict_has_failed() -> None:
+def test_an_error_of_a_judge_verifier_counts_as_judge_failure() -> None:
     (row,) = rows(1, 1)
     row["verdicts"][0] |= {"outcome": "error", "detail": {"judge_model": "j"}}
     (flat,) = view_rows("candidates", row)
     assert flat["verification_llm_judge_failed"]
 
 
-def test_a_second_try_is_told() -> None:
+def test_a_retry_is_recorded() -> None:
     (row,) = rows(1, 2)
     retry = {"is_retry": True, "retry_of_candidate_idx": 1, "retry_reason": "capability_refusal"}
     row["candidates"][1]["detail"] = {"retry": retry}
@@ -176,7 +176,7 @@ def test_ragged_arguments_come_back_as_they_were(run: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "read"),
     [
-        ('{"a": "\\ud83d"}', {"a": "?"}),  # an emoji that was cut in half
+        ('{"a": "\\ud83d"}', {"a": "?"}),  # half of a surrogate pair
         ('{"a": 12345678901234567890}', {"a": 12345678901234567890}),
         ("", {}),
         *((text, {"_raw": text}) for text in ('{"a": NaN}', '{"a": 1e999}', "[1]", "{", f'{{"a": {"9" * 5000}}}')),
@@ -207,7 +207,7 @@ def test_steps_become_labels() -> None:
 
 
 def answers(*changes: dict[str, Any]) -> dict[str, Any]:
-    """A query whose candidates all pass and say different things, each with its change."""
+    """A query whose candidates all pass with different texts; each candidate is updated with its change."""
     (row,) = rows(1, len(changes), tools=False)
     for index, change in enumerate(changes):
         row["candidates"][index] |= {
@@ -230,8 +230,8 @@ UNFIT: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("reason", UNFIT)
-def test_what_no_pair_takes_is_not_taught_alone_either(reason: str) -> None:
-    """Cut off, refused, resting on made-up tool results, greedy: only where the pairs' rules let it in."""
+def test_candidates_that_no_pair_accepts_are_not_taught(reason: str) -> None:
+    """Candidates that are cut off, refuse, use made-up tool results or are greedy need a rule that accepts them."""
     row = answers(UNFIT[reason], {})
     assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [1]
     assert [flat["candidate_idx"] for flat in view_rows("sft", row)] == [1]
@@ -241,8 +241,8 @@ def test_what_no_pair_takes_is_not_taught_alone_either(reason: str) -> None:
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", []])
-def test_an_answer_that_says_nothing_is_not_taught(nothing: Any) -> None:
-    """As in pairs; a tool call without words says something."""
+def test_a_candidate_without_content_is_not_taught(nothing: Any) -> None:
+    """A candidate without text is left out, as in pairs; a tool call without text is content."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     silent = {"role": "assistant", "content": nothing}
     row = answers({"messages": [silent]}, {"messages": [silent | {"tool_calls": [call]}]})
@@ -250,10 +250,10 @@ def test_an_answer_that_says_nothing_is_not_taught(nothing: Any) -> None:
     assert [flat["candidate_idx"] for flat in view_rows("sft", row)] == [1]
 
 
-def test_a_text_that_was_said_twice_is_one_label() -> None:
+def test_a_repeated_text_is_one_row() -> None:
     row = answers({}, {"messages": [{"role": "assistant", "content": "answer 0"}]}, {})
     assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [0, 2]
-    row["verdicts"][1]["outcome"] = "fail"  # the same program, at the edge of its time
+    row["verdicts"][1]["outcome"] = "fail"  # the same program, close to its time limit
     assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [2]
 
 
@@ -283,7 +283,9 @@ def test_a_kept_persona_begins_every_training_prompt_and_no_stored_one(run: Path
     first = {"role": "system", "content": "You are gloomy."}
     for name in ("dpo", "kto", "sft", "grpo"):
         plain, kept = loaded(tmp_path / "plain", name), loaded(tmp_path / "kept", name)
-        assert [row["query_id"] for row in kept] == [row["query_id"] for row in plain]  # the same sides of the split
+        assert [row["query_id"] for row in kept] == [
+            row["query_id"] for row in plain
+        ]  # the sides of the split do not change
         assert [row["prompt"] for row in kept] == [[first, *row["prompt"]] for row in plain]
     assert all(row["chosen"][0] == row["rejected"][0] == first for row in loaded(tmp_path / "kept", "reward_model"))
     stored = loaded(tmp_path / "kept", "candidates")
