@@ -1,4 +1,4 @@
-"""A server on loopback that misbehaves at a chosen share of requests, in every way that services do."""
+"""A loopback server that fails at a chosen share of requests, in twelve ways in which real services fail."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ FAULTS = (
 
 
 class ChaosServer:
-    """Speaks Chat Completions. ``share`` of requests meet one of ``faults``; the rest are answered after ``latency_s``.
+    """A Chat Completions server. A ``share`` of the requests gets one of ``faults``; the others are answered normally.
 
-    ``requests`` counts all, ``met`` the faults, ``answered`` the choices that were sent whole, by question and seed.
+    Each reply is delayed by ``latency_s`` seconds. ``requests`` counts all requests and ``met`` the faults;
+    ``answered`` counts the choices that were sent completely, by question and seed.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class ChaosServer:
         await response.prepare(request)
         half = len(reply) // 2
         await response.write(reply[:half])
-        await asyncio.sleep(0.01 if cut else 30)  # slower than anyone waits
+        await asyncio.sleep(0.01 if cut else 30)  # longer than any client waits
         if request.transport is not None:
             request.transport.abort()
         return response
@@ -138,5 +139,5 @@ class ChaosServer:
 
 
 def answer(question: str, seed: int) -> str:
-    """The one right text for a question and a seed, so that a doubled or displaced answer shows."""
+    """The only correct text for a question and a seed, so that a test detects a repeated or misplaced answer."""
     return f"{question} #{seed} {hashlib.sha256(f'{question}|{seed}'.encode()).hexdigest()[:8]}"

@@ -1,7 +1,7 @@
-"""An OpenAI-compatible server on loopback for tests: real HTTP, deterministic answers, counted requests.
+"""An OpenAI-compatible loopback server for tests: real HTTP, deterministic answers, counted requests.
 
-Sums are answered rightly or wrongly by the hash of the question and the sample's seed, so that two runs that ask the
-same get the same, and a dataset of sums has passes and fails.
+The hash of the question and the seed decides whether the answer to a sum is correct. So two runs with the same requests
+get the same answers, and a dataset of sums has passes and fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aiohttp import web
 
 
 class OpenAIServer:
-    """``with OpenAIServer() as server: … server.url``. ``latency_s`` is waited before each answer."""
+    """``with OpenAIServer() as server``: serves at ``server.url``. Each reply is delayed by ``latency_s`` seconds."""
 
     def __init__(self, latency_s: float = 0.0, answer: Callable[[str, int], str] | None = None) -> None:
         self.latency_s = latency_s
@@ -28,7 +28,7 @@ class OpenAIServer:
         self.completions = 0
         self.bodies: list[dict[str, Any]] = []
         self.asked: Counter[str] = Counter()
-        self.fail_with: list[int] = []  # statuses of the next answers
+        self.fail_with: list[int] = []  # HTTP statuses of the next replies
 
     def __enter__(self) -> OpenAIServer:
         ready = threading.Event()
@@ -100,7 +100,7 @@ class OpenAIServer:
 
 
 def sums(question: str, seed: int) -> str:
-    """The answer to "What is a + b?", off by one in about half of the samples."""
+    """The answer to "What is a + b?"; about half of the samples are wrong by one."""
     numbers = [int(number) for number in re.findall(r"\d+", question)]
     slip = hashlib.sha256(f"{question}|{seed}".encode()).digest()[0] % 2
     return f"We add the numbers. Draw {seed % 97}: the answer is \\boxed{{{sum(numbers) + slip}}}."

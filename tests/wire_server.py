@@ -1,4 +1,4 @@
-"""A server on loopback that keeps what it is sent and answers from a script: for the shapes of services."""
+"""A loopback server that stores each request and answers from a script, for tests of request and reply formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aiohttp import web
 
 @dataclass
 class Sent:
-    """One request as it arrived."""
+    """One request as the server received it."""
 
     method: str
     path: str
@@ -29,17 +29,17 @@ class Sent:
 
 @dataclass
 class Answer:
-    """One scripted answer. ``body`` is JSON, or bytes sent as they are."""
+    """One scripted reply. ``body`` is sent as JSON, or unchanged if it is bytes; ``after_s`` delays the reply."""
 
     body: Any = field(default_factory=dict)
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     after_s: float = 0.0
-    cut: bool = False  # the connection is closed instead of answered
+    cut: bool = False  # the connection is closed without a reply
 
 
 class WireServer:
-    """``with WireServer(answer) as server: … server.url``. ``answer`` is called with each ``Sent``."""
+    """``with WireServer(answer) as server``: serves at ``server.url``; ``answer`` makes the reply to each request."""
 
     def __init__(self, answer: Callable[[Sent], Answer]) -> None:
         self.answer = answer

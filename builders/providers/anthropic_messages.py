@@ -82,17 +82,21 @@ class AnthropicMessages(HttpBatchService):
 
     @property
     def identity(self) -> str:
+        """The identity of ``HttpService``, and the settings here that change a completion."""
         settings = [f"thinking={self.thinking}"] if self.thinking else []
         settings += ["temperature"] if self.temperature == "send" else []
         return " ".join([super().identity, *settings])
 
     def key_headers(self, key: str) -> dict[str, str]:
+        """The API version, and the key in the header that the service expects."""
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
     def batches(self) -> AnthropicBatches:
+        """See ``builders.sampling.provider.BatchProvider``."""
         return AnthropicBatches(self.http)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
+        """The request body; see ``HttpService.body``."""
         sampling = request.sampling
         thinking = self._thinking(request)
         on = bool(thinking) and thinking["type"] != "disabled"
@@ -130,6 +134,7 @@ class AnthropicMessages(HttpBatchService):
         return {"type": self.thinking} if self.thinking else {}
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
+        """The completions in a reply; see ``HttpService.answers``."""
         if value.get("type") != "message":
             raise ServiceError(f"the reply of {self.base_url} is not a message: {reply.body[:200]!r}")
         blocks = value["content"]

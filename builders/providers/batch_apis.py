@@ -28,6 +28,7 @@ class OpenAIBatches:
         self._endpoint = endpoint
 
     async def submit(self, bodies: Mapping[str, JsonObject], mark: str) -> str:
+        """See ``builders.sampling.provider.BatchApi``."""
         import aiohttp
 
         lines = [
@@ -42,6 +43,7 @@ class OpenAIBatches:
         return _id(await self._http.post("/batches", {**asked, "metadata": {"bestofn": mark}}))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
+        """See ``builders.sampling.provider.BatchApi``."""
         with _malformed_is_service_error("the list of batch jobs"):
             async for batch in _listed(self._http, "/batches", "after"):
                 if batch["created_at"] < since - CLOCK_SKEW_S:
@@ -51,6 +53,7 @@ class OpenAIBatches:
         return []
 
     async def outcome(self, batch: str) -> Outcome | None:
+        """See ``builders.sampling.provider.BatchApi``."""
         with _malformed_is_service_error(f"the status of batch job {batch}"):
             job = parsed(await self._http.get(f"/batches/{batch}"))
             if job["status"] in ("validating", "in_progress", "finalizing", "cancelling"):
@@ -90,10 +93,12 @@ class AnthropicBatches:
         self._http = http
 
     async def submit(self, bodies: Mapping[str, JsonObject], mark: str) -> str:
+        """See ``builders.sampling.provider.BatchApi``."""
         requests = [{"custom_id": name, "params": body} for name, body in bodies.items()]
         return _id(await self._http.post("/v1/messages/batches", {"requests": requests}))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
+        """See ``builders.sampling.provider.BatchApi``."""
         found = []
         with _malformed_is_service_error("the list of batch jobs"):
             async for batch in _listed(self._http, "/v1/messages/batches", "after_id"):
@@ -104,6 +109,7 @@ class AnthropicBatches:
         return found
 
     async def outcome(self, batch: str) -> Outcome | None:
+        """See ``builders.sampling.provider.BatchApi``."""
         with _malformed_is_service_error(f"the status of batch job {batch}"):
             job = parsed(await self._http.get(f"/v1/messages/batches/{batch}"))
             if job["processing_status"] != "ended":

@@ -63,10 +63,12 @@ class Ollama(HttpService):
 
     @property
     def identity(self) -> str:
+        """The identity of ``HttpService``, and the settings here that change a completion."""
         options = "".join(f" {key}={value}" for key, value in sorted(self.options.items()))
         return super().identity + options + ("" if self.think is None else f" think={self.think}")
 
     def body(self, request: Request, n: int) -> dict[str, object]:
+        """The request body; see ``HttpService.body``."""
         sampling = request.sampling
         options = {
             "temperature": sampling.temperature,
@@ -92,6 +94,7 @@ class Ollama(HttpService):
         return body | dict(sampling.extra)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
+        """The completions in a reply; see ``HttpService.answers``."""
         if not value.get("done", True):
             raise ServiceError(f"the reply of {self.base_url} is incomplete (done is false): {reply.body[:200]!r}")
         received = value["message"]
@@ -119,6 +122,7 @@ class Ollama(HttpService):
         ]
 
     def usage(self, value: JsonObject) -> Usage:
+        """The usage that a reply reports."""
         return Usage(prompt=value.get("prompt_eval_count") or 0, completion=value.get("eval_count") or 0)
 
 

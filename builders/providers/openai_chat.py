@@ -74,9 +74,11 @@ class OpenAIChat(HttpBatchService):
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
 
     def batches(self) -> OpenAIBatches:
+        """See ``builders.sampling.provider.BatchProvider``."""
         return OpenAIBatches(self.http, "/v1/chat/completions")
 
     def body(self, request: Request, n: int) -> dict[str, object]:
+        """The request body; see ``HttpService.body``."""
         sampling = request.sampling
         given = {
             "n": n if n > 1 else None,
@@ -98,6 +100,7 @@ class OpenAIChat(HttpBatchService):
         return body | dict(sampling.extra)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
+        """The completions in a reply; see ``HttpService.answers``."""
         choices = value["choices"]
         if not choices:
             raise ServiceError(f"the reply of {self.base_url} has no choices: {reply.body[:200]!r}")
@@ -130,6 +133,7 @@ class OpenAIChat(HttpBatchService):
         )
 
     def usage(self, value: JsonObject) -> Usage:
+        """The usage that a reply reports."""
         usage = value.get("usage") or {}
         prompt = usage.get("prompt_tokens_details") or {}
         completion = usage.get("completion_tokens_details") or {}

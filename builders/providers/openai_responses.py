@@ -62,12 +62,15 @@ class OpenAIResponses(HttpBatchService):
 
     @property
     def identity(self) -> str:
+        """The identity of ``HttpService``, and the settings here that change a completion."""
         return super().identity + (f" summary={self.summary}" if self.summary else "")
 
     def batches(self) -> OpenAIBatches:
+        """See ``builders.sampling.provider.BatchProvider``."""
         return OpenAIBatches(self.http, "/v1/responses")
 
     def body(self, request: Request, n: int) -> dict[str, object]:
+        """The request body; see ``HttpService.body``."""
         sampling = request.sampling
         reasoning = {"effort": sampling.effort, "summary": self.summary}
         given = {
@@ -92,6 +95,7 @@ class OpenAIResponses(HttpBatchService):
         return body | dict(sampling.extra)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
+        """The completions in a reply; see ``HttpService.answers``."""
         if value.get("status") in ("failed", "cancelled"):
             raise ServiceError(
                 f"the response of {self.base_url} has the status {value['status']}: {value.get('error')}"
@@ -123,6 +127,7 @@ class OpenAIResponses(HttpBatchService):
         ]
 
     def usage(self, value: JsonObject) -> Usage:
+        """The usage that a reply reports."""
         usage = value.get("usage") or {}
         details = usage.get("input_tokens_details") or {}
         return Usage(

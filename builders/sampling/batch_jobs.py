@@ -30,7 +30,7 @@ from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.provider import BatchApi, Batching, Outcome, Reply
 
 TRANSIENT = (ConnectionFailed, RateLimitError, ServiceError)
-SEARCHES = 5  # how often the service is asked for its list of batch jobs before the search fails
+SEARCHES = 5  # tries to list the batch jobs of the service before the search fails
 log = logging.getLogger(__name__)
 
 

@@ -17,7 +17,7 @@ from bestofn.builders.sampling.batch_queue import BatchQueue
 from bestofn.builders.sampling.batch_rows import name_of, parsed_name, request_of
 from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger
 from bestofn.builders.sampling.in_flight import InFlight
-from bestofn.builders.sampling.journal import Journal, Kept
+from bestofn.builders.sampling.journal import Journal, StoredAnswer
 from bestofn.builders.sampling.online import OnlineRoute
 from bestofn.builders.sampling.provider import BatchProvider, Reply
 from bestofn.builders.sampling.reply import ParsedReply, ReplyStore
@@ -101,18 +101,18 @@ class BatchRoute:
             self._queue.park(name)
             await in_flight.until_needed()
         if reply is not None:
-            kept = self._replies.find(in_flight, indices)
-            if any(_is_same(reply, one) for one in kept.values()):
-                return self._replies.replay(kept)  # another run has stored this reply
+            stored = self._replies.find(in_flight, indices)
+            if any(_is_same(reply, one) for one in stored.values()):
+                return self._replies.replay(stored)  # another run has stored this reply
             with contextlib.suppress(ServiceError):  # it cannot be parsed: it is stored, and requested online
                 parsed = await self._replies.parse(in_flight, reply, len(indices), "batch")
                 self._count(parsed)
                 return await self._replies.store(in_flight, indices, parsed)
             await self._queue.settle(name)
         await in_flight.until_needed()
-        kept = self._replies.find(in_flight, indices)
-        if len(kept) == len(indices):  # another run has stored them
-            return self._replies.replay(kept)
+        stored = self._replies.find(in_flight, indices)
+        if len(stored) == len(indices):  # another run has stored them
+            return self._replies.replay(stored)
         in_flight.sent = False  # nothing of it is at the service until the online request goes out
         if self._queue.closed:
             raise asyncio.CancelledError
@@ -137,5 +137,5 @@ class BatchRoute:
         return price.of(usage, answers=answers, batch=True)
 
 
-def _is_same(reply: Reply, kept: Kept) -> bool:
-    return (reply.body, reply.request_id) == (kept.reply, kept.request_id)
+def _is_same(reply: Reply, stored: StoredAnswer) -> bool:
+    return (reply.body, reply.request_id) == (stored.reply, stored.request_id)

@@ -29,7 +29,7 @@ Values = Sequence[object] | Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredAnswer:
     """A stored answer: choice number ``choice`` of the reply to call ``call``.
 
     ``answers`` is the number of choices in the reply, and ``usd`` the cost of all of them.
@@ -81,7 +81,7 @@ class Journal:
         await self._writer.stop()
         self.close()
 
-    def find(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, Kept]:
+    def find(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, StoredAnswer]:
         """Index -> stored answer, for those of ``indices`` that are stored."""
         with journal_errors(self.path):
             rows = self._reader.execute(
@@ -91,7 +91,7 @@ class Journal:
             ).fetchall()
         needed = set(indices)
         return {
-            number: Kept(call, choice, zlib.decompress(reply), *rest)
+            number: StoredAnswer(call, choice, zlib.decompress(reply), *rest)
             for number, call, choice, reply, *rest in rows
             if number in needed
         }

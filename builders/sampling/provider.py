@@ -51,7 +51,9 @@ class Provider(Protocol):
     free: bool
 
     @property
-    def identity(self) -> str: ...
+    def identity(self) -> str:
+        """Names everything outside the request that changes a completion."""
+        ...
 
     async def ask(self, request: Request, n: int) -> Reply:
         """Send ``request`` once, for at most ``n`` completions. Raises ``ProviderError``."""

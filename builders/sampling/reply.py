@@ -12,7 +12,7 @@ from bestofn.builders.errors import ServiceError, UnreadableReply
 from bestofn.builders.records import Completion, Usage
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.in_flight import InFlight
-from bestofn.builders.sampling.journal import Entry, Journal, Kept
+from bestofn.builders.sampling.journal import Entry, Journal, StoredAnswer
 from bestofn.builders.sampling.provider import Mode, Provider, Reply
 from bestofn.builders.sampling.samples import shared_cost, total_usage
 
@@ -44,15 +44,15 @@ class ReplyStore:
         """Dollars for ``usage`` of ``answers`` completions; None when no price is known."""
         return None if self.price is None else self.price.of(usage, answers=answers, batch=mode == "batch")
 
-    def find(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Kept]:
+    def find(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, StoredAnswer]:
         """The stored replies that answer ``indices`` of ``in_flight``."""
         return self._journal.find(in_flight.key, in_flight.attempt, indices)
 
-    def replay(self, kept: Mapping[int, Kept]) -> dict[int, Completion]:
+    def replay(self, stored: Mapping[int, StoredAnswer]) -> dict[int, Completion]:
         """Parse stored replies again, each once, with the parser of today."""
         parsed: dict[int, list[Completion]] = {}
         completions: dict[int, Completion] = {}
-        for index, place in kept.items():
+        for index, place in stored.items():
             if place.call not in parsed:
                 parsed[place.call] = self._provider.read(Reply(place.reply, place.seconds, place.request_id))
             usd = place.usd

@@ -104,10 +104,10 @@ class JournaledSampler:
         self, request: Request, key: bytes, body: bytes, indices: Sequence[int], attempt: int
     ) -> dict[int, Answer]:
         """The completions of ``indices`` that the journal holds."""
-        kept = self._journal.find(key, attempt, indices)
-        if len(kept) < len(indices) and await self._moved_from_older_key(request, key, body):
-            kept = self._journal.find(key, attempt, indices)
-        answers: dict[int, Answer] = {**self._replies.replay(kept)}
+        stored = self._journal.find(key, attempt, indices)
+        if len(stored) < len(indices) and await self._moved_from_older_key(request, key, body):
+            stored = self._journal.find(key, attempt, indices)
+        answers: dict[int, Answer] = {**self._replies.replay(stored)}
         self._ledger.count("replayed", len(answers))
         return answers
 

@@ -1,10 +1,10 @@
-"""The generation engine beside a bare aiohttp client, against the same mock server, interleaved in one run.
+"""Compare the generation engine with a bare aiohttp client, on the same mock server, alternating in one run.
 
     python tests/benchmarks/bench_generation.py [--prompts 2000] [--rounds 2] [--only native,single,tail]
 
-The server is ours (``completion_server.py``); the bare client is ``../shared/bench/bare_client.py`` beside the project
-if it is there, else the same loop written here. Prints completions/s, CPU seconds and peak memory of each, and the
-share of the bare client's rate. Times on a shared machine are noisy: only the shares say something.
+The server is ``completion_server.py``. The bare client is ``../shared/bench/bare_client.py`` next to the project if it
+exists, otherwise the same loop in this file. Prints completions per second, CPU seconds and peak memory of both, and
+the engine's rate as a share of the bare client's. On a shared machine only the shares are meaningful.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def compare(prompts: int, rounds: int, kinds: list[str]) -> None:
 
 
 def one(who: str, port: int, prompts: int, concurrency: int, native: bool) -> dict[str, Any]:
-    """One client in a process of its own: its JSON."""
+    """Run one client in a new process; returns the JSON that it prints."""
     asked, n = (prompts, N) if native else (prompts * N, 1)
     if who == "engine":
         words = [__file__, "--engine", port, prompts, concurrency, N if native else 1, 1024]

@@ -1,7 +1,9 @@
-"""A mock Chat Completions server for measurements: python completion_server.py LATENCY_S [tail]; prints its port.
+"""A mock Chat Completions server for measurements. It prints its port.
 
-``tail``: one request in a hundred waits 2 s longer, five in a hundred wait five times as long, chosen by the prompt's
-hash, so that every client meets the same. ``GET /stats`` counts, ``POST /reset`` forgets.
+    python tests/benchmarks/completion_server.py LATENCY_S [tail]
+
+With ``tail``, 1 % of the requests wait 2 s longer and 5 % wait five times as long. The hash of the prompt selects them,
+so every client gets the same delays. ``GET /stats`` returns the counts, and ``POST /reset`` sets them to zero.
 """
 
 from __future__ import annotations
@@ -18,15 +20,19 @@ TEXT = "We look at the question, take the number in it, and count on by one. " *
 
 
 class Server:
+    """Answers every request with the same text, and counts requests."""
+
     def __init__(self, latency_s: float, tail: bool) -> None:
         self.latency_s, self.tail = latency_s, tail
         self.forget()
 
     def forget(self) -> None:
+        """Set all counts to zero."""
         self.requests = self.completions = self.in_flight = self.peak = 0
         self.asked: Counter[bytes] = Counter()
 
     async def chat(self, request: web.Request) -> web.Response:
+        """Answer one Chat Completions request."""
         body = await request.json()
         count = int(body.get("n") or 1)
         key = hashlib.md5(json.dumps(body["messages"]).encode()).digest()
@@ -47,19 +53,23 @@ class Server:
         return web.json_response({"id": "c", "model": body["model"], "choices": choices, "usage": usage})
 
     def seconds(self, key: bytes) -> float:
+        """The delay of a request, in seconds; ``key`` is the hash of its prompt."""
         place = int.from_bytes(key[:4], "big") / 2**32 if self.tail else 1.0
         return self.latency_s + 2.0 if place < 0.01 else self.latency_s * (5.0 if place < 0.06 else 1.0)
 
     async def stats(self, request: web.Request) -> web.Response:
-        told = {name: getattr(self, name) for name in ("requests", "completions", "peak")}
-        return web.json_response(told | {"prompts": len(self.asked), "most": max(self.asked.values(), default=0)})
+        """The counts since the last reset."""
+        counts = {name: getattr(self, name) for name in ("requests", "completions", "peak")}
+        return web.json_response(counts | {"prompts": len(self.asked), "most": max(self.asked.values(), default=0)})
 
     async def reset(self, request: web.Request) -> web.Response:
+        """Set all counts to zero."""
         self.forget()
         return web.json_response({})
 
 
 async def serve(server: Server) -> None:
+    """Serve until the process is killed; prints the port first."""
     app = web.Application(client_max_size=64 << 20)
     app.add_routes(
         [

@@ -1,10 +1,11 @@
-"""kill -9 at random moments of a build, the same command again, and the same dataset at the end.
+"""Kill a build with SIGKILL at random moments, run the same command again, and compare the resulting dataset.
 
     python tests/benchmarks/kill_resume.py [--prompts 2000] [--trials 3] [--kills 1] [--concurrency 64] [--seed 0]
 
-Each trial builds into a fresh folder against a mock server (``completion_server.py``), is killed ``kills`` times after
-a random number of requests, and is run to its end. Prints the requests that were sent again, beside the bound (kills ×
-concurrency), and whether the candidates table equals that of an uninterrupted build in every column but the timings.
+Each trial builds into a new folder against a mock server (``completion_server.py``). The build is killed ``kills`` times,
+each time after a random number of requests, and then runs to its end. For each trial this prints the number of requests
+that were sent again, its upper bound (kills × concurrency), and whether the candidates table equals the table of an
+uninterrupted build in every column except timings.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def main() -> None:
 
 
 def one(given: Any, data: Path, port: int, out: Path, whole: list[dict[str, Any]]) -> tuple[int, bool]:
-    """(requests sent again, whether the dataset is the same) of one trial."""
+    """Run one trial; returns the requests that were sent again, and whether the dataset is the same."""
     call(port, "reset", b"")
     for _ in range(given.kills):
         before = call(port, "stats")["requests"]
@@ -58,7 +59,7 @@ def one(given: Any, data: Path, port: int, out: Path, whole: list[dict[str, Any]
             time.sleep(0.02)
         process.kill()
         process.wait()
-        time.sleep(0.5)  # the server finishes what it was asked
+        time.sleep(0.5)  # the server finishes the open requests
     finish(start(data, port, out, given.concurrency))
     return call(port, "stats")["requests"] - given.prompts, table(out) == whole
 
@@ -72,7 +73,7 @@ def write_sums(path: Path, count: int) -> Path:
 
 
 def start(data: Path, port: int, out: Path, concurrency: int, *more: str) -> subprocess.Popen[bytes]:
-    """A build of ``data`` into ``out`` in a process of its own."""
+    """Start a build of ``data`` into ``out`` in a new process."""
     settings = {
         "dataset.path": data,
         "provider.base_url": f"http://127.0.0.1:{port}/v1",
@@ -94,11 +95,15 @@ def start(data: Path, port: int, out: Path, concurrency: int, *more: str) -> sub
 
 
 def finish(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the build; exits when it failed."""
     if process.wait(600):
-        raise SystemExit(f"the build ended with {process.returncode}")
+        raise SystemExit(
+            f"the build ended with exit code {process.returncode}; its output is in log.txt of the temporary folder"
+        )
 
 
 def table(out: Path) -> list[dict[str, Any]]:
+    """The candidates table of a build, without timings."""
     import pyarrow.parquet as pq
 
     rows = pq.read_table(out / "candidates").to_pylist()
@@ -106,6 +111,7 @@ def table(out: Path) -> list[dict[str, Any]]:
 
 
 def call(port: int, path: str, body: bytes | None = None) -> dict[str, Any]:
+    """The JSON reply of the mock server to a GET, or to a POST of ``body``."""
     with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/{path}", data=body)) as reply:
         return json.loads(reply.read())
 

@@ -1,9 +1,9 @@
-"""Peak memory of a whole build as its dataset grows: it must not grow with it.
+"""The peak memory of a whole build for datasets of growing size. It must not grow with the dataset.
 
     python tests/benchmarks/memory_build.py [--prompts 1,2000,20000] [--concurrency 64]
 
-Each build draws 4 answers a prompt from a mock server (``completion_server.py``, no latency) in a process of its own.
-The build of a single prompt is what the imports and the opened objects take.
+Each build runs in a new process and samples 4 completions per prompt from a mock server (``completion_server.py``,
+without latency). The build of a single prompt shows the memory of imports and open objects.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def main() -> None:
 
 
 def used(pid: int) -> tuple[float, float]:
-    """(peak MB, CPU seconds) of the child ``pid`` when it has ended well."""
+    """Wait for the child ``pid``; returns its peak memory in MB and its CPU seconds. Exits when it failed."""
     _, status, usage = os.wait4(pid, 0)
     if status:
-        raise SystemExit(f"the build ended with {os.waitstatus_to_exitcode(status)}")
+        raise SystemExit(f"the build ended with exit code {os.waitstatus_to_exitcode(status)}")
     return usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
 
 

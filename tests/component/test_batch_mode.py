@@ -1,4 +1,4 @@
-"""``mode=batch`` against loopback doubles of both batch APIs, made with the SDKs' own types."""
+"""``mode=batch`` with loopback doubles of both batch APIs, which use the types of the SDKs."""
 
 import asyncio
 import contextlib
@@ -61,7 +61,7 @@ def message_answer(body: dict[str, Any]) -> dict[str, Any]:
 
 
 class OpenAIDouble:
-    """Files, batches and online chat. ``polls`` until a batch is done; questions in ``unanswered`` are left out."""
+    """Files, batch jobs and online chat. A job is done after ``polls`` checks; ``unanswered`` questions get no reply."""
 
     def __init__(self, polls: int = 2, unanswered: tuple[str, ...] = (), refused: tuple[str, ...] = ()) -> None:
         self.polls, self.unanswered, self.refused = polls, unanswered, refused
@@ -104,7 +104,7 @@ class OpenAIDouble:
         return Answer(chat_answer(sent.body))
 
     def _page(self, query: Mapping[str, str]) -> dict[str, Any]:
-        """Two a page, newest first."""
+        """The batch jobs, two per page, newest first."""
         self.lists += 1
         newest = list(reversed(self.inputs))
         start = newest.index(query["after"]) + 1 if "after" in query else 0
@@ -134,7 +134,7 @@ class OpenAIDouble:
 
 
 class AnthropicDouble:
-    """Message batches. ``ended`` from the second look on; ``told`` comes back for a submission in its place."""
+    """Message batches. A job has ended at the second check; ``told`` replaces the reply to a submission."""
 
     def __init__(self) -> None:
         self.looked: Counter[str] = Counter()
@@ -238,7 +238,7 @@ def test_anthropic_answers_come_through_its_batches(tmp_path) -> None:
 
 
 def test_a_long_prompt_is_one_batch(tmp_path) -> None:
-    """The service's prompt cache would be gone before the second."""
+    """The first request does not run alone, because no prompt cache lives as long as a batch job."""
     double = AnthropicDouble()
     long = Request(messages=({"role": "user", "content": "Q" * 5000},))
 
@@ -287,7 +287,7 @@ def test_patience_ends(tmp_path) -> None:
 
 
 def sent_off_earlier(tmp_path, hours: float) -> None:
-    """As if the batches in the journal had been sent off ``hours`` earlier."""
+    """Change the journal so that its batch jobs were submitted ``hours`` earlier."""
     with contextlib.closing(sqlite3.connect(tmp_path / "j.sqlite")) as file, file:
         file.execute("UPDATE batches SET at = at - ?", (hours * 3600,))
 
@@ -306,7 +306,7 @@ def test_a_batch_is_looked_at_however_long_ago_it_was_sent_off(tmp_path, polls: 
 
 
 def looked_at(double: Any, *answers: Answer) -> Callable[[Sent], Answer]:
-    """``double``, but for the first looks at a batch, which are answered by ``answers``."""
+    """``double``, except that ``answers`` are the replies to the first status checks of a batch job."""
     told = list(answers)
 
     def answer(sent: Sent) -> Answer:
@@ -370,7 +370,7 @@ def test_who_asks_after_the_batch_has_failed_is_told_too(tmp_path) -> None:
 
 
 def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object], n: int = 2, **settings: Any) -> None:
-    """A run that is cancelled as soon as ``arrived`` says something."""
+    """Run and cancel as soon as ``arrived`` returns a true value."""
 
     async def leave() -> None:
         journal, provider = Journal(tmp_path / "j.sqlite"), chat(server, **settings)
@@ -415,7 +415,7 @@ def test_a_stop_sends_nothing_more_online(tmp_path) -> None:
 
 
 def leave_before_the_id(double: OpenAIDouble, tmp_path, server: WireServer) -> None:
-    """A run that ends after its batch has arrived and before it knows the id."""
+    """Run and cancel after the batch job has arrived, before its id comes back."""
     double.told = Answer(after_s=1.0)
     leave_once(tmp_path, server, lambda: double.lines)
     double.told = None
@@ -435,7 +435,7 @@ def test_a_run_that_ends_takes_its_batch_up_again(tmp_path) -> None:
 
 
 def calls(tmp_path) -> list[tuple[int, float]]:
-    """Number and dollars of the calls that the journal holds, by mode."""
+    """The calls in the journal: (mode, number, dollars)."""
     journal = Journal(tmp_path / "j.sqlite").open()
     rows = journal.rows("SELECT mode, count(*), sum(usd) FROM calls GROUP BY mode ORDER BY mode")
     journal.close()
@@ -489,7 +489,7 @@ def test_who_will_not_wait_says_so_and_pays_twice(tmp_path) -> None:
 
 
 def others_asked(tmp_path, provider, first: int = 6) -> None:
-    """A run that wants nothing of what the run before has asked."""
+    """A run that needs no sample of the run before."""
 
     async def run() -> None:
         journal = Journal(tmp_path / "j.sqlite")
@@ -502,7 +502,7 @@ def others_asked(tmp_path, provider, first: int = 6) -> None:
 
 @pytest.mark.parametrize("mode", ["batch", "online"])
 def test_what_is_done_is_kept_before_anything_else_is_asked(tmp_path, mode: str) -> None:
-    """A run that has nothing to do takes home what was left at the service; a run that has counts it first."""
+    """A run stores the replies of finished batch jobs before it sends requests, also when it needs none of them."""
     double = OpenAIDouble(polls=10**6)
 
     def answer(sent: Sent) -> Answer:
@@ -615,7 +615,7 @@ def test_pruning_forgets_nothing_that_a_batch_under_way_needs(tmp_path, capsys) 
 
 @pytest.mark.parametrize("polls", [0, 3], ids=["done", "not quite done"])
 def test_two_samplers_of_one_provider_take_a_batch_up_once(tmp_path, polls: int) -> None:
-    """As of a generator in batches and a judge online."""
+    """For example a generator in batch mode and a judge online."""
     double = OpenAIDouble(polls=10**6)
 
     async def both(server: WireServer) -> tuple[list[Any], dict[str, Any]]:
@@ -730,7 +730,7 @@ def test_where_the_service_cannot_be_asked_the_plan_stands(tmp_path) -> None:
 
 @pytest.mark.parametrize("most", [1000, 2, 4])
 def test_anthropics_are_found_by_time_and_size(tmp_path, most: int) -> None:
-    """Of several of one size any may be taken for any: what one leaves out is in another, and nothing goes online."""
+    """Jobs of equal size may be confused: the requests that one does not answer are in another, and none goes online."""
     double = AnthropicDouble()
     double.told = Answer(cut=True)
     terms = replace(TERMS, most=most)
@@ -744,7 +744,7 @@ def test_anthropics_are_found_by_time_and_size(tmp_path, most: int) -> None:
 
 @pytest.mark.parametrize(("unlisted", "failed"), [(4, 0), (5, 1)], ids=["found to be nowhere", "never listed"])
 def test_who_waits_for_another_search_is_released_when_it_ends(tmp_path, unlisted: int, failed: int) -> None:
-    """The first plan takes a stranger's batch; while it ends, the second is still being looked for, in vain."""
+    """The first search finds a job of another program; while that job ends, the second search runs without success."""
     double = AnthropicDouble()
     double.batches["msgbatch_foreign"] = [{"custom_id": f"x{i}", "params": ask_body("x")} for i in range(2)]
     lists = 0
@@ -773,7 +773,7 @@ def test_who_waits_for_another_search_is_released_when_it_ends(tmp_path, unliste
 
 
 def test_anthropics_are_found_by_the_next_run(tmp_path) -> None:
-    """The newest is looked at first, so that the first plan takes the second's batch."""
+    """The search starts with the newest job, so the first plan gets the job of the second."""
     double = AnthropicDouble()
 
     def provider(server: WireServer, most: int) -> AnthropicMessages:
@@ -833,7 +833,7 @@ def test_only_what_fits_into_the_budget_is_submitted(tmp_path) -> None:
 
 
 def test_a_budget_that_long_answers_would_break_is_used_up_by_short_ones(tmp_path) -> None:
-    """What has not fitted goes off when the first batch has shown how long the answers are."""
+    """The remaining requests are submitted when the first batch job has shown how long completions are."""
     double = OpenAIDouble()
     book = Ledger(budget_usd=0.01, prices={"m": {"output": 5.0}})
     with WireServer(double) as server:  # up to 1,600 tokens an answer: 0.004 at half the price; they have 2
@@ -863,7 +863,7 @@ def test_the_budget_counts_what_is_under_way(tmp_path, mode: str) -> None:
 
 
 def test_what_does_not_fit_is_told_though_a_batch_never_ends(tmp_path) -> None:
-    """A batch that is given up stays on the books, and its requests cannot go online beside it."""
+    """A job that is given up stays reserved in the budget, so that its requests cannot go online as well."""
     double = OpenAIDouble(polls=10**6)
     book = Ledger(budget_usd=3.0, prices=PRICES)
     with WireServer(double) as server, pytest.raises(BudgetError):

@@ -1,4 +1,4 @@
-"""A service that misbehaves at 30 % of requests: no answer lost, none doubled, none displaced, few requests more."""
+"""A service that fails at 30 % of requests: no answer is lost, repeated or misplaced, and few requests are repeated."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ N = 4
 
 
 def ask(tmp_path, server: ChaosServer, questions=QUESTIONS, **limits):
-    """(answers by question, totals) of all questions, N answers each."""
+    """Sample N answers to each question; returns the answers by question, and the totals."""
 
     async def run():
         journal, ledger = Journal(tmp_path / "j.sqlite"), Ledger()
@@ -58,7 +58,7 @@ def test_every_row_completes_or_carries_its_error(tmp_path, seed, monkeypatch) -
 
 
 def test_a_storm_of_refusals_ends_in_answers(tmp_path, monkeypatch) -> None:
-    """Half of all requests are turned away: the window closes, the breaker may open, and all is answered."""
+    """Half of all requests are refused: the window shrinks, the breaker may open, and every request is answered."""
     monkeypatch.setattr("bestofn.builders.sampling.limiter.FIRST_BACKOFF_S", 0.01)
     with ChaosServer(share=0.5, faults=("429 with retry-after", "429 without", "503")) as server:
         answers, _ = ask(tmp_path, server, QUESTIONS[:80], retries=20)

@@ -1,4 +1,4 @@
-"""What can go wrong between a request and its reply, over real HTTP on loopback."""
+"""Failures between a request and its reply, over real HTTP on loopback."""
 
 import asyncio
 import json

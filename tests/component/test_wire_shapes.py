@@ -1,7 +1,7 @@
-"""Our requests are what the present SDKs would send, and we understand what the SDKs' types can hold.
+"""Our requests have the form that the current SDKs send, and we parse every reply that the SDKs' types can hold.
 
-A loopback server stands for each service. Requests are validated against the SDK's own parameter types; replies are
-made with the SDK's own response types.
+A loopback server takes the place of each service. Requests are validated with the parameter types of the SDK, and
+replies are made with its response types.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ def exchange(provider: Any, request: Request, n: int = 1) -> list[Completion]:
 
 
 def against(make, reply: Mapping[str, Any], request: Request, n: int = 1, **headers: str) -> tuple[Any, Sent]:
-    """(completions, what was sent) of one exchange with a server that gives ``reply``."""
+    """Send one request to a server that returns ``reply``; returns the completions and the request as it arrived."""
     with WireServer(lambda sent: Answer(reply, headers=headers)) as server:
         completions = exchange(make(server.url), request, n)
     (sent,) = server.sent
@@ -68,7 +68,7 @@ def against(make, reply: Mapping[str, Any], request: Request, n: int = 1, **head
 
 
 def validated(params: Any, body: Mapping[str, Any]) -> None:
-    """``body`` has the SDK's types, and no key that the SDK does not know."""
+    """Check that ``body`` has the types of the SDK, and no key that the SDK does not know."""
     adapter = TypeAdapter(params)  # must live until its lazy iterators are walked
     walked(adapter.validate_python(body))
     known = {key for base in params.__mro__ for key in getattr(base, "__annotations__", {})}
@@ -76,7 +76,7 @@ def validated(params: Any, body: Mapping[str, Any]) -> None:
 
 
 def walked(value: Any) -> None:
-    """Pydantic validates an ``Iterable`` only while it is walked."""
+    """Consume all iterators in ``value``, because Pydantic validates an iterator only while it is consumed."""
     if isinstance(value, Mapping):
         for item in value.values():
             walked(item)

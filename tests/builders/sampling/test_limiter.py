@@ -8,7 +8,7 @@ from bestofn.builders.sampling.limiter import BREAKS_AFTER, REFUSED_AT_START, Li
 
 
 class Service:
-    """Counts what is under way; raises what it is told to, in order, before it answers."""
+    """Counts the requests in flight. The first calls raise the given errors, in order; later calls succeed."""
 
     def __init__(self, *faults: Exception, seconds: float = 0.0) -> None:
         self.faults = list(faults)

@@ -107,7 +107,7 @@ def test_concurrent_asks_for_one_name_are_one_request(tmp_path) -> None:
 
 
 class Short(Scripted):
-    """Answers at most ``most`` of the n that are asked for, as servers do that ignore n."""
+    """Returns at most ``most`` of the n requested completions, like a server that ignores n."""
 
     most = 1
 
@@ -337,7 +337,7 @@ def test_a_long_prompt_is_in_the_cache_before_the_others_ask(tmp_path) -> None:
 
 
 class Replying(OpenAIChat):
-    """Gives ``bodies`` in turn, the last one again and again."""
+    """Returns ``bodies`` in order, and then the last one repeatedly."""
 
     def __init__(self, model: str, *bodies: object, retries: int = 6) -> None:
         super().__init__(model=model, base_url="http://service.test/v1", limits=RateLimits(retries=retries), free=False)
