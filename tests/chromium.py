@@ -1,4 +1,4 @@
-"""Headless Chromium over its DevTools protocol: open a page, run scripts in it, hear its errors."""
+"""Headless Chromium over its DevTools protocol: open a page, run scripts in it, collect its errors."""
 
 from __future__ import annotations
 

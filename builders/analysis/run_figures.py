@@ -297,7 +297,9 @@ class RunFigures:
         """One row per kind of query, as columns; NaN where a value is missing."""
         kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
         names = ("candidates", "passes", "sampled", "first", "any_right", "best_by_reward")
-        columns = {name: np.array([getattr(kind, name) for kind in kinds], np.float64) for name in names}
+        rows = [(k.candidates, k.passes, k.sampled, k.first, k.any_right, k.best_by_reward) for k in kinds]
+        table = np.array(rows, np.float64).reshape(-1, len(names))
+        columns = {name: table[:, place] for place, name in enumerate(names)}
         return {**columns, "queries": np.array(list(kinds.values()), np.float64)}
 
     def _pools(self, split: str | None) -> Counter[Pool]:

@@ -1,4 +1,4 @@
-"""The report as a person meets it: in a real browser."""
+"""The HTML report in a real browser."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_filters_search_and_keys_work_and_nothing_is_injected(tmp_path: Path) ->
 
 
 def test_opens_at_its_top_and_colours_code_alone(tmp_path: Path) -> None:
-    """The list of queries scrolls in itself; the colours of the charts are not those of a comment in code."""
+    """The list of queries has its own scroll bar, and the styles of charts and of highlighted code do not mix."""
     file = tmp_path / "report.html"
     file.write_text(page(rows(60, 8), {"queries": 60, "config": {"n": 8}}, "run"), "utf-8")
     last = "document.querySelector('#list li.on').getBoundingClientRect().bottom"

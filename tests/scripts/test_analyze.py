@@ -19,7 +19,7 @@ from tests.runs import write_run
 
 
 def pool(path: Path, queries: list[list[tuple[bool, float, str]]], greedy: list[bool] | None = None) -> Path:
-    """A bare candidates file: (right, reward, answer) a sample; ``greedy`` adds one greedy answer a query."""
+    """A candidates file with (right, reward, answer) per sample; ``greedy`` adds one greedy candidate per query."""
     rows: list[dict[str, Any]] = []
     for q, answers in enumerate(queries):
         for i, (right, reward, cluster) in enumerate(answers):
@@ -73,7 +73,7 @@ def test_curves_equal_brute_force(tmp_path: Path) -> None:
 
 
 def test_what_a_larger_n_buys(tmp_path: Path) -> None:
-    """Rewards 1, 2, 3, 4 of which 3 and 4 are right: the documented expectations of the best, and 2 s a sample."""
+    """Rewards 1 to 4, of which 3 and 4 are right, and 2 s per sample."""
     pools = [[(reward > 2, float(reward), f"{reward}") for reward in (1, 2, 3, 4)]] * 2
     rows = analyze(pool(tmp_path / "x.parquet", pools), resamples=10)["sweep"]
     assert [row["k"] for row in rows] == [1, 2, 4]
@@ -85,7 +85,7 @@ def test_what_a_larger_n_buys(tmp_path: Path) -> None:
 
 
 def test_how_far_the_choice_goes(tmp_path: Path) -> None:
-    """Two equally frequent answers: the estimator's documented values, far below the bound; one answer: no way at all."""
+    """Two equally frequent answers have the estimator's documented values; a single answer has a divergence of 0."""
     two = [[(True, 0.9, "a"), (False, 0.1, "b")] * 4] * 3
     found = analyze(pool(tmp_path / "x.parquet", two), resamples=10)["curves"]
     assert found["k"] == [1, 2, 4, 8]
@@ -117,7 +117,7 @@ def test_greedy_against_best(tmp_path: Path) -> None:
 
 
 def test_what_nobody_could_judge_counts_on_neither_side_of_greedy(tmp_path: Path) -> None:
-    """A sandbox that broke under a greedy answer does not make it wrong."""
+    """An error of the sandbox does not make a greedy answer wrong."""
     path = pool(tmp_path / "x.parquet", QUERIES, [True, True, True])
     table = pq.read_table(path).to_pylist()
     for row in table:
@@ -149,7 +149,7 @@ def test_a_verdict_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_hacked_reward_is_seen(tmp_path: Path) -> None:
-    """The reward is right about three of four answers and loves the fourth, which is wrong."""
+    """The reward is correct for three of four answers and highest for the fourth, which is wrong."""
     queries = [[(True, 0.5, "a"), (True, 0.6, "a"), (False, 0.2, "b"), (False, 9.0, "c")] for _ in range(40)]
     found = analyze(pool(tmp_path / "x.parquet", queries), resamples=100)["over_optimisation"]
     assert found["hacked"]

@@ -1,4 +1,4 @@
-"""Two runs joined by query: figures worked by hand, and the traps of a plain merge."""
+"""Two runs joined by query: figures computed by hand, and cases that a plain merge of rows gets wrong."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_run_equals_itself() -> None:
 
 
 def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
-    """Adaptive sampling draws on while all pass: of pp|f the fixed two say 1, all three say less."""
+    """Adaptive sampling continues while all candidates pass: of pp|f only the two fixed samples count."""
     adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
     rate, any_pass, *_ = compare(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
     assert (rate.before, rate.after) == (pytest.approx(2 / 3), pytest.approx(2 / 3))

@@ -1,4 +1,4 @@
-"""Rates over twenty answers that can be counted by hand, and the command over a run."""
+"""Rates over twenty answers, checked by hand, and the command on a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted biases are found, and a fair judge is found fair."""
+"""Scripted judges with known biases, and one without bias."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bestofn.verifiers.judge_pairwise import PairwiseJudge
 
 
 class ScriptedJudge:
-    """Sees both answers as they stand in the prompt, and names one by ``rule``."""
+    """Reads both answers from the prompt and prefers one by ``rule``."""
 
     name = model = identity = "scripted-judge"
 
@@ -38,7 +38,7 @@ class ScriptedJudge:
 
 
 def pairs(count: int = 60) -> list[tuple[str, str, str]]:
-    """(a, b, label): the right answer says so; lengths have nothing to do with it."""
+    """(a, b, label): the correct answer begins with "right"; the lengths are random."""
     rng = random.Random(0)
     made = []
     for _ in range(count):
@@ -116,7 +116,7 @@ def test_a_length_biased_pointwise_judge_is_found() -> None:
 
 
 def test_a_judge_that_prefers_its_own_answers_is_found() -> None:
-    """It names its own answer whenever there is one; the labels favour both models alike."""
+    """It prefers its own answer in half of the pairs; the labels prefer both models equally often."""
     draw = random.Random(2)
     pairs = []
     for number in range(400):
@@ -136,7 +136,7 @@ def test_a_judge_that_prefers_its_own_answers_is_found() -> None:
 
 
 def test_self_preference_of_a_pointwise_judge() -> None:
-    """Own right answers always pass, the others' half the time; wrong answers say nothing of it."""
+    """Own correct answers always pass, those of others half the time; wrong answers do not count."""
     own = [True] * 10 + [False] * 10 + [True] * 5
     labels = [True] * 20 + [False] * 5
     says = [True] * 10 + [True, False] * 5 + [True] * 5

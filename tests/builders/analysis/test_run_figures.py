@@ -1,4 +1,4 @@
-"""The figures of the report: every number of one curve speaks of the same samples of the same queries."""
+"""The figures of a run: all points of a curve are over the same candidates of the same queries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def figures_of(*queries: QueryRecord) -> RunFigures:
 
 
 def test_best_of_one_is_pass_at_one() -> None:
-    """What nobody could judge counts in neither curve, so the two lines start at one point."""
+    """Candidates without a conclusive verdict count in neither curve, so both curves start at the same point."""
     figures = figures_of(
         query("math", "pfff", [0.9, 0.1, 0.2, 0.3]),
         query("math", "ppff", [0.1, 0.2, 0.3, 0.4], 1),
