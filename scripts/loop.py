@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from bestofn.builders.analysis.query_records import query_records
 from bestofn.builders.config.arguments import Arguments
@@ -145,7 +146,8 @@ def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
 
     columns = ["query_id", "split_name", "chosen", "rejected", "tools"]
     read = pq.read_table(table_files(heldout / "reward_model", "train"), columns=columns)
-    rows = from_table(read, Features.from_arrow_schema(read.schema))
+    features: Any = Features.from_arrow_schema(read.schema)
+    rows = from_table(read, features)
 
     async def scores() -> list[list[Score]]:
         async with ModelReward(str(model)) as reward:
