@@ -110,5 +110,5 @@ def test_the_report() -> None:
     assert found.by_split == {"code": 1.0, "math": 0.5}
     assert found.consistency == 0.5
     assert found.diversity["vendi"] == pytest.approx(1.5)
-    with pytest.raises(ValueError, match="no answer"):
+    with pytest.raises(ValueError, match="no candidate has a text"):
         voice_report(MARKED, [])
