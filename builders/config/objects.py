@@ -1,10 +1,12 @@
-"""Configuration → objects; the one place that knows Hydra.
+"""Builds the objects that a resolved configuration describes.
 
-A node with ``_target_`` names a class or function of ours, and its other keys are that constructor's keyword
-arguments: **constructors are the schema**. Keys, types and missing values are checked against the signature before
-anything is built, so a wrong configuration ends before the first paid call. The same settings give the same object
-(``${node}`` copies in Hydra, and two stages that name ``${sandbox}`` must share one pool). A function whose first
-parameter is not a keyword (a pairing) is bound, not called. A ``Provider`` where a ``Sampler`` is wanted is wrapped.
+``run/pipeline.py`` builds a run with it, and the commands build single parts. A node with ``_target_`` names a class or
+function, and its other keys are keyword arguments: constructors are the schema. Keys, types and missing values are
+checked against the signature before an object is built, so that a wrong configuration stops before the first paid call.
+
+* Equal nodes give the same object. Two stages with ``${sandbox}`` share one pool.
+* A function whose first parameter is data (a pairing) is not called; its settings are bound.
+* A provider is wrapped into a sampler where a ``Sampler`` is required.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ import importlib
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from bestofn.builders.config.choices import is_trusted, registered_object
+from bestofn.builders.config.choices import Constructor, is_trusted, registered_object
 from bestofn.builders.config.signatures import (
+    accepts,
     checked,
     dataclass_of,
     has_positional,
@@ -26,42 +29,50 @@ from bestofn.builders.config.signatures import (
     joined,
     keyword_parameters,
     name_of,
-    wants,
 )
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean, unknown_key
 from bestofn.builders.protocols import Archive, Sampler
 from bestofn.builders.sampling.provider import Provider
 
-OURS = ("bestofn",)
+OWN_PACKAGES = ("bestofn",)
+PROVIDER_MEMBERS = ("name", "model", "identity", "limits", "max_n", "cache_from", "free", "ask", "read")
+
+
+@runtime_checkable
+class Operational(Protocol):
+    """A class that lists the constructor parameters that change only speed or cost, such as limits and pool sizes."""
+
+    operational: Sequence[str]
 
 
 class ObjectBuilder:
-    """Objects built from one resolved configuration, each once.
+    """Builds each object of one resolved configuration once.
 
-    ``wrap`` turns a provider into the sampler that stages hold; it is given by whoever owns the journal.
-    ``opened_in_order`` lists every object built, dependencies first: the order to open them in. ``names`` maps the
-    place of an interpolation to what it names, so that a message speaks of the key that the user sets.
+    ``trusted`` are further packages whose classes may be built. ``wrap`` turns a provider into the sampler that stages
+    hold. ``names`` maps the place of an interpolation to the key it refers to, so that messages name the user's key.
+    ``opened_in_order`` lists the objects built, dependencies first, which is the order to open them in. ``samplers``
+    maps the id of a provider to the provider and its sampler.
     """
 
     def __init__(
         self,
         *,
         trusted: Sequence[str] = (),
-        wrap: Callable[[Any], Sampler] | None = None,
+        wrap: Callable[[Provider], Sampler] | None = None,
         names: Mapping[str, str] | None = None,
     ) -> None:
-        self._trusted = (*OURS, *trusted)
+        self._trusted = (*OWN_PACKAGES, *trusted)
         self._names = dict(names or {})
         self._wrap = wrap
         self._built: dict[str, Any] = {}
-        self.samplers: dict[int, tuple[Any, Sampler]] = {}  # id of a provider -> it and its sampler
+        self.samplers: dict[int, tuple[Provider, Sampler]] = {}
         self.opened_in_order: list[Any] = []
 
-    def build(self, node: Any, where: str = "") -> Any:
-        """The value of a configuration node: an object for a ``_target_`` node, else the plain value.
+    def build(self, node: object, where: str = "") -> Any:
+        """The value of a configuration node: an object for a node with ``_target_``, else the plain value.
 
-        Raises ``ConfigError`` that names the key, what was found and what was expected.
+        ``where`` is the key of the node, for messages. Raises ``ConfigError``.
         """
         if isinstance(node, Mapping):
             if "_target_" in node:
@@ -70,33 +81,39 @@ class ObjectBuilder:
         if isinstance(node, Sequence) and not isinstance(node, str):
             return [self.build(value, f"{where}[{index}]") for index, value in enumerate(node)]
         if node == "???":
-            where = self._said(where)
+            where = self._user_key(where)
             raise ConfigError(f"{where} is missing. Set it on the command line: {where}=…")
         return node
 
-    def _object(self, node: Mapping[str, Any], where: str) -> Any:
-        name = json.dumps(node, sort_keys=True, default=str)
-        if name not in self._built:
+    def _object(self, node: Mapping[str, object], where: str) -> Any:
+        identity = json.dumps(node, sort_keys=True, default=str)
+        if identity not in self._built:
             target = self.locate(str(node["_target_"]), where)
-            parameters = keyword_parameters(target)
-            hints = hints_of(target)
-            keywords: dict[str, Any] = {}
-            for key, value in node.items():
-                if key == "_target_":
-                    continue
-                here = self._said(joined(where, str(key)))
-                if parameters is not None and key not in parameters:
-                    raise ConfigError(unknown_key(here, str(key), list(parameters), name_of(target)))
-                keywords[str(key)] = self._argument(value, hints.get(str(key), Any), here)
-            for key, parameter in (parameters or {}).items():
-                if parameter.default is parameter.empty and key not in keywords:
-                    here = self._said(joined(where, key))
-                    raise ConfigError(f"{here} is missing; {name_of(target)} needs it. Set {here}=…")
-            self._built[name] = self._make(target, keywords, where)
-            self.opened_in_order.append(self._built[name])
-        return self._built[name]
+            keywords = self._keywords(target, node, where)
+            self._built[identity] = self._made(target, keywords, where)
+            self.opened_in_order.append(self._built[identity])
+        return self._built[identity]
 
-    def _make(self, target: Any, keywords: dict[str, Any], where: str) -> Any:
+    def _keywords(self, target: Constructor, node: Mapping[str, object], where: str) -> dict[str, Any]:
+        """The keyword arguments of ``target``, checked. Raises ``ConfigError`` for an unknown or missing key."""
+        parameters = keyword_parameters(target)
+        hints = hints_of(target)
+        keywords: dict[str, Any] = {}
+        for key, value in node.items():
+            if key == "_target_":
+                continue
+            here = self._user_key(joined(where, str(key)))
+            if parameters is not None and key not in parameters:
+                raise ConfigError(unknown_key(here, str(key), list(parameters), name_of(target)))
+            keywords[str(key)] = self._argument(value, hints.get(str(key), Any), here)
+        for key, parameter in (parameters or {}).items():
+            if parameter.default is parameter.empty and key not in keywords:
+                here = self._user_key(joined(where, key))
+                raise ConfigError(f"{here} is missing; {name_of(target)} needs it. Set {here}=…")
+        return keywords
+
+    def _made(self, target: Constructor, keywords: dict[str, Any], where: str) -> Any:
+        """The object; a pairing with its settings bound."""
         if inspect.isfunction(target) and has_positional(target):
             return functools.partial(target, **keywords) if keywords else target
         try:
@@ -104,78 +121,95 @@ class ObjectBuilder:
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}" if where else str(error)) from error
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"{where}: {name_of(target)} cannot be made of these settings: {error}") from error
+            raise ConfigError(f"{where}: {name_of(target)} does not accept these settings: {error}") from error
 
-    def _argument(self, value: Any, hint: Any, where: str) -> Any:
+    def _argument(self, value: object, hint: Any, where: str) -> Any:
+        """One keyword argument, as the object that the parameter's type ``hint`` requires."""
         record = dataclass_of(hint)
         if record is not None and isinstance(value, Mapping) and "_target_" not in value:
             value = {"_target_": f"{record.__module__}.{record.__qualname__}", **value}
         built = self.build(value, where)
-        if wants(hint, Sampler) and not isinstance(built, Sampler) and isinstance(built, Provider):
+        if not accepts(hint, Sampler) or isinstance(built, Sampler):
+            return checked(built, hint, where)
+        if isinstance(built, Provider):
             return self.sampler(built, where)
-        if wants(hint, Sampler) and is_optional(hint) and isinstance(built, Archive) and not wants(hint, Archive):
-            return None  # recorded answers stand in the provider's place: there is nobody to ask
+        if is_optional(hint) and isinstance(built, Archive) and not accepts(hint, Archive):
+            return None  # recorded answers replace the provider, so there is no model to ask
+        if built is not None and not isinstance(built, Archive):
+            raise ConfigError(
+                f"{where} is a {type(built).__name__}, which lacks {', '.join(missing_members(built))}; expected a "
+                "provider. Inherit from bestofn.builders.providers.in_process.InProcessProvider."
+            )
         return checked(built, hint, where)
 
-    def _said(self, where: str) -> str:
-        """``where`` in the words of the command line: ``provider.model``, not the place that interpolates it."""
+    def _user_key(self, where: str) -> str:
+        """The key that the user sets: ``provider.model``, not the place that refers to it by an interpolation."""
         for _ in range(len(self._names) + 1):
             parts = where.split(".")
-            place = next((i for i in range(len(parts), 0, -1) if ".".join(parts[:i]) in self._names), None)
-            if place is None:
+            length = next((i for i in range(len(parts), 0, -1) if ".".join(parts[:i]) in self._names), None)
+            if length is None:
                 return where
-            where = ".".join([self._names[".".join(parts[:place])], *parts[place:]])
+            where = ".".join([self._names[".".join(parts[:length])], *parts[length:]])
         return where
 
-    def sampler(self, provider: Any, where: str = "provider") -> Sampler:
-        """``provider`` made safe to pay for, once for each provider."""
+    def sampler(self, provider: Provider, where: str = "provider") -> Sampler:
+        """The sampler of ``provider``, one per provider. Raises ``ConfigError`` in a command without a journal."""
         if id(provider) not in self.samplers:
             if self._wrap is None:
-                raise ConfigError(f"{where}: this command has no journal, so it cannot ask a provider")
+                raise ConfigError(f"{where}: this command has no journal, so it cannot ask a provider.")
             self.samplers[id(provider)] = (provider, self._wrap(provider))
             self.opened_in_order.append(self.samplers[id(provider)][1])
         return self.samplers[id(provider)][1]
 
-    def locate(self, target: str, where: str = "") -> Any:
-        """The class or function that ``target`` names, if its package is ours or trusted."""
+    def locate(self, target: str, where: str = "") -> Constructor:
+        """The class or function at the dotted path ``target``. Raises ``ConfigError`` if it is not trusted."""
         if registered := registered_object(target):
             return registered
         package = target.split(".", 1)[0]
         if package not in self._trusted and not is_trusted(target):
             raise ConfigError(
                 f"{joined(where, '_target_')} is {target!r}, and package {package!r} is not trusted. "
-                f"Add it when you trust its code: trusted=[{package}]"
+                f"If you trust its code, add trusted=[{package}]."
             )
-        module_name, _, attribute = target.rpartition(".")
-        try:
-            return getattr(importlib.import_module(module_name), attribute)
-        except ModuleNotFoundError as error:
-            if error.name and not module_name.startswith(error.name):
-                raise  # a dependency of the module is missing, not the module
-            raise ConfigError(f"{joined(where, '_target_')} is {target!r}: there is no module {module_name}") from error
-        except AttributeError as error:
-            module = importlib.import_module(module_name)
-            near = did_you_mean(attribute, [name for name in vars(module) if not name.startswith("_")])
-            raise ConfigError(
-                f"{joined(where, '_target_')} is {target!r}: {module_name} has no {attribute}{near}"
-            ) from error
+        return _imported(target, joined(where, "_target_"))
 
 
-def settings_of(node: Any, assembly: ObjectBuilder) -> Any:
-    """What of ``node`` changes a result: the node without the parameters its classes declare ``operational``.
+def _imported(target: str, where: str) -> Constructor:
+    """The attribute at the dotted path ``target``. Raises ``ConfigError`` when it does not exist."""
+    module_name, _, attribute = target.rpartition(".")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and not module_name.startswith(error.name):
+            raise  # the module exists, and one of its dependencies is missing
+        raise ConfigError(f"{where} is {target!r}: there is no module {module_name}.") from error
+    try:
+        return getattr(module, attribute)
+    except AttributeError as error:
+        near = did_you_mean(attribute, [name for name in vars(module) if not name.startswith("_")])
+        raise ConfigError(f"{where} is {target!r}: {module_name} has no {attribute}{near}") from error
 
-    A class lists in ``operational`` the constructor parameters that change speed or cost alone (limits, pool sizes),
-    so that changing them re-runs nothing.
+
+def missing_members(candidate: object) -> list[str]:
+    """The members of ``Provider`` that an object lacks."""
+    return sorted(set(PROVIDER_MEMBERS) - set(dir(candidate)))
+
+
+def settings_of(node: object, objects: ObjectBuilder) -> Any:
+    """The part of ``node`` that changes a result: without the parameters that its classes list as operational.
+
+    A changed operational parameter runs no finished stage again.
     """
     if isinstance(node, Mapping):
-        skip: Sequence[str] = ()
+        skipped: Sequence[str] = ()
         if "_target_" in node:
-            skip = getattr(assembly.locate(str(node["_target_"])), "operational", ())
-        return {key: settings_of(value, assembly) for key, value in node.items() if key not in skip}
+            target = objects.locate(str(node["_target_"]))
+            skipped = target.operational if isinstance(target, Operational) else ()
+        return {key: settings_of(value, objects) for key, value in node.items() if key not in skipped}
     if isinstance(node, Sequence) and not isinstance(node, str):
-        return [settings_of(value, assembly) for value in node]
+        return [settings_of(value, objects) for value in node]
     return node
 
 
 def nothing() -> None:
-    """What a group's choice ``none`` makes."""
+    """The value of a group whose choice is ``none``."""

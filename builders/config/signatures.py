@@ -1,4 +1,4 @@
-"""What a constructor takes: its keyword parameters, their types, and values checked against them."""
+"""Checks values against what a constructor accepts: its keyword parameters and their types. Used by ``objects.py``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import inspect
 import typing
 from typing import Any
 
+from bestofn.builders.config.choices import Constructor
 from bestofn.builders.errors import ConfigError
 
 
 def checked(value: Any, hint: Any, where: str) -> Any:
-    """``value`` as the type that ``hint`` wants, or a ``ConfigError``. Types unknown to pydantic are not checked."""
+    """``value`` converted to the type ``hint``. Types that pydantic does not know are not checked.
+
+    Raises ``ConfigError`` that names the key ``where``, the value and the expected type.
+    """
     if hint is Any or hint is None or (value is None and is_optional(hint)):
         return value
     from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -24,13 +28,13 @@ def checked(value: Any, hint: Any, where: str) -> Any:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        found = f"{value!r} ({type(value).__name__})" if _is_plain(value) else f"a {type(value).__name__}"
+        shown = f"{value!r} ({type(value).__name__})" if _is_plain(value) else f"a {type(value).__name__}"
         reason = error.errors()[0]["msg"]
-        raise ConfigError(f"{where} is {found}; expected {_hint_name(hint)}. {reason}.") from error
+        raise ConfigError(f"{where} is {shown}; expected {_hint_name(hint)}. {reason}.") from error
 
 
-def keyword_parameters(target: Any) -> dict[str, inspect.Parameter] | None:
-    """The keyword parameters of a constructor or function; None when it takes any (``**kwargs``)."""
+def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | None:
+    """The keyword parameters of a class or function; None when it accepts any (``**kwargs``)."""
     parameters = dict(inspect.signature(target).parameters)
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return None
@@ -39,48 +43,54 @@ def keyword_parameters(target: Any) -> dict[str, inspect.Parameter] | None:
     return {key: value for key, value in parameters.items() if value.kind is not value.VAR_POSITIONAL}
 
 
-def has_positional(function: Any) -> bool:
-    """Whether the function's first parameter is data (a pairing), not a setting."""
+def has_positional(function: Constructor) -> bool:
+    """Whether the first parameter of a function is data (as in a pairing) and not a setting."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
     return first is not None and first.default is first.empty and first.kind is not first.KEYWORD_ONLY
 
 
-def hints_of(target: Any) -> dict[str, Any]:
-    function = target.__init__ if inspect.isclass(target) else target
+def hints_of(target: Constructor) -> dict[str, Any]:
+    """Parameter -> type of a class or function; {} when its annotations cannot be evaluated."""
+    function = target.__init__ if isinstance(target, type) else target
     try:
         return typing.get_type_hints(function)
     except (NameError, TypeError):
-        return {}  # names known to the type checker alone
+        return {}  # names that are imported for the type checker only
 
 
-def dataclass_of(hint: Any) -> Any:
+def dataclass_of(hint: object) -> type | None:
+    """The dataclass that a type names, alone or in a union; None without one."""
     for option in (hint, *typing.get_args(hint)):
-        if inspect.isclass(option) and dataclasses.is_dataclass(option):
+        if isinstance(option, type) and dataclasses.is_dataclass(option):
             return option
     return None
 
 
-def wants(hint: Any, protocol: Any) -> bool:
+def accepts(hint: object, protocol: type) -> bool:
+    """Whether a type is ``protocol``, or a union that contains it."""
     return hint is protocol or protocol in typing.get_args(hint)
 
 
-def is_optional(hint: Any) -> bool:
+def is_optional(hint: object) -> bool:
+    """Whether a type accepts None."""
     return type(None) in typing.get_args(hint)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float | bool | list | dict)
 
 
-def _hint_name(hint: Any) -> str:
-    if inspect.isclass(hint):
+def _hint_name(hint: object) -> str:
+    if isinstance(hint, type):
         return hint.__name__
     return str(hint).replace("typing.", "").replace("collections.abc.", "").replace("bestofn.builders.records.", "")
 
 
-def name_of(target: Any) -> str:
-    return getattr(target, "__qualname__", str(target))
+def name_of(target: Constructor) -> str:
+    """The name of a class or function for messages."""
+    return target.__qualname__ if isinstance(target, type) or inspect.isroutine(target) else str(target)
 
 
 def joined(where: str, key: str) -> str:
+    """``where.key``, or ``key`` at the root."""
     return f"{where}.{key}" if where else key

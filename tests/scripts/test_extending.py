@@ -90,6 +90,7 @@ def test_the_programs_of_the_page_work(folder: Path, program: str) -> None:
         (["--config-dir", "mine", "experiment=first_tri"], "did you mean 'first_try'"),
         (["--config-dir", "nowhere", "reward=brevity"], "nowhere is not a folder"),
         (["reward._target_=mypkg.rewards.Other"], "trusted=[mypkg]"),
+        (["provider._target_=mypkg.rewards.Brevity"], "Inherit from bestofn.builders.providers.in_process"),
     ],
 )
 def test_a_wrong_word_is_answered_with_the_remedy(folder: Path, words: list[str], message: str) -> None:

@@ -1,3 +1,5 @@
+"""Objects from a configuration: sharing, conversion, and the messages for what is wrong."""
+
 from __future__ import annotations
 
 import functools
@@ -32,7 +34,7 @@ TRUSTED = (HERE.split(".")[0],)
 
 
 @pytest.fixture
-def assembly(monkeypatch: pytest.MonkeyPatch) -> ObjectBuilder:
+def objects(monkeypatch: pytest.MonkeyPatch) -> ObjectBuilder:
     import sys
     import types
 
@@ -42,21 +44,21 @@ def assembly(monkeypatch: pytest.MonkeyPatch) -> ObjectBuilder:
     return ObjectBuilder(trusted=("trusted_parts",))
 
 
-def test_the_same_settings_give_the_same_object(assembly: ObjectBuilder) -> None:
+def test_the_same_settings_give_the_same_object(objects: ObjectBuilder) -> None:
     engine = {"_target_": "trusted_parts.Engine", "size": 3}
-    cars = assembly.build([{"_target_": "trusted_parts.Car", "engine": dict(engine), "wheels": [n]} for n in (1, 2)])
+    cars = objects.build([{"_target_": "trusted_parts.Car", "engine": dict(engine), "wheels": [n]} for n in (1, 2)])
     assert cars[0] is not cars[1]
     assert cars[0].engine is cars[1].engine
-    assert assembly.opened_in_order.index(cars[0].engine) < assembly.opened_in_order.index(cars[0])
+    assert objects.opened_in_order.index(cars[0].engine) < objects.opened_in_order.index(cars[0])
 
 
-def test_a_plain_mapping_becomes_the_dataclass_that_is_wanted(assembly: ObjectBuilder) -> None:
-    engine = assembly.build({"_target_": "trusted_parts.Engine", "limits": {"wall_s": 3}})
+def test_a_plain_mapping_becomes_the_dataclass_that_is_wanted(objects: ObjectBuilder) -> None:
+    engine = objects.build({"_target_": "trusted_parts.Engine", "limits": {"wall_s": 3}})
     assert engine.limits == Limits(wall_s=3)
 
 
-def test_a_pairing_is_bound_not_called(assembly: ObjectBuilder) -> None:
-    bound = assembly.build({"_target_": "trusted_parts.pairing", "margin": 0.5})
+def test_a_pairing_is_bound_not_called(objects: ObjectBuilder) -> None:
+    bound = objects.build({"_target_": "trusted_parts.pairing", "margin": 0.5})
     assert isinstance(bound, functools.partial)
     assert next(bound([])) == Pair(0, 1, 0.5, "test")
 
@@ -74,16 +76,16 @@ def test_a_pairing_is_bound_not_called(assembly: ObjectBuilder) -> None:
         ({"_target_": "bestofn.nowhere.Thing"}, r"there is no module bestofn.nowhere"),
     ],
 )
-def test_a_wrong_setting_is_named_with_what_was_expected(assembly: ObjectBuilder, node: dict, message: str) -> None:
+def test_a_wrong_setting_is_named_with_what_was_expected(objects: ObjectBuilder, node: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        assembly.build(node, "car")
+        objects.build(node, "car")
 
 
-def test_operational_settings_do_not_name_a_result(assembly: ObjectBuilder) -> None:
+def test_operational_settings_do_not_name_a_result(objects: ObjectBuilder) -> None:
     one = {"_target_": "trusted_parts.Car", "engine": {"_target_": "trusted_parts.Engine", "size": 1, "threads": 2}}
     two = {"_target_": "trusted_parts.Car", "engine": {"_target_": "trusted_parts.Engine", "size": 1, "threads": 9}}
-    assert settings_of(one, assembly) == settings_of(two, assembly)
-    assert settings_of(one, assembly)["engine"]["size"] == 1
+    assert settings_of(one, objects) == settings_of(two, objects)
+    assert settings_of(one, objects)["engine"]["size"] == 1
 
 
 def test_overrides_are_lenient_for_keys_and_strict_for_groups() -> None:
