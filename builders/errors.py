@@ -139,7 +139,7 @@ def row_boundary() -> Generator[RowFailure]:
     failure = RowFailure()
     try:
         yield failure
-    except Exception as error:
+    except Exception as error:  # what every row would meet is raised by the next line
         raise_if_it_stops_the_run(error)
         failure.error = error
 

@@ -110,7 +110,7 @@ class ModelReward:
             scored = await in_thread(
                 self._model.score, [waiting.chats for waiting in turn], [waiting.tools for waiting in turn]
             )
-        except Exception as error:
+        except Exception as error:  # the query that caused it raises it; the others are scored
             for waiting in turn if len(turn) > 1 else ():
                 await self._score_together([waiting])
             if len(turn) == 1 and not turn[0].scores.done():

@@ -134,8 +134,8 @@ def calibration_report(
             f"found {len(says)} verdicts, {len(confidences)} confidences and {len(labels)} labels; "
             "expected one of each per answer"
         )
-    right = [said == label for said, label in zip(says, labels, strict=True)]
-    chance = [sure if said else 1.0 - sure for said, sure in zip(says, confidences, strict=True)]
+    right = [verdict == label for verdict, label in zip(says, labels, strict=True)]
+    chance = [sure if verdict else 1.0 - sure for verdict, sure in zip(says, confidences, strict=True)]
     return CalibrationReport(
         judged=len(says),
         accuracy=_share(sum(right), len(right)),
@@ -143,11 +143,11 @@ def calibration_report(
         ece=expected_calibration_error(confidences, right, bins),
         brier=float(np.mean([(p - label) ** 2 for p, label in zip(chance, labels, strict=True)])) if right else 0.0,
         kappa=cohens_kappa(says, labels),
-        length_bias=correlation([float(said) for said in says], [float(length) for length in lengths])
+        length_bias=correlation([float(verdict) for verdict in says], [float(length) for length in lengths])
         if len(lengths) == len(says)
         else 0.0,
         self_preference=_self_preference(
-            [(mine, said) for mine, said, label in zip(own, says, labels, strict=True) if label] if own else []
+            [(mine, verdict) for mine, verdict, label in zip(own, says, labels, strict=True) if label] if own else []
         ),
     )
 

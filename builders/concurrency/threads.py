@@ -62,7 +62,7 @@ async def in_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs)
     def work() -> None:
         try:
             value = context.run(function, *given, **named)
-        except BaseException as error:
+        except BaseException as error:  # the caller that waits for the result raises it
             finish(functools.partial(result.set_exception, error))
         else:
             finish(functools.partial(result.set_result, value))

@@ -150,7 +150,7 @@ class LocalTransformers(InProcessProvider):
         """Generate one batch; an error goes to the callers of the batch, and the worker continues."""
         try:
             generated = await in_thread(self.engine.generate, [job.request for job in jobs])
-        except Exception as error:
+        except Exception as error:  # each caller raises it
             for job in jobs:
                 if not job.answers.done():
                     job.answers.set_exception(_as_service_error(error, self.model))
