@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A Docker engine with our sandbox image, from Debian packages alone: no registry is asked. Each step is skipped where
-# its result is there already, so that this runs again at no cost. Needs root and a Debian mirror.
+# Sets up a Docker engine and the sandbox image from Debian packages alone; no registry is needed. A step is skipped when
+# its result exists already, so this can run again at no cost. Needs root and a Debian mirror.
 #   DOCKER_SOCKET  where the engine listens, if one has to be started   [/var/run/docker.sock]
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
@@ -18,7 +18,7 @@ install_packages() {
   command -v curl >/dev/null || missing+=(curl)
   [ ${#missing[@]} -eq 0 ] && return
   apt-get update -qq
-  # The package's own start would use networks that a bare machine does not have; we start the engine ourselves.
+  # The package would start the engine with networks that a bare machine does not have, so start_engine does it.
   printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d && chmod +x /usr/sbin/policy-rc.d
   apt-get install -y -qq --no-install-recommends "${missing[@]}"
   rm -f /usr/sbin/policy-rc.d
@@ -49,7 +49,7 @@ import_base() {
   local tree; tree="$(mktemp -d)"
   debootstrap --variant=minbase bookworm "$tree" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$state/debootstrap.log" 2>&1 \
     || { tail -n 20 "$state/debootstrap.log" >&2; exit 1; }
-  # The builder resolves and fetches as this machine does, proxies included.
+  # The image build uses the name servers and proxies of this machine.
   cp /etc/resolv.conf "$tree/etc/resolv.conf" 2>/dev/null || true
   cp -r /etc/apt/apt.conf.d/. "$tree/etc/apt/apt.conf.d/" 2>/dev/null || true
   tar -C "$tree" -c . | docker import - "$base" >/dev/null

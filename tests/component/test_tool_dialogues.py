@@ -37,7 +37,7 @@ SIBLINGS = 3
 
 @dataclass(frozen=True)
 class Dialogue:
-    """What the model says turn by turn (calls, or words), and what must come of it."""
+    """What the model sends in each turn (calls, or text), and the expected outcome."""
 
     name: str
     turns: Sequence[Sequence[Call] | str]
@@ -186,7 +186,7 @@ LIMITS = RolloutLimits(turns=6)
 
 
 def turn_of(dialogue: Dialogue, number: int, words_only: bool) -> Sequence[Call] | str:
-    """What the model says after ``number`` turns; a looping one heeds only that calls are forbidden."""
+    """What the model sends after ``number`` turns. A looping model stops only when calls are forbidden."""
     if not dialogue.loops:
         return dialogue.turns[number]
     if words_only:
@@ -215,7 +215,7 @@ class ChatShape:
         return OpenAIChat(model="m", base_url=f"{url}/v1", api_key="k", max_n=1)
 
     def turns_so_far(self, body: Any) -> int:
-        """The number of assistant turns; asserts what the service demands of the history."""
+        """The number of assistant turns. Asserts that the history has the form that the service requires."""
         waiting: list[str] = []
         for message in body["messages"]:
             if message["role"] == "tool":

@@ -1,4 +1,4 @@
-"""A tool played by a model over real HTTP: asked once, kept in the journal, at the generator's own service."""
+"""A model invents the result of a tool over real HTTP: it is asked once, and the journal keeps its answer."""
 
 from __future__ import annotations
 

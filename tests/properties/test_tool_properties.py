@@ -1,4 +1,4 @@
-"""What must hold for every value and every list of calls."""
+"""Properties of the tool verifier and the mock tools that hold for all values and all lists of calls."""
 
 from __future__ import annotations
 

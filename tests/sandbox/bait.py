@@ -1,4 +1,4 @@
-"""What hostile programs are after, laid out on the machine, and whether they got it."""
+"""Bait for hostile programs: secrets and listeners on this machine, and whether a program reached them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 
 
 class Bait:
-    """A folder with a secret that anybody may read and write, and listeners on loopback and an abstract Unix name."""
+    """A folder with a secret that anybody may read and write, and listeners on loopback and an abstract Unix socket."""
 
     def __init__(self, folder: Path | None = None, mark: str = "BAIT-", port: int = 0, unix: str = "") -> None:
-        """Names that programs know already; by default each bait has names of its own."""
+        """The names in the bait. By default they are unique; set them for programs that contain fixed names."""
         self._wanted, self._mark, self._port = folder, mark, port
         self.unix = unix or f"bait-{secrets.token_hex(4)}"
 
@@ -68,7 +68,7 @@ class Bait:
                         listener.accept()[0].close()
 
     def filled(self, program: str) -> str:
-        """``program`` with the names of the bait in their places."""
+        """``program`` with the names of this bait filled in."""
         names = {
             "{tcp}": self._tcp.getsockname()[1],
             "{udp}": self._udp.getsockname()[1],
@@ -80,7 +80,7 @@ class Bait:
         return program
 
     def taken(self) -> str:
-        """What a program got at since the last time this was asked, or ""."""
+        """What a program reached since the last call, or ""."""
         found = [f"reached the {name} listener" for name in self.reached]
         self.reached.clear()
         secret = self.folder / "secret"
@@ -93,7 +93,7 @@ class Bait:
 
 
 def _lingering() -> list[int]:
-    """Processes of this machine that a program named XLINGER and left alive."""
+    """Processes of this machine that a hostile program started under the name XLINGER and that still run."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

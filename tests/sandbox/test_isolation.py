@@ -1,4 +1,4 @@
-"""Hostile and honest programs on both backends: nothing gets out, no verdict is forged, no honest program fails."""
+"""Hostile and honest programs on both backends: no escape, no forged verdict, no honest program that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mock world: who answers an unknown tool, what is refused, what is cached, and that worlds share nothing."""
+"""The mock tools: who answers an unknown tool, which calls are refused or cached, and that worlds are separate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPEN = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 
 
 class Model:
-    """A sampler that plays tools by a function of the question it is sent."""
+    """A sampler that invents results of tools with a function of the question that it gets."""
 
     name = model = identity = "model"
     free, max_n, batch = True, 1, False

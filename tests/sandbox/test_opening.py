@@ -1,4 +1,4 @@
-"""A sandbox that is called off while it opens leaves no box behind."""
+"""A sandbox that is cancelled while it opens leaves no box behind."""
 
 import asyncio
 import socket
@@ -30,7 +30,7 @@ class Container:
 
 
 class Engine:
-    """A Docker client that takes its time to create a container; what is in the container says nothing."""
+    """A Docker client that needs long to create a container, whose processes then send nothing."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds

@@ -1,4 +1,4 @@
-"""What crosses between an untrusted process and ours."""
+"""Plain data: the values that cross between an untrusted process and others."""
 
 from __future__ import annotations
 

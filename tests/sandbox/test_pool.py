@@ -1,4 +1,4 @@
-"""The pool's promises, with boxes that do as they are told: who is replaced, what is repeated, how many there are."""
+"""The pool of boxes, with scripted boxes: which are replaced, which runs are repeated, how many boxes exist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OK = Execution(status="ok", exit_code=0, stdout="", stderr="", seconds=0.1)
 
 
 class Told:
-    """A box that does one thing of ``script`` a run: an execution, an error to raise, or "unfit"."""
+    """A box that does one item of ``script`` per run: return an execution, raise an error, or become unfit."""
 
     def __init__(self, script: Iterable[Execution | Exception | str], opened: list[Told]) -> None:
         self.script = iter(script)

@@ -1,4 +1,4 @@
-"""A program that got no processor has not run out of its own time."""
+"""A program that got no processor time is not a timeout."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _spin(nice: int, processor: int) -> int:
 
 
 def test_waiting_for_a_processor_is_told_from_using_it() -> None:
-    """All of the time of a program that only computes is one or the other, the wait that its end cuts short too."""
+    """A program that only computes either runs or waits for a processor; the wait that its end cuts short counts too."""
     processor = min(os.sched_getaffinity(0))
     spinners = [_spin(0, processor), _spin(0, processor)]
     try:

@@ -1,4 +1,4 @@
-"""Bytes to and from boxes: whatever pieces they come in, the same messages."""
+"""Streams to boxes give the same messages, no matter how the bytes are split."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bestofn.sandbox.streams import AttachedStream, SocketStream
 
 
 def frames(parts: Sequence[tuple[int, bytes]]) -> bytes:
-    """As Docker multiplexes them: stream, three zeros, length (big-endian), bytes."""
+    """A frame of Docker's multiplexed stream: stream number, three zeros, length (big-endian), bytes."""
     return b"".join(bytes([stream, 0, 0, 0]) + len(data).to_bytes(4, "big") + data for stream, data in parts)
 
 
 def through(
     kind: type[SocketStream], sent: bytes, cuts: Sequence[int], wanted: Sequence[int]
 ) -> tuple[SocketStream, list]:
-    """What a stream of ``kind`` hands out for ``wanted`` sizes, when ``sent`` arrives in pieces that end at ``cuts``."""
+    """What a stream of ``kind`` returns for the sizes ``wanted``, when ``sent`` arrives split at ``cuts``."""
 
     async def run() -> tuple[SocketStream, list]:
         ours, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""Every tool of the catalogue keeps its promises: schemas, samples, errors, aliases, the same bytes everywhere."""
+"""Every tool of the catalogue: schemas, samples, errors, aliases, and the same bytes in every process."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_other_seeds_are_other_worlds() -> None:
 
 
 def digest_of_all_samples() -> str:
-    """One digest over the answers to all samples in two worlds, for comparing processes."""
+    """One hash over the results of all samples in two worlds, to compare processes."""
 
     async def collect() -> list[Any]:
         found = []
@@ -135,7 +135,7 @@ ODD = (
 
 
 def odd_value(schema: Mapping[str, Any], draw: Any) -> Any:
-    """Some value that the schema allows, at its edges."""
+    """A strategy for values that the schema allows, with its extremes."""
     if "enum" in schema:
         return draw.choice(schema["enum"])
     kind = schema.get("type")

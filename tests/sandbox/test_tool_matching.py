@@ -1,4 +1,4 @@
-"""Foreign declarations find their domain; nonsense finds nothing it could rely on."""
+"""Foreign declarations match the right category; nonsense matches no tool with confidence."""
 
 from __future__ import annotations
 

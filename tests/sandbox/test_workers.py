@@ -1,4 +1,4 @@
-"""Worker processes: results and errors come back, time and memory are bounded, and the pool lives on after a kill."""
+"""Worker processes: results and errors return, time and memory are limited, and the pool works after a kill."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Twenty tasks judged by the final state of the world: the right calls pass, a slip fails (as τ-bench judges)."""
+"""Twenty tasks verified by the final state of the world, as in τ-bench: right calls pass, a mistake fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests as people write them, run for real: a right program passes, a wrong one fails, tests that decide nothing say so."""
+"""Tests as people write them: a right program passes, a wrong one fails, unusable tests give ``error``."""
 
 from __future__ import annotations
 
