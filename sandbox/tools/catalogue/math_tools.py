@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import statistics as stats
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
+from bestofn.sandbox.tools.arithmetic import eliminate, evaluate_node, polynomial, real_roots, rounded_number
 from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.seeded import Seeded
+from bestofn.sandbox.tools.units import TEMPERATURES, unit_of
 from bestofn.sandbox.tools.world import World
-
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sqrt": math.sqrt,
-    "abs": abs,
-    "round": round,
-    "min": min,
-    "max": max,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "log": math.log,
-    "ln": math.log,
-    "log10": math.log10,
-    "exp": math.exp,
-    "floor": math.floor,
-    "ceil": math.ceil,
-}
-_CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 @tool(
@@ -53,61 +28,12 @@ def evaluate(world: World, expression: str) -> Result:
     """Evaluate an arithmetic expression with + - * / // % ^, parentheses, pi, e and the usual functions."""
     try:
         tree = ast.parse(expression[:2000].replace("^", "**").replace("×", "*").replace("÷", "/"), mode="eval")
-        value = _number(tree.body)
+        value = evaluate_node(tree.body)
     except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
         raise ToolFailure("invalid", f"the expression cannot be evaluated: {str(error)[:120]}") from None
     except (ZeroDivisionError, OverflowError) as error:
         raise ToolFailure("invalid", f"the expression has no value: {error}") from None
-    return {"expression": expression, "result": _tidy(value)}
-
-
-def _number(node: ast.AST) -> Any:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        return node.value
-    if isinstance(node, ast.Name) and node.id in _CONSTANTS:
-        return _CONSTANTS[node.id]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        value = _number(node.operand)
-        return -value if isinstance(node.op, ast.USub) else value
-    if isinstance(node, ast.BinOp):
-        left, right = _number(node.left), _number(node.right)
-        if isinstance(node.op, ast.Pow):
-            return _power(left, right)
-        if type(node.op) in _BINARY:
-            return _bounded(_BINARY[type(node.op)](left, right))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
-        if node.keywords:
-            raise ValueError("functions take no named arguments")
-        return _FUNCTIONS[node.func.id](*(_number(argument) for argument in node.args))
-    raise ValueError("only numbers, operators and the usual functions are known")
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    if abs(exponent) > 1000:
-        raise ValueError("the exponent is larger than 1000")
-    value = base**exponent
-    if isinstance(value, complex):
-        raise ValueError("the result is not a real number")
-    return _bounded(value)
-
-
-def _bounded(value: Any) -> Any:
-    if isinstance(value, int) and value.bit_length() > 4096:
-        raise OverflowError("the number is too large")
-    return value
-
-
-def _tidy(value: float, digits: int = 10) -> float | int:
-    """Rounded to what a reader wants to see; a whole number is an int."""
-    if isinstance(value, int) and abs(value) < 2**63:
-        return value
-    if isinstance(value, int) and value.bit_length() > 1000:
-        raise ToolFailure("invalid", "the number is too large")
-    value = float(value)
-    if not math.isfinite(value):
-        raise ToolFailure("invalid", "the result is not a finite number")
-    rounded = round(value, digits)
-    return int(rounded) if rounded == int(rounded) and abs(rounded) < 2**53 else rounded
+    return {"expression": expression, "result": rounded_number(value)}
 
 
 @tool(
@@ -122,7 +48,7 @@ def solve_equation(world: World, equation: str, variable: str = "x") -> Result:
     """Real solutions of a polynomial equation in one variable, up to degree 6."""
     left, equals, right = equation[:500].partition("=")
     try:
-        sides = [_polynomial(ast.parse(side.replace("^", "**").strip() or "0", mode="eval").body, variable)
+        sides = [polynomial(ast.parse(side.replace("^", "**").strip() or "0", mode="eval").body, variable)
                  for side in (left, right if equals else "0")]  # fmt: skip
     except (SyntaxError, ValueError, RecursionError, ZeroDivisionError, TypeError) as error:
         raise ToolFailure("invalid", f"the equation cannot be read: {str(error)[:120]}") from None
@@ -134,67 +60,13 @@ def solve_equation(world: World, equation: str, variable: str = "x") -> Result:
     if len(coefficients) < 2:
         what = "every number is a solution" if not coefficients else "there is no solution"
         raise ToolFailure("invalid", f"{what}: {variable} falls out of the equation")
-    roots = _real_roots([float(c) for c in coefficients])
+    roots = real_roots([float(c) for c in coefficients])
     return {
         "equation": equation,
         "variable": variable,
-        "solutions": [_tidy(root, 8) for root in roots],
+        "solutions": [rounded_number(root, 8) for root in roots],
         "degree": len(coefficients) - 1,
     }
-
-
-def _polynomial(node: ast.AST, variable: str) -> list[Fraction]:
-    """Coefficients, lowest power first."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return [Fraction(str(node.value))]
-    if isinstance(node, ast.Name) and node.id == variable:
-        return [Fraction(0), Fraction(1)]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return [-c for c in _polynomial(node.operand, variable)]
-    if isinstance(node, ast.BinOp):
-        left, right = _polynomial(node.left, variable), _polynomial(node.right, variable)
-        if isinstance(node.op, ast.Add | ast.Sub):
-            size, sign = max(len(left), len(right)), 1 if isinstance(node.op, ast.Add) else -1
-            pad = [[*side, *[Fraction(0)] * (size - len(side))] for side in (left, right)]
-            return [a + sign * b for a, b in zip(*pad, strict=True)]
-        if isinstance(node.op, ast.Mult):
-            return _product(left, right)
-        if isinstance(node.op, ast.Div) and len(right) == 1:
-            return [c / right[0] for c in left]
-        if isinstance(node.op, ast.Pow) and len(right) == 1 and right[0] in range(7):
-            result = [Fraction(1)]
-            for _ in range(int(right[0])):
-                result = _product(result, left)
-            return result
-    raise ValueError(f"only polynomials in {variable} are known")
-
-
-def _product(left: list[Fraction], right: list[Fraction]) -> list[Fraction]:
-    if len(left) + len(right) > 8:
-        raise ValueError("the degree is above 6")
-    result = [Fraction(0)] * (len(left) + len(right) - 1)
-    for i, a in enumerate(left):
-        for j, b in enumerate(right):
-            result[i + j] += a * b
-    return result
-
-
-def _real_roots(coefficients: list[float]) -> list[float]:
-    """Roots on the real line by Durand and Kerner's iteration, ascending; a double root once."""
-    degree = len(coefficients) - 1
-    monic = [c / coefficients[-1] for c in coefficients]
-    roots = [complex(0.4, 0.9) ** k * (1 + max(map(abs, monic[:-1]))) ** (1 / degree) for k in range(degree)]
-    for _ in range(500):
-        for i, root in enumerate(roots):
-            below = math.prod((root - other for j, other in enumerate(roots) if j != i), start=complex(1))
-            value = sum(c * root**k for k, c in enumerate(monic))
-            roots[i] = root - value / below if below else root + 1e-9
-    real = sorted(root.real for root in roots if abs(root.imag) < 1e-5 * max(1.0, abs(root)))
-    distinct: list[float] = []
-    for root in real:
-        if not distinct or abs(root - distinct[-1]) > 1e-5 * max(1.0, abs(root)):
-            distinct.append(round(root, 8) + 0.0)
-    return distinct
 
 
 Metric = Literal["mean", "median", "mode", "stdev", "variance", "min", "max", "sum", "range", "count"]
@@ -224,7 +96,7 @@ def statistics(world: World, values: list[float], metrics: list[Metric] | None =
     """Statistics of a list of numbers: mean, median, mode, sample standard deviation and variance, range."""
     if not values:
         raise ToolFailure("invalid", "values is empty")
-    return {"metrics": {name: _tidy(_METRICS[name](values)) for name in metrics or _METRICS}}
+    return {"metrics": {name: rounded_number(_METRICS[name](values)) for name in metrics or _METRICS}}
 
 
 @tool(
@@ -248,12 +120,12 @@ def matrix(
     if op == "transpose":
         return {"op": op, "result": [list(row) for row in zip(*a, strict=True)]}
     if op in ("determinant", "inverse"):
-        determinant, inverse = _eliminate(a)
+        determinant, inverse = eliminate(a)
         if op == "determinant":
-            return {"op": op, "result": _tidy(float(determinant))}
+            return {"op": op, "result": rounded_number(float(determinant))}
         if determinant == 0:
             raise ToolFailure("invalid", "the matrix is singular")
-        return {"op": op, "result": [[_tidy(float(value)) for value in row] for row in inverse]}
+        return {"op": op, "result": [[rounded_number(float(value)) for value in row] for row in inverse]}
     if b is None:
         raise ToolFailure("invalid", f"{op} needs a second matrix b")
     if op == "multiply":
@@ -262,40 +134,17 @@ def matrix(
         columns = list(zip(*b, strict=True))
         return {
             "op": op,
-            "result": [[_tidy(sum(x * y for x, y in zip(r, c, strict=True))) for c in columns] for r in a],
+            "result": [[rounded_number(sum(x * y for x, y in zip(r, c, strict=True))) for c in columns] for r in a],
         }
     if (len(a), len(a[0])) != (len(b), len(b[0])):
         raise ToolFailure("invalid", "both matrices must have the same size")
     sign = 1 if op == "add" else -1
     return {
         "op": op,
-        "result": [[_tidy(x + sign * y) for x, y in zip(r, s, strict=True)] for r, s in zip(a, b, strict=True)],
+        "result": [
+            [rounded_number(x + sign * y) for x, y in zip(r, s, strict=True)] for r, s in zip(a, b, strict=True)
+        ],
     }
-
-
-def _eliminate(a: list[list[float]]) -> tuple[Fraction, list[list[Fraction]]]:
-    """Determinant and inverse by Gauss and Jordan in exact fractions; the inverse is [] for a singular matrix."""
-    size = len(a)
-    if size != len(a[0]):
-        raise ToolFailure("invalid", "the matrix is not square")
-    rows = [[Fraction(str(value)) for value in row] + [Fraction(int(i == j)) for j in range(size)]
-            for i, row in enumerate(a)]  # fmt: skip
-    determinant = Fraction(1)
-    for column in range(size):
-        pivot = next((row for row in range(column, size) if rows[row][column] != 0), None)
-        if pivot is None:
-            return Fraction(0), []
-        if pivot != column:
-            rows[column], rows[pivot] = rows[pivot], rows[column]
-            determinant = -determinant
-        head = rows[column][column]
-        determinant *= head
-        rows[column] = [value / head for value in rows[column]]
-        for row in range(size):
-            if row != column and rows[row][column] != 0:
-                factor = rows[row][column]
-                rows[row] = [x - factor * y for x, y in zip(rows[row], rows[column], strict=True)]
-    return determinant, [row[size:] for row in rows]
 
 
 @tool(
@@ -371,64 +220,10 @@ def linear_regression(world: World, x: list[float], y: list[float]) -> Result:
     total = math.fsum((value - mean) ** 2 for value in y)
     rest = math.fsum((value - slope * at - intercept) ** 2 for at, value in zip(x, y, strict=True))
     return {
-        "slope": _tidy(slope),
-        "intercept": _tidy(intercept),
-        "r_squared": _tidy(1 - rest / total if total else 1.0, 6),
+        "slope": rounded_number(slope),
+        "intercept": rounded_number(intercept),
+        "r_squared": rounded_number(1 - rest / total if total else 1.0, 6),
     }
-
-
-_UNITS: dict[str, tuple[str, float]] = {
-    **dict.fromkeys(("m", "meter", "metre"), ("length", 1.0)),
-    **dict.fromkeys(("km", "kilometer", "kilometre"), ("length", 1000.0)),
-    **dict.fromkeys(("cm", "centimeter", "centimetre"), ("length", 0.01)),
-    **dict.fromkeys(("mm", "millimeter", "millimetre"), ("length", 0.001)),
-    **dict.fromkeys(("mi", "mile"), ("length", 1609.344)),
-    **dict.fromkeys(("yd", "yard"), ("length", 0.9144)),
-    **dict.fromkeys(("ft", "foot", "feet"), ("length", 0.3048)),
-    **dict.fromkeys(("in", "inch", "inche"), ("length", 0.0254)),
-    **dict.fromkeys(("nmi", "nautical mile"), ("length", 1852.0)),
-    **dict.fromkeys(("kg", "kilogram"), ("mass", 1.0)),
-    **dict.fromkeys(("g", "gram"), ("mass", 0.001)),
-    **dict.fromkeys(("mg", "milligram"), ("mass", 1e-6)),
-    **dict.fromkeys(("lb", "pound"), ("mass", 0.45359237)),
-    **dict.fromkeys(("oz", "ounce"), ("mass", 0.028349523125)),
-    **dict.fromkeys(("t", "tonne"), ("mass", 1000.0)),
-    **dict.fromkeys(("stone", "st"), ("mass", 6.35029318)),
-    **dict.fromkeys(("l", "liter", "litre"), ("volume", 1.0)),
-    **dict.fromkeys(("ml", "milliliter", "millilitre"), ("volume", 0.001)),
-    **dict.fromkeys(("gal", "gallon"), ("volume", 3.785411784)),
-    **dict.fromkeys(("cup", "cups"), ("volume", 0.2365882365)),
-    **dict.fromkeys(("tbsp", "tablespoon"), ("volume", 0.01478676478125)),
-    **dict.fromkeys(("tsp", "teaspoon"), ("volume", 0.00492892159375)),
-    **dict.fromkeys(("s", "sec", "second"), ("time", 1.0)),
-    **dict.fromkeys(("min", "minute"), ("time", 60.0)),
-    **dict.fromkeys(("h", "hour", "hr"), ("time", 3600.0)),
-    **dict.fromkeys(("day", "d"), ("time", 86400.0)),
-    **dict.fromkeys(("week", "wk"), ("time", 604800.0)),
-    **dict.fromkeys(("m/s", "meter per second"), ("speed", 1.0)),
-    **dict.fromkeys(("km/h", "kph", "kmh"), ("speed", 1 / 3.6)),
-    **dict.fromkeys(("mph", "mi/h"), ("speed", 0.44704)),
-    **dict.fromkeys(("knot", "kn"), ("speed", 1852 / 3600)),
-    **dict.fromkeys(("j", "joule"), ("energy", 1.0)),
-    **dict.fromkeys(("kj", "kilojoule"), ("energy", 1000.0)),
-    **dict.fromkeys(("cal", "calorie"), ("energy", 4.184)),
-    **dict.fromkeys(("kcal", "kilocalorie"), ("energy", 4184.0)),
-    **dict.fromkeys(("kwh", "kilowatt hour"), ("energy", 3.6e6)),
-    **dict.fromkeys(("m2", "square meter", "sqm"), ("area", 1.0)),
-    **dict.fromkeys(("ha", "hectare"), ("area", 10000.0)),
-    **dict.fromkeys(("acre", "ac"), ("area", 4046.8564224)),
-    **dict.fromkeys(("sqft", "ft2", "square foot"), ("area", 0.09290304)),
-    **dict.fromkeys(("b", "byte"), ("data", 1.0)),
-    **dict.fromkeys(("kb", "kilobyte"), ("data", 1e3)),
-    **dict.fromkeys(("mb", "megabyte"), ("data", 1e6)),
-    **dict.fromkeys(("gb", "gigabyte"), ("data", 1e9)),
-    **dict.fromkeys(("tb", "terabyte"), ("data", 1e12)),
-    **dict.fromkeys(("pa", "pascal"), ("pressure", 1.0)),
-    **dict.fromkeys(("bar",), ("pressure", 1e5)),
-    **dict.fromkeys(("psi",), ("pressure", 6894.757293168)),
-    **dict.fromkeys(("atm", "atmosphere"), ("pressure", 101325.0)),
-}
-_TEMPERATURES = {"c": "c", "celsius": "c", "°c": "c", "f": "f", "fahrenheit": "f", "°f": "f", "k": "k", "kelvin": "k"}
 
 
 @tool(
@@ -445,23 +240,15 @@ _TEMPERATURES = {"c": "c", "celsius": "c", "°c": "c", "f": "f", "fahrenheit": "
 def convert(world: World, value: float, from_unit: str, to_unit: str) -> Result:
     """Convert a value between units of length, mass, volume, time, speed, energy, area, data, pressure, temperature."""
     answer = {"value": value, "from_unit": from_unit, "to_unit": to_unit}
-    first, second = (_TEMPERATURES.get(unit.strip().lower()) for unit in (from_unit, to_unit))
+    first, second = (TEMPERATURES.get(unit.strip().lower()) for unit in (from_unit, to_unit))
     if first and second:
         kelvin = {"c": value + 273.15, "f": (value - 32) * 5 / 9 + 273.15, "k": value}[first]
         result = {"c": kelvin - 273.15, "f": (kelvin - 273.15) * 9 / 5 + 32, "k": kelvin}[second]
-        return answer | {"result": _tidy(result, 6)}
-    source, target = _unit(from_unit), _unit(to_unit)
+        return answer | {"result": rounded_number(result, 6)}
+    source, target = unit_of(from_unit), unit_of(to_unit)
     if source[0] != target[0]:
         raise ToolFailure("invalid", f"{from_unit} measures {source[0]} and {to_unit} measures {target[0]}")
-    return answer | {"result": _tidy(value * source[1] / target[1], 6)}
-
-
-def _unit(name: str) -> tuple[str, float]:
-    key = name.strip().lower().replace("²", "2")
-    for form in (key, key.removesuffix("s"), key.removesuffix("es")):
-        if form in _UNITS:
-            return _UNITS[form]
-    raise ToolFailure("not_found", f"there is no unit {name!r}")
+    return answer | {"result": rounded_number(value * source[1] / target[1], 6)}
 
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -575,7 +362,7 @@ def area(
         "trapezoid": lambda a, b, h: (a + b) * h / 2,
         "ellipse": lambda a, b: math.pi * a * b,
     }[shape](*sizes)
-    return {"shape": shape, "area": _tidy(value, 6)}
+    return {"shape": shape, "area": rounded_number(value, 6)}
 
 
 @tool(
