@@ -1,9 +1,9 @@
-"""``bestofn {openai,claude,local} {generate,regen}``: the documented commands, in the words of build and regenerate.
+"""Translates ``bestofn {openai,claude,local} {generate,regen}`` into ``build`` and ``regenerate``.
 
     bestofn openai generate --config experiments/mine.yaml --max-queries 10
     bestofn claude regen runs/mine --split math,code --failed-only
 
-They translate and hand over; whatever ``bestofn build`` understands may follow (``n=4 sandbox=none``).
+These are the forms of the project's documents. Settings of ``bestofn build`` may follow (``n=4 sandbox=none``).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ OPTIONS = {
     "model": "the model to ask",
     "dataset": "a dataset's name, path or Hub id",
     "splits": "its splits, separated by commas",
-    "max-queries": "at most so many queries a split",
-    "num-candidates": "candidates for each query",
+    "max-queries": "at most this many queries per split",
+    "num-candidates": "candidates per query",
     "temperature": "sampling temperature",
-    "max-tokens": "most tokens of an answer",
-    "concurrency": "requests under way at once",
+    "max-tokens": "maximum number of tokens per answer",
+    "concurrency": "requests in flight at the same time",
     "persona": "a persona's name, file or text",
     "output": "the run's folder",
-    "notes": "kept in the metadata of the data",
+    "notes": "free text that is stored with the data",
 }
 FLAGS = {
     "streaming": "read the dataset as a stream",
     "structured-output": "ask for steps and a final answer as JSON",
-    "llm-judge-fallback": "let a judge decide mathematics where the verifier is unsure",
+    "llm-judge-fallback": "let a judge decide mathematics when the verifier is unsure",
 }
 
 
@@ -53,11 +53,11 @@ def main(provider: str, arguments: Sequence[str]) -> None:
 
 
 def translated(provider: str, arguments: Sequence[str], environment: Mapping[str, str] = {}) -> tuple[str, list[str]]:
-    """(``build`` or ``regenerate``, its words). ``--help`` prints and exits 0, as on each level."""
+    """The command (``build`` or ``regenerate``) and its words. ``--help`` prints the help and exits with 0."""
     given, words = _parser(provider).parse_known_args(list(arguments))
     stray = [word for word in words if word.startswith("--") and word not in ("--cfg", "--dry-run", "--multirun")]
     if stray:
-        _parser(provider).error(f"unknown option {stray[0]}; settings are given as key=value")
+        _parser(provider).error(f"unknown option {stray[0]}; settings are written key=value")
     if given.command == "generate":
         return "build", [*_generate(provider, given, environment), *words]
     return "regenerate", [*_regen(provider, given), *words]
@@ -85,20 +85,20 @@ def _regen(provider: str, given: argparse.Namespace) -> list[str]:
 
 def _parser(provider: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=f"bestofn {provider}", description="The documented commands, handed to build and regenerate."
+        prog=f"bestofn {provider}", description="The commands of the documents, translated to build and regenerate."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    generate = commands.add_parser("generate", help="draw, verify, score and pair (bestofn build)")
-    generate.add_argument("--config", help="an experiment file, flat or nested; what is given here wins over it")
+    generate = commands.add_parser("generate", help="sample, verify, score and pair (bestofn build)")
+    generate.add_argument("--config", help="an experiment file, flat or nested; options win over it")
     for name, text in OPTIONS.items():
         generate.add_argument(f"--{name}", help=text)
     for name, text in FLAGS.items():
         generate.add_argument(f"--{name}", action="store_true", help=text)
-    regen = commands.add_parser("regen", help="draw chosen candidates anew (bestofn regenerate)")
+    regen = commands.add_parser("regen", help="sample chosen candidates again (bestofn regenerate)")
     regen.add_argument("results", help="the run's folder")
     regen.add_argument("--split", help="only these splits, separated by commas")
-    regen.add_argument("--failed-only", action="store_true", help="only what was not verified")
-    regen.add_argument("--model", help="another model for the new draws")
-    regen.add_argument("--output", help="leave the run as it is and write a copy here")
+    regen.add_argument("--failed-only", action="store_true", help="only candidates that did not pass")
+    regen.add_argument("--model", help="another model for the new samples")
+    regen.add_argument("--output", help="work on a copy of the run in this folder")
     regen.add_argument("--dry-run", action="store_true", help="only count")
     return parser

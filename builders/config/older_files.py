@@ -1,8 +1,8 @@
-"""Experiment files of the older, flat kind → the words of ``bestofn build``. Pure: a mapping in, overrides out.
+"""Translates experiment files of the older forms into overrides of ``bestofn build``.
 
-Two forms are read, each key once: the flat one (``dataset, splits, model, num_candidates, …``) and the nested one
-(``dataset: {source, split}``, ``generation: {model, n, …}``, ``output: {path, checkpoint_every}``). Words that follow
-the file win over it, as everywhere.
+``build --from-yaml`` and ``provider_commands.py`` call it. Two forms are read: the flat one (``dataset, splits, model,
+num_candidates, …``) and the nested one (``dataset: {source, split}``, ``generation: {model, n, …}``, ``output: {path,
+checkpoint_every}``). Words on the command line win over the file.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ NESTED = {
 
 
 def overrides_of_file(path: Path, environment: Mapping[str, str] = {}) -> list[str]:
-    """The words for the experiment file at ``path``. Raises ``ConfigError`` that names file, key and nearest match."""
+    """The overrides for the experiment file ``path``. Raises ``ConfigError`` with the nearest key."""
     return overrides_of(read_document(path), environment, where=str(path))
 
 
 def read_document(path: Path) -> Mapping[str, Any]:
-    """The keys of an experiment file. Raises ``ConfigError`` when it is missing or holds something else."""
+    """The keys of an experiment file. Raises ``ConfigError`` when it is missing or is not a mapping."""
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(f"there is no experiment file {path}{_shipped(path)}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML: {error}") from error
+        raise ConfigError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(document, Mapping):
         raise ConfigError(
-            f"{path} holds {type(document).__name__}; expected keys such as dataset, model, num_candidates"
+            f"{path} holds {type(document).__name__}; expected keys such as dataset, model, num_candidates."
         )
     return document
 
@@ -67,9 +67,9 @@ def overrides_of(
     where: str = "the file",
     changes: Mapping[str, Any] = {},
 ) -> list[str]:
-    """The words for a flat or nested experiment, with flat ``changes`` laid over it.
+    """The overrides for a flat or nested experiment; flat ``changes`` replace its values.
 
-    ``environment`` is asked for ``OPENAI_BASE_URL`` alone: a server of one's own speaks Chat Completions.
+    ``environment`` is read for ``OPENAI_BASE_URL`` only. A server at this URL is asked by Chat Completions.
     """
     flat = _flat(document, where) | dict(changes)
     words = _provider(flat, environment, where) + _dataset(flat) + _persona(flat.get("persona")) + _verifier(flat)
@@ -80,12 +80,12 @@ def overrides_of(
 
 
 def _shipped(path: Path) -> str:
-    """A hint at the shipped experiment that the documented path meant, if one has a like name."""
+    """The end of a message that names the shipped experiment with the most similar path; "" without one."""
     folder = Path(__file__).resolve().parents[2] / "conf" / "experiment"
     names = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob("*.yaml"))]
     wanted = path.with_suffix("").as_posix().removeprefix("experiments/")
     near = nearest(wanted, names, cutoff=0.5)
-    return f"; one that is shipped: bestofn build experiment={near}" if near else ""
+    return f"; a shipped experiment is similar: bestofn build experiment={near}" if near else ""
 
 
 def _flat(document: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -97,9 +97,7 @@ def _flat(document: Mapping[str, Any], where: str) -> dict[str, Any]:
             if known is None:
                 raise ConfigError(f"{where}: unknown key {path!r}{_nearest(path, [*NESTED, *FLAT])}")
             if known in flat:
-                raise ConfigError(
-                    f"{where}: {path} says again what another key says already ({known}); keep one of them"
-                )
+                raise ConfigError(f"{where}: {path} and another key both set {known}; keep one of them.")
             flat[known] = inner
     return flat
 
@@ -115,10 +113,10 @@ def _provider(flat: Mapping[str, Any], environment: Mapping[str, str], where: st
     if generator not in PROVIDERS:
         raise ConfigError(f"{where}: generator is {generator!r}{_nearest(generator, list(PROVIDERS))}")
     choice = PROVIDERS[generator]
-    own_server = environment.get("OPENAI_BASE_URL") if generator in ("openai", "local") else None
-    words = [f"provider={'openai_chat' if own_server else choice}"]
-    if own_server:
-        words.append(f"provider.base_url={quoted(own_server)}")
+    custom_url = environment.get("OPENAI_BASE_URL") if generator in ("openai", "local") else None
+    words = [f"provider={'openai_chat' if custom_url else choice}"]
+    if custom_url:
+        words.append(f"provider.base_url={quoted(custom_url)}")
     return [*words, f"provider.model={quoted(model)}"] if model else words
 
 
@@ -127,9 +125,9 @@ def _dataset(flat: Mapping[str, Any]) -> list[str]:
     splits = _splits(flat.get("splits"))
     version = re.search(r"nemotron-post-training-dataset-v(\d)$", source, re.IGNORECASE)
     if version or source == "nemotron":
-        lost = version and version[1] == "1" and "code" in splits  # its code prompts stand in other tables
+        needs_origins = version and version[1] == "1" and "code" in splits  # its code prompts are in other datasets
         words = [
-            f"dataset={'nemotron_code' if lost else 'nemotron'}",
+            f"dataset={'nemotron_code' if needs_origins else 'nemotron'}",
             *([f"dataset.version={version[1]}"] if version else []),
         ]
     elif Path(source).suffix in FORMATS:
@@ -163,7 +161,7 @@ def _persona(value: Any) -> list[str]:
 
 
 def _verifier(flat: Mapping[str, Any]) -> list[str]:
-    """Code below the gate and tool calls are judged always, mathematics if ``llm_judge_fallback`` says so."""
+    """A judge decides code and tool calls; mathematics only with ``llm_judge_fallback``."""
     words = ["verifier=with_judge"]
     return words if flat.get("llm_judge_fallback") else [*words, "verifier.domains.math.then=null"]
 
@@ -173,7 +171,7 @@ def _to(setting: str) -> Callable[[Any], list[str]]:
 
 
 def _number_to(setting: str) -> Callable[[Any], list[str]]:
-    """For numbers, which a command line gives as text."""
+    """The override for a number, which the command line gives as text."""
     return lambda value: [f"{setting}={value}"]
 
 

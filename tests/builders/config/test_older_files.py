@@ -128,7 +128,7 @@ def test_every_flat_key_changes_something() -> None:
             "unknown key 'generation.temprature'; did you mean 'generation.temperature'?",
         ),
         ({"generator": "cloude"}, "generator is 'cloude'; did you mean 'claude'?"),
-        ({"model": "a", "generation": {"model": "b"}}, "says again what another key says already"),
+        ({"model": "a", "generation": {"model": "b"}}, "and another key both set model"),
     ],
 )
 def test_wrong_keys_are_named_with_the_nearest(document: dict, message: str) -> None:
