@@ -1,0 +1,108 @@
+"""What the pages show is true: commands are understood with all their settings, links lead somewhere, Python runs."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bestofn.builders.config.arguments import parse, wants_help
+from bestofn.builders.config.composition import compose
+from bestofn.builders.run.pipeline import prepared_run
+from bestofn.scripts.catalogue import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"^    (bestofn .*(?:\n {5,}.*)*)", re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#]+)")
+PLACEHOLDERS = {"…": "some", "RUN": "runs/x", "PATH": "some", "MODEL": "some", "FILE": "some.jsonl", "DIR": "some"}
+TRANSLATED = {"openai", "claude", "local"}  # forms of other documents, which one layer translates
+EXECUTED = "docs/extending.md"  # its lines are run word for word by a test of its own
+NOT_BUILT = ("-m", "--multirun", "--cfg", "--config-dir", "--from-yaml", "hydra.searchpath")
+
+
+def blocks(page: Path, *kinds: str) -> list[str]:
+    """The code blocks of a page that are written in one of the languages ``kinds``."""
+    return [text for kind, text in BLOCK.findall(page.read_text("utf-8")) if kind in kinds]
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """(page, words) for every line of the pages that calls bestofn."""
+    for page in PAGES:
+        if page == ROOT / EXECUTED:
+            continue
+        shell = "\n".join(blocks(page, "sh", "bash") + INDENTED.findall(page.read_text("utf-8")))
+        for line in shell.replace("\\\n", " ").splitlines():
+            words = shlex.split(line.split(" > ")[0], comments=True)
+            while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+                words.pop(0)
+            if words and Path(words[0]).name == "bestofn":
+                yield page.relative_to(ROOT).as_posix(), [filled(word) for word in words[1:] if word != "…"]
+
+
+def filled(word: str) -> str:
+    """``word`` with its placeholders replaced."""
+    if word == "provider=…":
+        return "provider=scripted"
+    for name, value in PLACEHOLDERS.items():
+        word = re.sub(rf"(?<![\w$.]){name}(?!\w)", value, word)
+    return word
+
+
+FOUND = list(commands())
+
+
+def test_the_pages_show_commands() -> None:
+    assert {page for page, _ in FOUND} >= {"README.md", "docs/commands.md", "docs/generation.md"}
+    assert {words[0] for _, words in FOUND} >= set(COMMANDS) - {"train_pocket"}
+
+
+@pytest.mark.parametrize(("page", "words"), FOUND, ids=[f"{page}-{' '.join(words)[:60]}" for page, words in FOUND])
+def test_a_command_is_understood(page: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pirate.txt").write_text("You answer like a pirate.")  # the file of docs/personas.md
+    if words[0] in TRANSLATED or words[0].startswith("-") or words[0] not in COMMANDS:
+        pytest.fail(f"{words[0]} is no command") if words[0] not in {*TRANSLATED, "completion", "--help"} else None
+        return
+    if wants_help(words):
+        return
+    parsed = parse(COMMANDS[words[0]], words[1:])
+    if words[0] == "build" and not any(word.startswith(NOT_BUILT) for word in words):
+        config = compose([*parsed.overrides])
+        with prepared_run(config, tmp_path):
+            pass
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    assert [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link.strip()).exists()] == []
+
+
+PYTHON = [(page, text) for page in PAGES if page != ROOT / EXECUTED for text in blocks(page, "python")]
+
+
+@pytest.mark.parametrize(("page", "text"), PYTHON, ids=[page.relative_to(ROOT).as_posix() for page, _ in PYTHON])
+def test_python_imports_what_exists(page: Path, text: str) -> None:
+    imports = [node for node in ast.parse(text).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    exec(compile(ast.Module(imports, []), str(page), "exec"), {})  # noqa: S102 our own pages
+
+
+@pytest.mark.train
+def test_the_training_snippet_of_the_readme_runs(tmp_path: Path) -> None:
+    (text,) = [text for text in blocks(ROOT / "README.md", "python") if "DPOTrainer" in text]
+    bestofn = Path(sys.executable).with_name("bestofn")
+    words = ["dataset=starter", "dataset.max_queries=6", "n=4", "pairs=verified_vs_refuted", "out=runs/demo"]
+    subprocess.run([bestofn, "build", *words], cwd=tmp_path, check=True, capture_output=True)
+    weights = ROOT / "builders" / "pocket" / "weights"
+    script = text.replace("your-model", str(weights)).replace('DPOConfig("out"', 'DPOConfig("out", max_steps=1')
+    env = {**os.environ, "PYTHONPATH": ""}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
