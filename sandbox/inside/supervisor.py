@@ -33,6 +33,7 @@ from bestofn.sandbox.inside.descriptors import (
     read_exactly,
     write_all,
 )
+from bestofn.sandbox.inside.folders import empty_folder
 from bestofn.sandbox.inside.wire import (
     KILLED,
     LEFT_FILES,
@@ -337,42 +338,11 @@ class Supervisor:
                     os.setresgid(uid, uid, uid)
                     os.setresuid(uid, uid, uid)
                 kernel.drop_capabilities()
-                _empty(FOLDER)
+                empty_folder(FOLDER)
             finally:
                 os._exit(0)
         os.waitpid(pid, 0)
         return not os.listdir(FOLDER)
-
-
-def _empty(folder: str) -> None:
-    """Remove all below ``folder`` that can be removed.
-
-    It works with descriptors, so it follows no link. It moves the content of each folder up to the root, so deep
-    nesting exhausts neither stack nor descriptors.
-    """
-    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    names = os.listdir(root)
-    moved = 0
-    while names:
-        name = names.pop()
-        try:
-            os.unlink(name, dir_fd=root)
-            continue
-        except OSError:
-            pass  # a folder
-        with contextlib.suppress(OSError):
-            os.chmod(name, 0o700, dir_fd=root)
-            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)
-            for entry in os.listdir(inner):
-                try:
-                    os.unlink(entry, dir_fd=inner)
-                except OSError:
-                    moved += 1
-                    os.chmod(entry, 0o700, dir_fd=inner)
-                    os.rename(entry, f".moved-{moved}", src_dir_fd=inner, dst_dir_fd=root)
-                    names.append(f".moved-{moved}")
-            os.close(inner)
-            os.rmdir(name, dir_fd=root)
 
 
 def _report_own_fault() -> None:

@@ -1,0 +1,37 @@
+"""Empties the folder of a program after its run. ``supervisor`` calls it in a child with the rights of the run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+
+def empty_folder(folder: str) -> None:
+    """Remove all below ``folder`` that can be removed.
+
+    It works with descriptors, so it follows no link. It moves the content of each folder up to the root, so deep
+    nesting exhausts neither stack nor descriptors.
+    """
+    root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    names = os.listdir(root)
+    moved = 0
+    while names:
+        name = names.pop()
+        try:
+            os.unlink(name, dir_fd=root)
+            continue
+        except OSError:
+            pass  # a folder
+        with contextlib.suppress(OSError):
+            os.chmod(name, 0o700, dir_fd=root)
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)
+            for entry in os.listdir(inner):
+                try:
+                    os.unlink(entry, dir_fd=inner)
+                except OSError:
+                    moved += 1
+                    os.chmod(entry, 0o700, dir_fd=inner)
+                    os.rename(entry, f".moved-{moved}", src_dir_fd=inner, dst_dir_fd=root)
+                    names.append(f".moved-{moved}")
+            os.close(inner)
+            os.rmdir(name, dir_fd=root)
