@@ -119,8 +119,8 @@ def _article_titles(query: str, count: int) -> list[str]:
         raise ToolFailure("invalid", "query is empty")
     scores = {}
     for title, (text, related) in _ARTICLES.items():
-        named, said = set(plain(title).split()), set(plain(f"{text} {related}").split())
-        scores[title] = 3 * len(sought & named) + len(sought & said)
+        named, described = set(plain(title).split()), set(plain(f"{text} {related}").split())
+        scores[title] = 3 * len(sought & named) + len(sought & described)
     ranked = sorted((title for title in scores if scores[title]), key=lambda title: (-scores[title], title))
     return ranked[:count]
 
