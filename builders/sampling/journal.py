@@ -113,19 +113,6 @@ class Journal:
         self.check()
         await self._writer.write(tuple(statements))
 
-    async def rename(self, old: bytes, new: bytes, provider: str, body: bytes) -> bool:
-        """Move the answers stored under the key ``old`` to the request ``new``; False when there are none."""
-        if not self.rows("SELECT 1 FROM answers WHERE request = ? LIMIT 1", (old,)):
-            return False
-        await self.note(
-            [
-                ("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (new, provider, zlib.compress(body, 1))),
-                ("UPDATE calls SET request = ? WHERE id IN (SELECT call FROM answers WHERE request = ?)", (new, old)),
-                ("UPDATE OR IGNORE answers SET request = ? WHERE request = ?", (new, old)),
-            ]
-        )
-        return True
-
     def spent_usd(self) -> float:
         """Dollars paid for all replies in the journal."""
         with journal_errors(self.path):

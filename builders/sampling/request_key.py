@@ -21,11 +21,11 @@ def request_key(identity: str, body: bytes) -> bytes:
     return hashlib.blake2b(identity.encode() + b"\0" + body, digest_size=16).digest()
 
 
-def request_body(request: Request, *, ordered: bool = True) -> bytes:
+def request_body(request: Request) -> bytes:
     """``request`` as canonical JSON. Settings with their default value are left out: new settings change no key.
 
     A structured answer follows the order of the schema's properties. So the order is part of the body where it is not
-    alphabetical. ``ordered=False`` leaves the order out, as older versions did.
+    alphabetical.
     """
     sampling = {
         field.name: value
@@ -38,7 +38,7 @@ def request_body(request: Request, *, ordered: bool = True) -> bytes:
     if request.schema is not None:
         body["schema"] = request.schema
         orders = list(_property_orders(request.schema))
-        if ordered and any(names != sorted(names) for names in orders):
+        if any(names != sorted(names) for names in orders):
             body["property_order"] = orders
     if request.tool_choice != "auto":
         body["tool_choice"] = request.tool_choice

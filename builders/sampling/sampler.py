@@ -87,7 +87,7 @@ class JournaledSampler:
         """The completion, or the error, of each index; see ``builders.protocols.Sampler``."""
         body = request_body(request)
         key = request_key(self.identity, body)
-        answers = await self._journaled(request, key, body, indices, attempt)
+        answers = self._journaled(key, indices, attempt)
         missing = [index for index in indices if index not in answers]
         requests = self._requests_for(missing, key, attempt, request, body)
         try:
@@ -100,27 +100,11 @@ class JournaledSampler:
             answers.update(in_flight.task.result())
         return [answers[index] for index in indices]
 
-    async def _journaled(
-        self, request: Request, key: bytes, body: bytes, indices: Sequence[int], attempt: int
-    ) -> dict[int, Answer]:
+    def _journaled(self, key: bytes, indices: Sequence[int], attempt: int) -> dict[int, Answer]:
         """The completions of ``indices`` that the journal holds."""
-        stored = self._journal.find(key, attempt, indices)
-        if len(stored) < len(indices) and await self._moved_from_older_key(request, key, body):
-            stored = self._journal.find(key, attempt, indices)
-        answers: dict[int, Answer] = {**self._replies.replay(stored)}
+        answers: dict[int, Answer] = {**self._replies.replay(self._journal.find(key, attempt, indices))}
         self._ledger.count("replayed", len(answers))
         return answers
-
-    async def _moved_from_older_key(self, request: Request, key: bytes, body: bytes) -> bool:
-        """Whether the journal held answers under the older key of ``request``; if so, they now have ``key``.
-
-        The older key left out the order of the schema's properties. The first order that is requested gets the
-        answers, because it is most likely the one that they were sampled with.
-        """
-        if request.schema is None:
-            return False
-        old = request_key(self.identity, request_body(request, ordered=False))
-        return old != key and await self._journal.rename(old, key, self.identity, body)
 
     def _requests_for(
         self, missing: Sequence[int], key: bytes, attempt: int, request: Request, body: bytes

@@ -53,8 +53,3 @@ FULL_BODY = (
 def test_body_and_key_have_the_stored_values(request_: Request, body: bytes, key: str) -> None:
     assert request_body(request_) == body
     assert request_key("openai_chat http://h/v1 m", body).hex() == key
-
-
-def test_the_older_body_leaves_out_the_order_of_properties() -> None:
-    assert b"property_order" in request_body(FULL)
-    assert b"property_order" not in request_body(FULL, ordered=False)

@@ -19,10 +19,9 @@ from bestofn.builders.errors import (
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.scripted import Scripted
 from bestofn.builders.records import Completion, Request, Sampling, Usage
-from bestofn.builders.sampling import sampler as sampling
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.journal_contents import entries, holdings
+from bestofn.builders.sampling.journal_contents import entries
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.sampler import sampler
@@ -471,31 +470,14 @@ def test_an_answer_tells_what_was_paid_for_it_whatever_the_price_is_today(tmp_pa
     assert len(provider.requests) == 1
 
 
-def test_answers_of_before_belong_to_the_first_order_of_properties_that_asks(tmp_path, monkeypatch) -> None:
-    text = {"type": "string"}
-    one, other = (replace(ASK, schema={"properties": dict.fromkeys(names, text)}) for names in ("ba", "ab"))
-    third = replace(ASK, schema={"properties": dict.fromkeys("bac", text)})
+def test_another_order_of_properties_is_another_request(tmp_path) -> None:
+    one, other = (
+        replace(ASK, schema={"properties": {key: {"type": "string"} for key in names}}) for names in ("ba", "ab")
+    )
     provider = Scripted(told_by_seed)
-
-    async def draw(draws, book):
-        first = await asyncio.gather(*(draws.draw(one, range(size)) for size in (2, 3)))
-        return [texts(drawn) for drawn in first], list(entries(draws._journal)), holdings(draws._journal)
-
-    with monkeypatch.context() as before:
-        body = sampling.request_body
-        before.setattr(sampling, "request_body", lambda request, **given: body(request, ordered=False))
-        use(tmp_path, provider, lambda draws, book: draws.draw(one, range(2)))
-        use(tmp_path, provider, lambda draws, book: draws.draw(third, range(2)))
+    for request in (one, one, other):
+        use(tmp_path, provider, lambda draws, book, request=request: draws.draw(request, range(2)))
     assert len(provider.requests) == 2
-    drawn, kept, held = use(tmp_path, provider, draw)
-    assert drawn == [["draw 7", "draw 8"], ["draw 7", "draw 8", "draw 9"]]
-    assert len(provider.requests) == 3, "the third answer alone is asked for"
-    mine = [line for line in kept if set(line["request"]["schema"]["properties"]) == {"a", "b"}]
-    assert [line["index"] for line in mine] == [0, 1, 2]
-    assert {str(line["request"]["property_order"]) for line in mine} == {"[['b', 'a']]"}
-    assert held[0].answers == 5
-    use(tmp_path, provider, lambda draws, book: draws.draw(other, range(2)))
-    assert len(provider.requests) == 4, "another order is another request"
 
 
 def test_headers_that_may_choose_what_answers_are_part_of_the_identity() -> None:
