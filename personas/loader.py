@@ -53,7 +53,7 @@ def read(file: Path) -> Persona:
     match = _FRONT.match(whole)
     front: object = yaml.safe_load(match[1]) if match else {}
     if not isinstance(front, dict):
-        raise ConfigError(f"{file}: the front matter is {front!r}; expected a mapping with keys of {', '.join(FIELDS)}")
+        raise ConfigError(f"{file}: the front matter is {front!r}; expected some of the keys {', '.join(FIELDS)}")
     for key in front:
         if key not in FIELDS:
             raise ConfigError(unknown_key(str(file), str(key), FIELDS, "The front matter of a persona"))

@@ -42,7 +42,10 @@ class ListwiseReward:
         max_tokens: int = 1024,
     ) -> None:
         if list_size < 2 or rounds < 1:
-            raise ConfigError(f"list_size is {list_size} and rounds is {rounds}; expected at least 2 and 1")
+            raise ConfigError(
+                f"list_size is {list_size} and rounds is {rounds}; expected list_size of at least 2 and "
+                "rounds of at least 1"
+            )
         self.judge, self.rubric = judge, rubric_text(rubric)
         self.list_size, self.rounds, self.seed, self.max_tokens = list_size, rounds, seed, max_tokens
 

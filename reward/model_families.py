@@ -76,7 +76,8 @@ class Classifier:
         labels = int(getattr(model.config, "num_labels", 1))
         if labels != 1:
             raise ConfigError(
-                f"The reward model has {labels} outputs; expected 1. For a multi-objective model set family (armorm)."
+                f"The reward model has {labels} outputs; expected 1. For ArmoRM, which rates several objectives, set "
+                "family=armorm."
             )
         if not getattr(tokenizer, "chat_template", None):
             raise ConfigError(

@@ -121,7 +121,7 @@ class ModelReward:
                 waiting.scores.set_result(scores)
 
     def _load(self) -> Family:
-        """Load model and tokenizer. Raises ``MachineError`` without the libraries, ``ConfigError`` for a wrong path."""
+        """Load model and tokenizer. Raises ``MachineError`` for a missing library, ``ConfigError`` for a wrong path."""
         try:
             import transformers
         except ModuleNotFoundError as error:

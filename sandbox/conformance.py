@@ -16,7 +16,7 @@ Run = Callable[[Program], Awaitable[Execution]]
 
 
 class Backend(Protocol):
-    """A sandbox that reports what it isolates programs with."""
+    """A sandbox that also reports its backend, docker or local."""
 
     name: str
     unavailable: str  # why it can run no program; "" while it can

@@ -179,9 +179,9 @@ class DockerSandbox:
             client.images.build(path=str(IMAGES), tag=tag, buildargs={"BASE": self.base}, rm=True)
         except (BuildError, APIError) as error:
             raise SandboxError(
-                f"the sandbox image could not be built from {self.base}: {str(error)[-300:]}. Without a registry, "
-                "build it yourself: docker build --network=host --build-arg BASE=<a Debian image you have> "
-                f"-t {tag} {IMAGES}"
+                f"the sandbox image could not be built from {self.base}: {str(error)[-300:]}. If no image registry "
+                "can be reached, build the image yourself: docker build --network=host "
+                f"--build-arg BASE=<a Debian image you have> -t {tag} {IMAGES}"
             ) from error
 
     async def _open_box(self, client: DockerClient) -> Box:

@@ -130,7 +130,7 @@ def _chosen(group: str, words: Sequence[str]) -> str:
 
 
 def _keys(node: dict[str, object], where: str = "") -> list[str]:
-    """``key=`` for every value of a YAML file, nested ones with dots."""
+    """``key=`` for every value of a YAML file. A nested key has dots: ``sampling.top_p=``."""
     found = []
     for key, value in node.items():
         if key in ("defaults", "hydra", "_target_"):

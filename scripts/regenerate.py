@@ -31,7 +31,7 @@ def regenerated(arguments: Arguments) -> str:
     """Carry out the command; returns a summary of what it did."""
     where, output, most = arguments.text("where"), arguments.text("output"), arguments.settings["max"]
     if not where:
-        raise ConfigError(f"where=… is missing: which candidates to sample again. Words: {', '.join(WORDS)}.")
+        raise ConfigError(f"where=… is missing. Say which candidates to sample again: {', '.join(WORDS)}.")
     out = arguments.run
     config = manifest.read(out).get("config")
     if not config:

@@ -41,5 +41,8 @@ def get_verifier_for_split(split: str, **settings: object) -> Verifier:
 
     domain = domain_of_split(split)
     if not domain:
-        raise ConfigError(f"no verifier is known for split {split!r}; expected math, code, tool_calling or an alias.")
+        raise ConfigError(
+            f"no verifier is known for split {split!r}; expected math, code, tool_calling, or a split of one of these "
+            "domains, such as gsm8k."
+        )
     return get_verifier(_OF_DOMAIN[domain], **settings)

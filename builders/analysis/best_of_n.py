@@ -23,7 +23,7 @@ from bestofn.builders.statistics import estimators, intervals
 
 
 class SweepStep(TypedDict):
-    """What ``k`` samples per query give.
+    """One point of the accuracy curve: the results with ``k`` samples per query.
 
     ``gain`` is the increase of ``share`` per additional sample since the step before; ``seconds`` is the time of all
     samples, one after another.
@@ -39,8 +39,8 @@ class SweepStep(TypedDict):
 class OverOptimization(TypedDict):
     """Reward against truth as k grows (Gao et al. 2022).
 
-    ``peak_k`` is the k at which the truth of the best by reward is highest. ``hacked``: the truth at the largest k is
-    below its peak by more than the confidence interval there.
+    ``peak_k`` is the k at which the accuracy of the best sample by reward (its *truth*) is highest. ``hacked``: at the
+    largest k, the upper end of the confidence interval of this accuracy is below the peak.
     """
 
     peak_k: int
@@ -53,8 +53,9 @@ class OverOptimization(TypedDict):
 class GreedyComparison(TypedDict):
     """The greedy candidate against the best sample by reward, on the same queries.
 
-    ``wins`` and ``losses`` are the queries where only the best sample, or only the greedy candidate, is right, ``p`` is
-    from McNemar's exact test on them. ``overhead``: seconds of all samples over seconds of the greedy candidate.
+    ``wins`` counts the queries where only the best sample is correct, ``losses`` those where only the greedy candidate
+    is correct. ``p`` is the p-value of McNemar's exact test on both counts. ``overhead``: seconds of all samples
+    divided by seconds of the greedy candidate.
     """
 
     queries: int
@@ -107,7 +108,7 @@ class BestOfN(TypedDict):
 
 
 def analyze(path: Path, *, resamples: int = intervals.RESAMPLES, seed: int = 0, read: int = 20) -> BestOfN:
-    """The analysis of the run at ``path`` with its ``read`` widest disagreements.
+    """The analysis of the run at ``path``, with the ``read`` disagreements that have the widest reward gap.
 
     Raises ``SourceError`` when ``path`` has no candidates table.
     """
@@ -137,7 +138,7 @@ def analyze(path: Path, *, resamples: int = intervals.RESAMPLES, seed: int = 0, 
 
 
 def sweep(curves: Curves) -> list[SweepStep]:
-    """What each larger k gives: the share right of the best by reward, or pass@k for a run without rewards."""
+    """One step per k, with the accuracy of the best sample by reward, or pass@k for a run without rewards."""
     lines = curves["lines"]
     right = lines.get("best_by_reward") or lines.get("pass_at_k")
     steps: list[SweepStep] = []
@@ -167,7 +168,7 @@ def knees(curves: Curves) -> dict[str, float]:
 
 
 def over_optimization(curves: Curves) -> OverOptimization | None:
-    """Where more samples begin to exploit the reward; None for a run without rewards."""
+    """Whether more samples exploit the reward, and from which k; None for a run without rewards."""
     truth, reward = curves["lines"].get("best_by_reward"), curves["lines"].get("reward_of_best")
     if truth is None or reward is None:
         return None

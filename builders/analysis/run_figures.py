@@ -85,7 +85,7 @@ class QueryKind(NamedTuple):
 
     @classmethod
     def of(cls, query: QueryRecord) -> QueryKind:
-        """The kind of ``query``."""
+        """The values of ``query`` that the figures need."""
         sampled, candidates = query.sampled, query.candidates
         return cls(
             split=query.split,
@@ -243,9 +243,9 @@ class RunFigures:
         return estimators.pass_curve(sizes, resamples=resamples)
 
     def best_of(self, k: int, split: str | None = None) -> estimators.CurvePoint | None:
-        """Share right when the reward picks the best of ``k``, with its 95 % interval, over the queries of ``pass_at``.
+        """The accuracy when the reward picks the best of ``k`` samples, with its 95 % interval.
 
-        None when no such query has ``k`` rewards. Equals pass@1 for ``k`` = 1.
+        Covers the same queries as ``pass_at``; None when none of them has ``k`` rewards. Equals pass@1 for ``k`` = 1.
         """
         pools = self._pools(split)
         sizes: Counter[int] = Counter()

@@ -23,9 +23,9 @@ _CONTRACTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """The voice in one answer. ``hits``, ``words`` and ``contractions`` are counted in its prose.
+    """The persona's voice in one answer. ``hits`` (markers of the persona), ``words`` and ``contractions`` count prose.
 
-    ``leaked``: a marker is in code, a formula or a box, where the persona must not show.
+    ``leaked``: whether code, a formula or a box contains a marker, where the persona must not appear.
     """
 
     hits: int
@@ -92,7 +92,7 @@ def voice(persona: Persona, text: str) -> Voice:
 
 
 def voice_report(persona: Persona, queries: Sequence[tuple[str, Sequence[str]]]) -> VoiceReport:
-    """The report over ``queries``, each as (split, texts of its answers). Raises ``ValueError`` without an answer."""
+    """The report over ``queries``, each as (split, texts of its answers). Raises ``ValueError`` if there is none."""
     voices = [(split, voice(persona, text)) for split, texts in queries for text in texts]
     if not voices:
         raise ValueError("no candidate has a text; expected at least one answer to measure")

@@ -212,9 +212,10 @@ class _Parser:
         """A run or method is a word of its own: ``run=…`` is not a second way to write it."""
         for positional in self.command.positionals:
             if key in (positional.key or positional.name.lower(), positional.name.lower()):
+                words = [one.name if one is not positional else value for one in self.command.positionals]
                 raise ConfigError(
-                    f"{key}={value}: write {positional.name} without `{key}=`: bestofn {self.command.name} "
-                    f"{' '.join(one.name if one is not positional else value for one in self.command.positionals)} …"
+                    f"{key}={value}: write {positional.name} without `{key}=`, for example "
+                    f"`bestofn {self.command.name} {' '.join(words)} …`."
                 )
 
     def result(self) -> Arguments:

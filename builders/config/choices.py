@@ -80,7 +80,10 @@ def register(group: str, name: str, constructor: str | Constructor) -> None:
     that bestofn ships or a package installs.
     """
     if group not in ENTRY_POINTS:
-        raise ConfigError(f"there is no group {group!r} to register in{did_you_mean(group, ENTRY_POINTS)}")
+        raise ConfigError(
+            f"cannot register in group {group!r}: there is no such group{did_you_mean(group, ENTRY_POINTS)} "
+            f"Expected one of {', '.join(ENTRY_POINTS)}."
+        )
     if isinstance(constructor, str):
         target = constructor
     else:
@@ -187,8 +190,8 @@ def _add(table: dict[str, Choice], more: Iterable[Choice]) -> None:
         taken = table.get(choice.name)
         if taken and (taken.file, taken.target) != (choice.file, choice.target):
             raise ConfigError(
-                f"{choice.group}={choice.name} is there twice: from {taken.origin} and from {choice.origin}. "
-                f"Rename the one from {choice.origin}."
+                f"{choice.group}={choice.name} is defined twice: by {taken.origin} and by {choice.origin}. "
+                f"Rename the choice of {choice.origin}."
             )
         table[choice.name] = choice
 

@@ -152,7 +152,7 @@ def _is_searchpath(word: str) -> bool:
 
 
 def _searchpath(words: Sequence[str], config_dirs: Sequence[str]) -> list[str]:
-    """The override that makes Hydra search the user's folders; [] without any."""
+    """The override that makes Hydra search the user's folders; [] if there are none."""
     places = [f"file://{Path(name).absolute()}" for name in config_dirs]
     for word in filter(_is_searchpath, words):
         inside = word.partition("=")[2].strip().removeprefix("[").removesuffix("]")
@@ -219,7 +219,10 @@ def command_overrides(overrides: Sequence[str]) -> list[str]:
 
 
 def sweep_subfolder(overrides: Sequence[str]) -> list[str]:
-    """The override that names each job's folder after the swept settings (``n=4,temperature=0.7``); [] if given."""
+    """The override that names each job's folder after the swept settings, for example ``n=4,temperature=0.7``.
+
+    Empty when no setting is swept, or when ``overrides`` already name the folder.
+    """
     if any(word.startswith("hydra.sweep.subdir") for word in overrides):
         return []
     names = []

@@ -156,7 +156,9 @@ class ObjectBuilder:
         """The sampler of ``provider``, one per provider. Raises ``ConfigError`` in a command without a journal."""
         if id(provider) not in self.samplers:
             if self._wrap is None:
-                raise ConfigError(f"{where}: this command has no journal, so it cannot ask a provider.")
+                raise ConfigError(
+                    f"{where} is a provider, but this command sends no requests. Choose a setting without a provider."
+                )
             self.samplers[id(provider)] = (provider, self._wrap(provider))
             self.opened_in_order.append(self.samplers[id(provider)][1])
         return self.samplers[id(provider)][1]

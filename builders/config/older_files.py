@@ -56,7 +56,8 @@ def read_document(path: Path) -> Mapping[str, Any]:
         raise ConfigError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(document, Mapping):
         raise ConfigError(
-            f"{path} holds {type(document).__name__}; expected keys such as dataset, model, num_candidates."
+            f"{path} holds {type(document).__name__}; expected a mapping with keys such as dataset, model or "
+            "num_candidates."
         )
     return document
 

@@ -54,8 +54,8 @@ class Gateway:
         """See ``builders.protocols.Sampler``. ``address`` names the sampler (``address_of``)."""
         if address not in self._samplers:
             raise ConfigError(
-                f"the gateway has no sampler {address!r}; it has {sorted(self._samplers)}. Install the same version of "
-                "bestofn on all machines of the cluster."
+                f"a worker requests samples from provider {address!r}, and the cluster's gateway only has "
+                f"{sorted(self._samplers)}. Install the same version of bestofn on all machines of the cluster."
             )
         return await self._samplers[address].draw(request, indices, attempt)
 
@@ -95,7 +95,10 @@ class GatewaySampler:
             raise remote_cause(error) from None
         except RayError as error:  # not only RayActorError: an actor killed for its memory raises another kind
             self._on_lost()
-            raise MachineError(f"the gateway, which sends all requests of the cluster, is gone: {error}") from error
+            raise MachineError(
+                f"the gateway (the Ray actor that sends all requests of the cluster) is gone: {error}\n"
+                "Run the same command again to continue."
+            ) from error
 
 
 def address_of(sampler: Sampler) -> str:

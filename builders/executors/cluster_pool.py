@@ -124,7 +124,7 @@ class WorkerPool:
             raise remote_cause(error) from None
         except RayError as error:
             if isinstance(error, RayActorError) and error.actor_init_failed:  # a wrong setting or machine: no retry
-                raise MachineError(f"a worker could not be created: {error}") from None
+                raise MachineError(f"a Ray worker could not be created: {error}") from None
             self._count_lost_unopened(error)
             self.replace(worker, error)
             return
@@ -136,8 +136,8 @@ class WorkerPool:
         self._lost_unopened += 1
         if self._lost_unopened >= MAX_LOSSES * len(self._workers):
             raise MachineError(
-                f"{self._lost_unopened} workers in a row were lost while they opened what the build needs. The last "
-                f"error: {error}\nThe machine may be short of memory. Set executor.workers so that Ray places the "
+                f"{self._lost_unopened} Ray workers in a row were lost before they were ready. The last error: "
+                f"{error}\nThe machine may be short of memory. Set executor.workers so that Ray places the "
                 "workers on another machine."
             ) from None
 

@@ -151,7 +151,10 @@ class RemoteStage:
         except RayTaskError as error:
             raise remote_cause(error) from None
         except RayError as error:
-            raise MachineError(f"the workers of stage {self.name} are lost and were not restarted: {error}") from error
+            raise MachineError(
+                f"the Ray workers of stage {self.name} were lost, and Ray did not restart them: {error}\n"
+                "Run the same command again to continue."
+            ) from error
 
 
 def create_worker_run(

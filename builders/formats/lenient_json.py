@@ -67,7 +67,7 @@ def find_object(text: str) -> Found | None:
 
 
 def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
-    """Whether the whole text is this value, and ``json`` reads the same value."""
+    """Whether the text holds nothing else than this value, and the ``json`` module reads the same value from it."""
     if text[:start].strip() or text[end:].strip():
         return False
     try:
@@ -181,7 +181,7 @@ class _Reader:
         return "".join(parts)
 
     def _ends_here(self) -> bool:
-        """Whether a quote ends its string: what follows must be able to follow a string in JSON.
+        """Whether the quote before ``at`` ends its string: the next characters must be valid JSON after a string.
 
         So an apostrophe or a quotation within the string does not end it.
         """

@@ -21,4 +21,4 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def unknown_key(where: str, key: str, known: Sequence[str], owner: str) -> str:
     """The message about a key that ``owner`` does not accept, with the closest accepted key."""
     taken = ", ".join(sorted(known)) or "no settings"
-    return f"{where}: unknown key {key!r}{did_you_mean(key, known)} {owner} takes {taken}."
+    return f"{where}: unknown key {key!r}{did_you_mean(key, known)} {owner} accepts {taken}."

@@ -149,8 +149,8 @@ class LocalEngine:
         left = self.context - len(prompt)
         if left < 1:
             raise RequestError(
-                f"the prompt has {len(prompt)} tokens and {self.model} takes {self.context}, including the answer. "
-                "Shorten the prompt.",
+                f"the prompt has {len(prompt)} tokens, and {self.model} accepts at most {self.context} "
+                "for prompt and answer. Shorten the prompt.",
                 status=400,
             )
         return min(left, max_tokens or left)
@@ -186,8 +186,8 @@ class LocalEngine:
                 torch.cuda.empty_cache()
             if len(batch) == 1:
                 raise ServiceError(
-                    f"{self.model}: out of memory for one answer of up to {requests[batch[0].request].max_tokens} "
-                    f"tokens to a prompt of {len(batch[0].prompt)}. Lower sampling.max_tokens, or use a smaller model.",
+                    f"{self.model}: out of memory for one answer (prompt: {len(batch[0].prompt)} tokens, answer: at "
+                    f"most {requests[batch[0].request].max_tokens}). Lower sampling.max_tokens or use a smaller model.",
                     status=503,
                 ) from error
         half = len(batch) // 2

@@ -160,7 +160,7 @@ class LocalTransformers(InProcessProvider):
                 job.answers.set_result(answers)
 
     def _next_jobs(self) -> list[_Job]:
-        """Remove and return the oldest job and those that fit into its batch, the most similar prompt lengths first."""
+        """Remove and return the oldest job and the jobs that fit into its batch (most similar prompt lengths first)."""
         if not self._waiting:
             return []
         first = self._waiting[0]

@@ -11,5 +11,5 @@ POCKET_WEIGHTS = Path(__file__).resolve().parent / "weights"
 
 
 def model_path(model: str) -> str:
-    """The folder of the embedded policy for ``pocket``; any other value is a folder or a Hub id already."""
+    """The folder or Hub id of ``model``: the embedded policy's folder for ``pocket``, else ``model`` itself."""
     return str(POCKET_WEIGHTS) if model == POCKET else model

@@ -102,8 +102,8 @@ class AnthropicMessages(HttpBatchService):
         on = bool(thinking) and thinking["type"] != "disabled"
         if on and request.messages[-1].get("role") == "assistant":
             raise RequestError(
-                f"the last message of the request is an assistant message, and {self.model} cannot continue one with "
-                "thinking. Remove the message, or unset sampling.thinking_tokens and provider.thinking."
+                f"the last message of the request is an assistant message, and {self.model} cannot continue it "
+                "while thinking is on. Remove the message, or unset sampling.thinking_tokens and provider.thinking."
             )
         system, messages = _split(request.messages)
         given = {
@@ -136,7 +136,7 @@ class AnthropicMessages(HttpBatchService):
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """The completions in a reply; see ``HttpService.answers``."""
         if value.get("type") != "message":
-            raise ServiceError(f"the reply of {self.base_url} is not a message: {reply.body[:200]!r}")
+            raise ServiceError(f"the reply of {self.base_url} is not a Messages API response: {reply.body[:200]!r}")
         blocks = value["content"]
         calls = [call_from_anthropic(block) for block in blocks if block["type"] == "tool_use"]
         signed = any(block["type"] in ("thinking", "redacted_thinking") for block in blocks)

@@ -126,17 +126,18 @@ class AnthropicBatches:
         elif result["type"] == "errored":
             error = (result.get("error") or {}).get("error") or {}
             if error.get("type") in ("invalid_request_error", "not_found_error", "request_too_large"):
-                yield line["custom_id"], RequestError(f"the batch job answered: {error.get('message')}", status=400)
+                message = f"the service refused this request of the batch job: {error.get('message')}"
+                yield line["custom_id"], RequestError(message, status=400)
 
 
 @contextmanager
 def _malformed_is_service_error(what: str) -> Iterator[None]:
-    """Raise ``ServiceError`` when ``what`` has not the documented shape, so that it is requested again."""
+    """Raise ``ServiceError`` when ``what`` does not have the documented format, so that it is requested again."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ServiceError(
-            f"{what} has not the shape that the service documents ({type(error).__name__}: {error})"
+            f"{what} does not have the format that the service documents ({type(error).__name__}: {error})"
         ) from error
 
 

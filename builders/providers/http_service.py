@@ -109,8 +109,8 @@ class HttpService(ABC):
             return self.answers(value, reply)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ServiceError(
-                f"the reply of {self.base_url} is not a reply of {self.name} ({type(error).__name__}: {error}): "
-                f"{reply.body[:200]!r}"
+                f"the reply of {self.base_url} does not have the format of {self.name} "
+                f"({type(error).__name__}: {error}): {reply.body[:200]!r}"
             ) from error
 
     def usage_of(self, reply: Reply) -> Usage | None:

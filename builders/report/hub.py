@@ -77,10 +77,10 @@ def prepare(run: Path, hub: Hub) -> Path:
 
 
 def data_files(run: Path) -> dict[str, Path]:
-    """Path in the repository -> file, for every view of the run that has rows. Raises ``SourceError`` without any."""
+    """Path in the repository -> file, for every view of the run that has rows. Raises ``SourceError`` if none has."""
     files = {f"{view}/{path.name}": path for view in VIEWS for path in table_files(run / view) if rows_in([path])}
     if not files:
-        raise SourceError(f"{run} has no published view with rows; expected the folder of a finished `bestofn build`.")
+        raise SourceError(f"{run} has no rows to upload; expected the folder of a finished `bestofn build`.")
     return files
 
 

@@ -43,7 +43,7 @@ def print_runs(runs: Sequence[RunJson]) -> None:
 
 
 def rates_by_split(run: RunJson) -> Mapping[str, RatesJson]:
-    """Split -> rates; with several splits also "all"."""
+    """Split -> rates. A run with several splits also has the key "all"."""
     return {**run["by_split"], "all": run} if len(run["by_split"]) > 1 else run["by_split"]
 
 

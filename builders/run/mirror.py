@@ -137,7 +137,7 @@ class Mirror:
                 self._push(f"shards/{marker.name}")
 
     def _remove_remote_marker(self, part: str, marker: str) -> None:
-        """Remove the marker at the URL if another part is about to replace its part."""
+        """Remove a shard's marker at the URL before its part is replaced: no marker may cover a half-copied part."""
         if self._copied.get(part) == _state(self.folder / part):
             return
         name = PurePosixPath(marker).name
@@ -200,7 +200,7 @@ def _file_system(url: str) -> tuple[AbstractFileSystem, str]:
         return fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
         raise ConfigError(
-            f"out={url} has no installed file system: {error}. For s3://, pip install 'bestofn[s3]'."
+            f"out={url} needs a package that is not installed: {error}. For s3://, run `pip install 'bestofn[s3]'`."
         ) from error
 
 

@@ -187,7 +187,7 @@ def check_root_keys(config: JsonObject) -> None:
 
 
 def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:
-    """The number and the queries of each shard, ``size`` queries at a time. Raises ``SourceError`` without queries."""
+    """(number, queries) of each shard of ``size`` queries. Raises ``SourceError`` if the source has no query."""
     queries = iter(source)
     for number in itertools.count():
         part = list(itertools.islice(queries, size))

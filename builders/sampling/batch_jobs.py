@@ -58,7 +58,7 @@ class BatchRequest:
 
 @dataclass(eq=False)
 class BatchJob:
-    """One batch job at the service. ``id`` is our mark until the service's id is known."""
+    """One batch job at the service. ``id`` is generated here and later replaced by the service's id."""
 
     names: Sequence[str]
     id: str = field(default_factory=lambda: f"bestofn-{uuid.uuid4().hex}")
@@ -184,7 +184,7 @@ class BatchJobs:
         await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (job.id,)) for job in jobs])
 
     async def _search(self, job: BatchJob) -> list[str]:
-        """The ids of jobs at the service that may be ``job``."""
+        """The service's ids of the batch jobs that may be ``job``, found by generated id, size and submission time."""
         for attempt in range(1, SEARCHES + 1):
             try:
                 return await self._api.find(job.id, len(job.names), job.submitted_at)

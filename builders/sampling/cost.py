@@ -282,9 +282,9 @@ def _read(file: JsonObject, where: str) -> dict[str, Price]:
             table[str(model)] = replace(Price(**price), **origin)
         except TypeError as error:
             raise ConfigError(
-                f"{where}: the price of {model!r} is {price!r}; expected a mapping with keys among input, output, "
-                f"cached, cache_write (dollars per million tokens), call (dollars per completion) and batch (share of "
-                f"the normal price): {error}"
+                f"{where}: the price of {model!r} is {price!r}; expected a mapping with some of the keys input, "
+                f"output, cached, cache_write (dollars per million tokens), call (dollars per completion) and batch "
+                f"(share of the normal price): {error}"
             ) from error
     return table
 

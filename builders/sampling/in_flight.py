@@ -63,7 +63,7 @@ class InFlight:
         self.sent = True
 
     def leave(self) -> None:
-        """One caller was cancelled. With the last caller the request is cancelled too, unless it was sent."""
+        """Remove a cancelled caller. If it was the last one and the request is not yet sent, cancel the request too."""
         self.callers -= 1
         if self.callers <= 0 and not self.sent:
             self.task.cancel()

@@ -125,4 +125,4 @@ def _row(file: Path, place: str, value: object) -> Row:
 
 
 def _unreadable(file: Path, problem: str, expected: str) -> SourceError:
-    return SourceError(f"dataset.path is {file}: it cannot be read, {problem}. {expected}")
+    return SourceError(f"dataset.path is {file}: it cannot be read because {problem}. {expected}")

@@ -229,7 +229,7 @@ class Mapped:
         return Query(final_id, split, tuple(messages), tuple(tools), reference, self.name, metadata)
 
     def _recorded(self, row: Row) -> dict[str, object]:
-        """The recorded answers of one row, as metadata."""
+        """The metadata entry with the recorded answers of one row; empty when the row has none."""
         recorded = self._value(row, "candidates")
         if recorded is not None:
             return {"candidates": as_list(recorded)}
@@ -264,7 +264,7 @@ class Mapped:
         return f"question under {self.min_query_chars} characters" if len(text) < self.min_query_chars else ""
 
     def _messages_from_origin(self, row: Row, origins: Origins) -> tuple[list[Message], Problem | None, str]:
-        """The prompt with the origin's question instead of "-", and the problem; or the reason why there is none."""
+        """(prompt, problem, ""), where the origin's question replaces "-"; or ([], None, reason) without an origin."""
         problem = origins.problem(self._value(row, "origin") if "origin" in self.columns else row)
         if isinstance(problem, str):
             return [], None, problem

@@ -89,11 +89,11 @@ def route(split: str, version: int | None, strict: bool = False) -> int:
     if version is None:
         if owner is None:
             raise SourceError(
-                f"dataset.splits names {split!r}; Nemotron has v1 {list(SPLITS[1])} and v2 {list(SPLITS[2])}"
+                f"dataset.splits names {split!r}; Nemotron v1 has {list(SPLITS[1])}, and v2 has {list(SPLITS[2])}"
             )
         return PREFERRED_VERSION.get(split, owner)
     if version not in SPLITS:
-        raise SourceError(f"dataset.version is {version}; Nemotron has versions {sorted(SPLITS)}")
+        raise SourceError(f"dataset.version is {version}; expected one of {sorted(SPLITS)}")
     if split in SPLITS[version]:
         return version
     if strict or owner is None:

@@ -119,7 +119,7 @@ def _existing_split(path: Path, split: str) -> Path | list[Path]:
         return path
     files = _named_after(split, path)
     if not files:
-        raise SourceError(f"{_no_files(path, split)} Name a file {split}.jsonl.")
+        raise SourceError(f"{_no_files(path, split)} Rename the file of this split to {split}.jsonl.")
     return files
 
 
@@ -194,7 +194,8 @@ def _only_split(splits: Collection[object], split: str | None, path: Path | str)
         return str(next(iter(splits)))
     raise SourceError(
         f"dataset.path is {path}: it has no split {split!r}; it has {sorted(map(str, splits))}. Set dataset.split=… "
-        "For a held-out set, write its path and split in a file (_target_: bestofn.builders.sources.mapped.Mapped)."
+        "If this is a held-out set, describe it in a YAML file with the keys `path`, `split` and "
+        "`_target_: bestofn.builders.sources.mapped.Mapped`."
     )
 
 

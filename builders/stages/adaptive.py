@@ -50,7 +50,10 @@ class Adaptive:
             raise ValueError(f"adaptive.settled is {self.settled}; expected a half-width between 0 and 0.5")
 
     async def sample(self, query: Query, n: int, sample: Sample, extra: Sequence[int] = ()) -> list[Candidate]:
-        """At most ``n`` candidates of ``query``, numbered from 0, and those numbered ``extra``, unjudged."""
+        """Sample candidates 0, 1, … of ``query`` until there are enough or ``n``, then those numbered ``extra``.
+
+        The returned candidates carry no verdicts.
+        """
         candidates: list[Candidate] = []
         verdicts: list[Verdict] = []
         stopped: StoppedBy = ""

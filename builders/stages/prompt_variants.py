@@ -29,7 +29,7 @@ def select(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
     for name in names:
         if name not in known:
             raise ConfigError(
-                f"variants: there is no variant {name!r}{did_you_mean(name, known)} Known: {', '.join(known)}."
+                f"variants: there is no variant {name!r}{did_you_mean(name, known)} Expected one of {', '.join(known)}."
             )
     if len(set(names)) < len(names):
         raise ConfigError(f"variants is {list(names)}: a name is repeated. Name each prompt variant once.")

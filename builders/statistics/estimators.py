@@ -136,9 +136,9 @@ def curve_steps(largest: int) -> list[int]:
 
 
 def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPLES, seed: int = 0) -> list[CurvePoint]:
-    """pass@k at every step of k, over the queries that reach ``largest_k``.
+    """pass@k for each k of ``curve_steps``, over the queries with at least ``largest_k`` candidates.
 
-    ``pools`` maps (number of candidates, number of right ones) -> number of queries.
+    ``pools`` maps (number of candidates, number of correct candidates) -> number of queries.
     """
     sizes: Counter[int] = Counter()
     for (n, _), count in pools.items():

@@ -100,7 +100,7 @@ class RunningMean:
         return total / self.count if self.count else math.nan
 
     def interval(self, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
-        """The interval that ``bootstrap_mean_interval`` gives for all values."""
+        """The percentile bootstrap confidence interval of the mean."""
         if not len(self._sums):
             values, counts = list(self._by_value), list(self._by_value.values())
             return bootstrap_mean_interval(values, level=level, resamples=resamples, seed=seed, counts=counts)

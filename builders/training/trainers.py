@@ -209,7 +209,7 @@ def _yaml_data(settings: TrainingSettings) -> JsonObject:
 
 
 def dataset(settings: TrainingSettings, runs: Sequence[Path], *parts: str) -> Dataset:
-    """The rows of the method's view in ``parts`` (train, test) of ``runs``. Raises ``ConfigError`` without any row."""
+    """The rows of the method's view in ``parts`` (train, test) of ``runs``. Raises ``ConfigError`` if there is none."""
     import datasets
 
     files = [str(file) for run in runs for file in table_files(run / settings.view, *parts) if rows_in([file])]
@@ -220,8 +220,9 @@ def dataset(settings: TrainingSettings, runs: Sequence[Path], *parts: str) -> Da
         rows = rows.filter(lambda tools: not tools, input_columns="tools")
     if not rows:
         raise ConfigError(
-            f"{', '.join(map(str, runs))}: no row for {settings.method} in {settings.view}, {' or '.join(parts)}. "
-            "A pair needs a query with a verified and a refuted candidate. `bestofn inspect RUN` shows the candidates."
+            f"{', '.join(map(str, runs))}: no row for {settings.method} in the view {settings.view} "
+            f"(splits of the view: {' and '.join(parts)}). A preference pair needs a query with a passing and a "
+            "failing candidate. `bestofn inspect RUN` shows the candidates."
         )
     unused = [] if settings.margin else ["margin"]
     return rows.remove_columns([column for column in unused if column in rows.column_names])

@@ -34,7 +34,7 @@ class CaseRunner:
         self.namespace: Namespace = {"__name__": "__main__", "__builtins__": builtins}
 
     def prepare(self) -> None:
-        """Run the setup, and bind the names that setup and tests leave open to the program.
+        """Run the setup, and bind names that setup and tests use but do not define to the program's objects.
 
         Raises ``BrokenTests`` when the setup fails by itself, and ``ProgramGone`` when the program may be to blame.
         """
@@ -58,7 +58,7 @@ class CaseRunner:
         self.program.used = bool(set(proxies) & names.read(self.cases, executed=True))
 
     def run(self, case: ast.Module) -> None:
-        """Run one case, then what it only defines: ``check``, and the functions and classes of a test runner."""
+        """Run one case, then call the tests that it only defines: ``check``, test functions and test classes."""
         if "unittest" in names.imported(case):
             import unittest
 
@@ -93,10 +93,10 @@ class CaseRunner:
         return proxies
 
     def _function_named_like_a_builtin(self) -> dict[str, Any]:
-        """The function under test when it has the name of a builtin (``def sum(a, b)``) and the tests call no other.
+        """The proxy of a function under test that has the name of a builtin (``def sum(a, b)``); empty if none is sure.
 
-        All cases must call it, and the program may define no second such name. Otherwise ``set`` could be the
-        program's, too.
+        Every case must call this name, and the program must define no other builtin name that every case calls.
+        Otherwise a builtin that the tests need, such as ``set``, could be replaced by a function of the program.
         """
         everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
         proxies = self.program.names(sorted(everywhere & set(dir(builtins))))

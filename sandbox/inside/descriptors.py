@@ -23,7 +23,7 @@ _PIPE = 64 << 10
 
 
 def place(wanted: Mapping[int, int]) -> None:
-    """Make descriptor ``target`` a copy of ``source`` for each item of ``wanted``, and close all others.
+    """For each ``target: source`` in ``wanted``, make descriptor ``target`` a copy of ``source``. Close all others.
 
     All sources are first copied to high numbers, because the number of a target may be that of another source.
     """

@@ -24,7 +24,7 @@ _MUTABLE = (list, dict, set, bytearray)
 
 
 class Exported:
-    """The objects of the program that the driver can name: by its name in the module, or by its handle."""
+    """The program's objects that the driver can refer to, by a name in the module or by a handle."""
 
     def __init__(self, module: types.ModuleType, link: Link) -> None:
         self.module = module
@@ -56,11 +56,11 @@ class Exported:
             return {"raise": self._describe_error(error)}
 
     def encode(self, value: object) -> plain.Form:
-        """The form of a value of the program; what is not plain data gets a handle."""
+        """Encode a value for the driver. A value that is not plain data is stored here and sent as a handle."""
         return plain.encode(value, self._handle)
 
     def decode(self, form: plain.Form) -> Any:
-        """The value of a form that the driver sent."""
+        """Decode a value that the driver sent."""
         return plain.decode(form, self._decode_object)
 
     def _perform(self, request: plain.FormObject, args: list[Any], kwargs: dict[str, Any]) -> object:

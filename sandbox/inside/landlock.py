@@ -1,4 +1,4 @@
-"""Landlock: limits which files a process may touch, and that it signals no process outside. Linux 5.13 and newer.
+"""Landlock (Linux 5.13 and newer): limits which files a process may access and which processes it may signal.
 
 ``confine`` applies it.
 """

@@ -1,6 +1,6 @@
 """Runs a Python program in the child that was forked for it: as a script, or call by call.
 
-``languages.python`` calls it. ``exported`` loads programs with it too, to answer a driver.
+``languages.python`` calls it. ``exported`` also loads programs with it, and then answers the requests of a driver.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Detects capability refusals: the model says that it lacks the means, not that it does not want to answer.
 
-``stages.rollout`` uses it to try once more with a model behind the tools.
+``stages.rollout`` uses it: after such a refusal to invented tool results, it repeats the dialogue with tools whose
+results a model writes.
 """
 
 from __future__ import annotations

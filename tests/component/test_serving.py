@@ -169,7 +169,7 @@ def test_thirty_two_requests_at_once_are_all_answered_one_batch_at_a_time(served
 
 def test_a_prompt_that_does_not_fit_or_is_empty_is_a_400_with_the_numbers(served: Running) -> None:
     client = served.client()
-    with pytest.raises(openai.BadRequestError, match=r"the prompt has \d+ tokens and .* takes \d+"):
+    with pytest.raises(openai.BadRequestError, match=r"the prompt has \d+ tokens, and .* accepts at most \d+"):
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": "x" * 5000}])
     with pytest.raises(openai.BadRequestError, match="the prompt is empty"):
         client.chat.completions.create(model="m", messages=[{"role": "user", "content": ""}])

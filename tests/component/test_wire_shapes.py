@@ -374,7 +374,7 @@ def test_thinking_has_its_own_budget_and_forces_the_temperature() -> None:
 
 def test_thinking_takes_no_given_beginning() -> None:
     prefilled = (*DIALOGUE[:2], {"role": "assistant", "content": "The answer is"})
-    with pytest.raises(RequestError, match="cannot continue one with thinking"):
+    with pytest.raises(RequestError, match="cannot continue it while thinking is on"):
         messages("http://x").body(Request(messages=prefilled, sampling=Sampling(thinking_tokens=2048)), 1)
     assert messages("http://x").body(Request(messages=prefilled), 1)["messages"][-1]["role"] == "assistant"
 

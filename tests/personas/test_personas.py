@@ -49,7 +49,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     [
         ("---\nmarker: [a]\n---\ntext", "unknown key 'marker'.*did you mean 'markers'"),
         ("---\nmarkers: ['(']\n---\ntext", "not a valid regular expression"),
-        ("---\n- a\n---\ntext", "keys of name"),
+        ("---\n- a\n---\ntext", "some of the keys name"),
         ("", "has no text"),
         ("x" * (LONGEST + 1), "expected at most"),
     ],

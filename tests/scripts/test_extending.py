@@ -108,4 +108,4 @@ def test_a_name_that_is_there_already_is_refused(folder: Path) -> None:
     command = [sys.executable, "-m", "bestofn", "build", "--config-dir", "clash", "reward=length", "--dry-run"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
-    assert "reward=length is there twice: from bestofn and from" in done.stderr
+    assert "reward=length is defined twice: by bestofn and by" in done.stderr

@@ -25,11 +25,11 @@ class Atoms(Brackets):
     """Reads one atom. ``Grammar`` completes this class with the levels above."""
 
     def factor(self) -> Node:
-        """A factor; ``Grammar`` reads it."""
+        """Parse a factor at the current position; ``Grammar`` implements it."""
         raise NotImplementedError
 
     def power(self) -> Node:
-        """A power; ``Grammar`` reads it."""
+        """Parse a power at the current position; ``Grammar`` implements it."""
         raise NotImplementedError
 
     def _exponent(self) -> Node:

@@ -13,15 +13,15 @@ class Brackets(Cursor):
     """Reads what has an opening and a closing mark. ``Grammar`` reads the contents."""
 
     def answer(self) -> Node:
-        """A whole answer; ``Grammar`` reads it."""
+        """Parse a whole answer; ``Grammar`` implements it."""
         raise NotImplementedError
 
     def relation(self) -> Node:
-        """A relation; ``Grammar`` reads it."""
+        """Parse a relation at the current position; ``Grammar`` implements it."""
         raise NotImplementedError
 
     def sum(self) -> Node:
-        """A sum; ``Grammar`` reads it."""
+        """Parse a sum at the current position; ``Grammar`` implements it."""
         raise NotImplementedError
 
     def _raw_group(self) -> str:

@@ -13,7 +13,7 @@ Value = Any  # int | Fraction | float | complex, or an mpmath number
 
 
 class Field:
-    """A kind of inexact numbers: its functions, its constants, and ``enter``, which converts an exact number."""
+    """Functions and constants of one type of inexact number. ``enter`` converts an exact number to this type."""
 
     def __init__(
         self, functions: Mapping[str, Callable[..., Value]], constants: Mapping[str, Value], enter: Callable

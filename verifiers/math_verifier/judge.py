@@ -72,7 +72,7 @@ def judge(
     options: tuple[str, ...] = (),
     settings: Settings = DEFAULTS,
 ) -> Finding:
-    """Whether the final answer in ``text`` equals ``reference``. ``options``: the choices of the problem, if any."""
+    """Judge whether the final answer in ``text`` equals ``reference``. ``options``: the choices of the problem."""
     answer = final_answer(text)
     if not answer.text.strip():
         return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)
@@ -255,7 +255,7 @@ def _unwrap(text: str) -> str:
 
 
 def _second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> tuple[Match, Node] | None:
-    """Other meanings of the text, tried when the first one does not agree."""
+    """Compare other readings of the texts (decimal comma, number words) after the first reading did not match."""
     european_form = _decimal_comma(gold, given, reference, text, terms)
     if european_form is not None:
         return european_form

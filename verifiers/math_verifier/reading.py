@@ -109,7 +109,7 @@ _COMPOUND = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:[A-Za-z]{2,})(?:\s*,?\s*(?:and\s+
 
 
 def with_tail(node: Node, tail: str, text: str) -> Node:
-    """The value together with the words after it: a unit, a remark to be dropped, or a sentence."""
+    """The value with the words after it, which are a unit, a remark (then dropped), or the rest of a sentence."""
     if tail.startswith(("(", "[")) and _REMARK.match(tail):
         return node
     if re.match(
@@ -135,7 +135,7 @@ def _bare(node: Node) -> Node:
 
 
 def _scaled(node: Node, rest: str, power: int) -> Node:
-    """``2.3 million``, ``5 million million``: the number and its scale, without marks and units."""
+    """The node of ``2.3 million`` or ``5 million million``: a number and its power of ten, without currency sign."""
     while rest and (further := _SCALE.get(rest.split()[0].lower().strip(".,"))):
         power += further
         _, _, rest = rest.partition(" ")
@@ -156,7 +156,7 @@ def _holds_value(node: Node) -> bool:
 
 
 def _names_unit(tail: str) -> bool:
-    """Words without a number or relation in them: a unit, or what was counted."""
+    """Whether the words contain no number or relation, so that they name a unit or the counted things."""
     first = tail.lstrip()
     if not first:
         return False

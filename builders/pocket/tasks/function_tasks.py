@@ -115,7 +115,7 @@ class Lists:
 
     @property
     def words(self) -> str:
-        """The words of the question."""
+        """The question's description of the function."""
         gather, keep, change = self.parts
         return f"{gather.words} {keep.words} in xs{change.words}"
 

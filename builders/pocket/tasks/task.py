@@ -47,7 +47,7 @@ class Task:
 
     @property
     def part(self) -> Part:
-        """The only part that contains this task."""
+        """The part of this task: starter, heldout or train. The digest decides, so each task is in one part only."""
         return part_of(self.digest)
 
     def query(self) -> Query:

@@ -144,7 +144,7 @@ def test_a_missing_or_foreign_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"experiment=baseline/baseline$"):
         overrides_of_file(Path("experiments/baseline.yaml"))
     (tmp_path / "list.yaml").write_text("- a")
-    with pytest.raises(ConfigError, match="holds list; expected keys"):
+    with pytest.raises(ConfigError, match="holds list; expected a mapping with keys"):
         overrides_of_file(tmp_path / "list.yaml")
 
 

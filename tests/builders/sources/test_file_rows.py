@@ -90,7 +90,9 @@ def test_a_byte_order_mark_and_texts_instead_of_rows(tmp_path: Path) -> None:
 )
 def test_an_unreadable_place_is_named(tmp_path: Path, text: bytes, place: str) -> None:
     (tmp_path / "a.json").write_bytes(text)
-    with pytest.raises(SourceError, match=rf"a\.json: it cannot be read, {place}(.|\n)*Expected: one object per line"):
+    with pytest.raises(
+        SourceError, match=rf"a\.json: it cannot be read because {place}(.|\n)*Expected: one object per line"
+    ):
         list(json_rows([tmp_path / "a.json"]))
 
 
@@ -148,14 +150,14 @@ def test_answers_in_csv_keep_their_words(tmp_path: Path) -> None:
 )
 def test_csv_that_cannot_be_read_is_named(tmp_path: Path, text: bytes, place: str) -> None:
     (tmp_path / "a.csv").write_bytes(text)
-    with pytest.raises(SourceError, match=rf"a\.csv: it cannot be read, {place}(.|\n)*Expected"):
+    with pytest.raises(SourceError, match=rf"a\.csv: it cannot be read because {place}(.|\n)*Expected"):
         list(csv_rows([tmp_path / "a.csv"]))
 
 
 @pytest.mark.parametrize(("bad", "line"), [(b'1,2\n"x"y,2\n1,2\n', 3), (b"1,2\n1,2\n\xff,2\n", 4), (b'1,2\n3,"x\n', 3)])
 def test_the_line_of_csv_that_cannot_be_read_is_named(tmp_path: Path, bad: bytes, line: int) -> None:
     (tmp_path / "a.csv").write_bytes(b"a,b\n" + bad)
-    with pytest.raises(SourceError, match=rf"cannot be read, line {line}: "):
+    with pytest.raises(SourceError, match=rf"cannot be read because line {line}: "):
         list(csv_rows([tmp_path / "a.csv"]))
 
 
