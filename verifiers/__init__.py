@@ -1,4 +1,4 @@
-"""Verifiers by name: ``from bestofn.verifiers import get_verifier``."""
+"""Verifiers: build one by its name with ``get_verifier``, or add a name with ``register``."""
 
 from bestofn.verifiers.registry import get_verifier, get_verifier_for_split, register
 

@@ -1,10 +1,10 @@
-"""Compares the results of a program with the expected ones, outside of the sandbox and with strict types.
+"""Compares the results of a program with the expected results, outside the sandbox and with strict types.
 
-* ``bool`` is not ``int``, ``str`` is not a number, a tuple is not a list, and ``None`` only equals ``None``.
+* A ``bool`` never equals an ``int``, a ``str`` never equals a number, and a tuple never equals a list.
 * An expected ``int`` must be an ``int``. For an expected ``float``, an ``int`` of the same value is accepted.
-* Floats agree within ``TOLERANCE``, relative or absolute. NaN agrees with NaN.
-* Text output is compared line by line. Blanks at line ends and empty lines at the end do not count. Numbers in it are
-  text, except that two decimal fractions agree within ``TOLERANCE``.
+* Two floats are equal if they differ by at most ``TOLERANCE``, relative or absolute. NaN equals NaN.
+* Text output is compared line by line. Blanks at line ends and empty lines at the end are ignored. Numbers in the
+  output are compared as text, but two decimal fractions are equal if they differ by at most ``TOLERANCE``.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ TOLERANCE = 1e-6
 
 
 def accepted(case: JsonObject, result: object, language: str = "python") -> bool:
-    """Whether ``result`` is right for the case of a call: it equals ``expected`` or one of ``also``."""
+    """Return whether the returned value ``result`` equals ``case["expected"]`` or one of the values in ``case["also"]``."""
     compared = _as_lists(result) if case.get("json") else result
     return any(same_value(one, compared, language) for one in (case["expected"], *case.get("also", ())))
 
 
 def _as_lists(value: object, depth: int = 200) -> object:
-    """``value`` with every tuple replaced by a list."""
+    """Return ``value`` with every tuple replaced by a list, at most ``depth`` levels deep."""
     if depth > 0 and isinstance(value, (list, tuple)):
         return [_as_lists(item, depth - 1) for item in value]
     if depth > 0 and isinstance(value, dict):
@@ -35,7 +35,7 @@ def _as_lists(value: object, depth: int = 200) -> object:
 
 
 def same_value(expected: object, result: object, language: str = "python", depth: int = 200) -> bool:
-    """Whether two values are equal, with strict types. JavaScript has one number type: there 1 equals 1.0."""
+    """Return whether two values are equal, with strict types. In JavaScript, 1 equals 1.0: it has one number type."""
     if depth <= 0:
         return False
     if isinstance(expected, bool) or expected is None or isinstance(expected, (str, bytes)):
@@ -52,7 +52,7 @@ def same_value(expected: object, result: object, language: str = "python", depth
 
 
 def _same_collection(expected: object, result: object, language: str, depth: int) -> bool:
-    """``same_value`` for two values of the same type, which is not a scalar."""
+    """Return whether two values of the same non-scalar type are equal, item by item."""
     if isinstance(expected, (list, tuple)) and isinstance(result, (list, tuple)):
         return len(result) == len(expected) and all(
             same_value(one, two, language, depth - 1) for one, two in zip(expected, result, strict=True)
@@ -68,7 +68,7 @@ def _same_collection(expected: object, result: object, language: str, depth: int
 
 
 def _has_key(result: Mapping[object, object], key: object) -> bool:
-    """Whether ``result`` has ``key`` with the same type: True is not the key 1."""
+    """Return whether ``result`` has ``key`` with the same type: the keys True and 1 differ."""
     return key in result and any(type(other) is type(key) for other in result if other == key)
 
 
@@ -85,7 +85,7 @@ _FRACTION = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
 
 
 def same_output(expected: str, printed: str) -> bool:
-    """Whether two standard outputs agree, line by line."""
+    """Return whether two standard outputs are equal, line by line, by the rules of this module."""
     wanted, given = _lines(expected), _lines(printed)
     if wanted == given:
         return True
@@ -115,10 +115,10 @@ def _same_token(expected: str, printed: str) -> bool:
 
 
 def same_rows(expected: Sequence[object], rows: object, ordered: bool) -> bool:
-    """Whether two results of SQL queries agree, as a multiset of rows, or in order if ``ordered``.
+    """Return whether two SQL results have equal rows, in the same order if ``ordered``, otherwise in any order.
 
-    All numbers of SQLite are one kind: ``1`` equals ``1.0``, and floats agree to nine digits. Text never equals a
-    number.
+    All numbers are compared as one type: ``1`` equals ``1.0``, and floats are compared to nine significant digits.
+    Text never equals a number.
     """
     if not isinstance(rows, (list, tuple)):
         return False
@@ -133,7 +133,7 @@ def _row(row: object) -> tuple[object, ...]:
 
 
 def _cell(cell: object) -> tuple[str, object]:
-    """A cell in a form that compares as SQLite values do."""
+    """Return (type name, value) of a cell, so that equal SQLite values give equal pairs."""
     if isinstance(cell, bool):
         return ("number", int(cell))
     if isinstance(cell, int):

@@ -1,4 +1,4 @@
-"""Finds the program in a chat answer: the right code block, without chat artefacts. ``code_verifier`` uses it."""
+"""Extracts the program from a chat answer: finds the code block and cleans it. ``code_verifier`` uses it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of an answer that is marked as code. ``language`` is "" when it is not stated."""
+    """A part of an answer that is marked as code. ``language`` is "" if the answer does not state it."""
 
     text: str
     language: str
@@ -41,12 +41,14 @@ class Block:
 
 
 def extract_program(answer: str, language: str, entry_point: str = "", named: Collection[str] = ()) -> str:
-    """The program in ``answer``, or "" when there is none.
+    """Return the program in ``answer``, or "" if there is none.
 
-    Of several blocks it is the last one that defines ``entry_point``. Without an entry point, it is the last one that
-    defines one of the names in the tests, ``named``. Otherwise it is the last block of the language that looks like a
-    program, and not like sample input or output. Blocks that define names which the chosen block uses are put before
-    it. Without blocks, it is the answer from its first line of code.
+    If there are several code blocks, the last block that defines ``entry_point`` is chosen. If ``entry_point`` is "",
+    it is the last block that defines one of the names in ``named`` (the names in the tests). If no block does, it is
+    the last block that looks like a program in ``language``, and not like sample input or output.
+
+    Earlier blocks that define names used in the chosen block are put before it. If there are no code blocks, the
+    program starts at the first line of the answer that looks like code.
     """
     text = _STOP.sub("", _after_thinking(answer)).replace("\r\n", "\n")
     blocks = [block for block in fenced(text) if block.text.strip()]
@@ -65,10 +67,10 @@ def extract_program(answer: str, language: str, entry_point: str = "", named: Co
 
 
 def fenced(text: str) -> list[Block]:
-    """The fenced blocks, in order.
+    """Return the fenced code blocks of ``text``, in order.
 
-    A fence is closed by marks of at least its length. A block that is not closed ends with the text. An opening fence
-    inside a block does not start another block.
+    A closing fence is at least as long as the opening fence. An unclosed block extends to the end of the text. An
+    opening fence inside a block does not start another block.
     """
     blocks: list[Block] = []
     opened: re.Match[str] | None = None
@@ -90,7 +92,7 @@ def fenced(text: str) -> list[Block]:
 
 
 def language_of(text: str) -> str:
-    """The language whose typical line beginnings are most frequent in ``text``, or "" when there are none."""
+    """Return the programming language with the most typical line beginnings in ``text``, or "" if there are none."""
     votes = {
         name: len(re.findall(sign, text, re.MULTILINE | (re.IGNORECASE if name == "sql" else 0)))
         for name, sign in _SIGNS.items()
@@ -116,7 +118,7 @@ def _after_thinking(answer: str) -> str:
 
 
 def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
-    """The place of the block with the program; ``wanted`` are names that it should define."""
+    """Return the index of the block that contains the program. ``wanted``: names that the program should define."""
     for place in reversed(range(len(blocks))):
         if wanted & _definitions(blocks[place].text, language):
             return place
@@ -129,14 +131,14 @@ def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
 
 
 def _is_whole(text: str, language: str) -> bool:
-    """Whether the block is a program and not an example of its use: it reads, defines or imports something."""
+    """Return whether the block is a program, not a usage example: it reads input, or defines or imports something."""
     return bool(re.search(r"\b(?:input|stdin|def|class|import|require|function)\b|=>", text)) and not re.search(
         r"^\s*(?:assert |# ?(?:Example|Test)|// ?(?:Example|Test))", text.lstrip(), re.IGNORECASE
     )
 
 
 def _with_helpers(blocks: list[Block], chosen: int, language: str) -> str:
-    """The chosen block after earlier blocks that define names which it uses but does not define."""
+    """Return the chosen block, preceded by the earlier blocks that define names missing in it."""
     text = blocks[chosen].text
     if language not in ("python", "javascript", "bash"):
         return text
@@ -186,11 +188,11 @@ def _looks_like(text: str, language: str) -> bool:
 
 
 def _unfenced(text: str, language: str) -> str:
-    """The program of an answer without code blocks: from its first to its last line of code."""
+    """Return the program of an answer that has no code blocks: from the first to the last line of code."""
     stripped = text.strip("\n")
     if not stripped.strip():
         return ""
-    if stripped[0] in " \t":  # it completes the prompt: the indentation matters
+    if stripped[0] in " \t":  # the text completes a function in the prompt, so keep its indentation
         return _clean(stripped, language)
     inline = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", stripped)
     lines = stripped.split("\n")
@@ -225,7 +227,7 @@ def _is_prose(line: str) -> bool:
 
 
 def _is_body(text: str) -> bool:
-    """Whether indented lines are the body of a function whose first line is in the prompt."""
+    """Return whether indented lines are the body of a function whose first line is in the prompt."""
     lines = textwrap.dedent(text).split("\n")
     starts = next((line for line in lines if line.strip()), "")
     if not starts.startswith(("def ", "class ", "import ", "from ", "@", "async ")):
@@ -237,7 +239,7 @@ def _is_body(text: str) -> bool:
 
 
 def _clean(text: str, language: str) -> str:
-    """``text`` without the prompts of an interactive session and without no-break spaces."""
+    """Return ``text`` after removing interactive prompts (``>>>``, ``$``) and special space characters."""
     text = text.replace("\u00a0", " ").replace("\u200b", "").replace("\ufeff", "")
     lines = text.split("\n")
     prompt = _PROMPTS.get(language)

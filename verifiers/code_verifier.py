@@ -1,4 +1,4 @@
-"""Runs the program of an answer against the tests of the reference, in a sandbox.
+"""Runs the program in an answer against the reference tests, in a sandbox.
 
 ``sandboxed_code`` builds the verifier. ``code_extraction`` finds the program, ``code_comparison`` compares results.
 """
@@ -22,14 +22,15 @@ from bestofn.sandbox.inside import names
 from bestofn.verifiers.code_comparison import accepted, same_output, same_rows
 from bestofn.verifiers.code_extraction import extract_program
 
-_SHOWN = 300  # characters of a failing case in the detail
+_SHOWN = 300  # maximum length, in characters, of a value in ``detail`` or an explanation
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The result of the tests: how many of ``total`` passed, and the first that failed.
+    """The result of running the tests: the number that passed, and the first test that failed.
 
-    ``problem``: why the tests could not be run. It is a fault of the sandbox or of the tests, never of the program.
+    ``problem`` is the reason why the tests could not be run, or "". The cause is the sandbox or the tests, never the
+    program.
     """
 
     passed: int
@@ -40,13 +41,14 @@ class Tally:
 
 
 class CodeVerifier:
-    """Passes when every test passes; ``detail`` records how many did.
+    """Verify code: an answer passes if every test passes. ``detail`` records the number of passed tests.
 
-    Expected values are compared in this process and never enter the sandbox together with the program. Without tests,
-    or with tests that expect nothing, the verdict is ``abstain``. When the sandbox fails twice, it is ``error``.
+    Expected values are compared in this process and never enter the sandbox together with the program. The verdict
+    is ``abstain`` if there are no tests or they expect nothing, and ``error`` if the sandbox or the tests fail.
 
-    ``timeout_s`` is the wall-clock limit in seconds per case; all cases of one execution together have three times
-    that. Equal programs with equal tests are run once; ``remembered`` is the number of results that are cached.
+    ``timeout_s`` is the wall-clock limit in seconds per test case. ``memory_mb`` is the memory limit in MB. The CPU
+    limit of one execution, with all its cases, is three times ``timeout_s``. Equal programs with equal tests are run
+    once; ``remembered`` is the maximum number of cached results.
     """
 
     name = "code"
@@ -62,7 +64,7 @@ class CodeVerifier:
         self._judged: OrderedDict[str, asyncio.Future[Tally]] = OrderedDict()
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Extract the program of the answer, run it, and compare its results with the expected ones."""
+        """Return the verdict on one answer: extract its program, run it, and compare the results with the expected ones."""
         begun = time.monotonic()
         tests = query.reference.tests
         if tests is None or not tests.cases:
@@ -97,7 +99,7 @@ class CodeVerifier:
         return Verdict("fail", 1.0, explanation[:500], self.name, detail, seconds)
 
     async def _once(self, source: str, tests: CodeTests) -> Tally:
-        """Run the tests, or wait for a run of the same program with the same tests."""
+        """Return the result of the tests. Equal programs with equal tests share one run, unless that run failed."""
         identity = repr((source, tests))  # not JSON, where 1 and "1" are the same key, and tuples are lists
         key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._judged.get(key)
@@ -119,15 +121,15 @@ class CodeVerifier:
 
 
 def _names_in_tests(tests: CodeTests) -> set[str]:
-    """Every name in the sources of the tests; the function under test is among them."""
+    """Return every identifier in the source code of the tests, including the name of the tested function."""
     return {name for case in tests.cases for name in re.findall(r"[A-Za-z_]\w*", str(case.get("source") or ""))}
 
 
 def join(tests: CodeTests, source: str) -> str:
-    """The program after the ``setup`` of the tests. An indented program completes an unfinished function in it.
+    """Return the setup code of the tests followed by the program.
 
-    The driver of Python asserts runs the statements of the setup that use names of the program (MBPP's
-    ``root = Node(1)``), so they are left out here.
+    An indented program completes the unfinished function at the end of the setup. For Python asserts, setup statements
+    that use names of the program (``root = Node(1)`` in MBPP) are omitted: the test driver runs them later.
     """
     if tests.kind == "sql":
         return source
@@ -143,14 +145,14 @@ def join(tests: CodeTests, source: str) -> str:
 
 
 def _independent(setup: str) -> str:
-    """``setup`` without the statements that use names other than its own and Python's built-in names."""
+    """Return ``setup``, keeping only statements whose names are defined in ``setup`` or built into Python."""
     try:
         statements = ast.parse(setup).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return setup
     kept: list[ast.stmt] = []
     left = statements
-    while len(left) != len(kept):  # repeat: a removed statement may define a name that another one uses
+    while len(left) != len(kept):  # repeat: a removed statement may define a name that another statement uses
         kept = left
         known = names.bound(kept) | set(dir(builtins))
         left = [one for one in kept if names.read([one], executed=True) <= known]
@@ -159,7 +161,7 @@ def _independent(setup: str) -> str:
 
 
 def _expects_nothing(tests: CodeTests) -> str:
-    """Why these tests decide nothing, or "" when they do."""
+    """Return why the tests cannot decide anything, or "" if they can."""
     if tests.kind in ("stdin", "output"):
         if any(case.get("stdout") is None for case in tests.cases):
             return "a test case has no expected output"
@@ -177,16 +179,16 @@ def _expects_nothing(tests: CodeTests) -> str:
 
 
 def _short(value: object) -> str:
-    """The start of ``value`` as text, for details and explanations."""
+    """Return ``value`` as text, shortened to 300 characters, for details and explanations."""
     try:
         text = value if isinstance(value, str) else repr(value)
-    except ValueError:  # an integer with more digits than Python converts
+    except ValueError:  # Python refuses to convert an integer with too many digits
         return "an integer with too many digits to show"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _reason(execution: Execution) -> str:
-    """Why the program gave no result."""
+    """Return why the program produced no result."""
     if execution.status == "error":
         last = execution.stderr.strip().rpartition("\n")[2]
         return last[:_SHOWN] or f"the program ended with exit code {execution.exit_code}"
@@ -199,12 +201,12 @@ def _reason(execution: Execution) -> str:
 
 
 def _sandbox_problem(execution: Execution) -> str:
-    """Why the sandbox failed, or "" when it did not."""
+    """Return why the sandbox failed, or "" if it did not fail."""
     return str(execution.detail.get("reason") or "the sandbox failed") if execution.status == "infra" else ""
 
 
 def _tally(verdicts: Sequence[JsonObject | None], total: int, status: str) -> Tally:
-    """Count ``verdicts``: None for a passed case, otherwise the description of the failure."""
+    """Count the passed cases. A verdict is None for a passed case, otherwise the description of the failure."""
     failing = next((verdict for verdict in verdicts if verdict is not None), None)
     if failing is None and len(verdicts) < total:
         failing = {"case": len(verdicts), "why": status}
@@ -212,7 +214,7 @@ def _tally(verdicts: Sequence[JsonObject | None], total: int, status: str) -> Ta
 
 
 async def _judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Kinds ``stdin`` and ``output``: the program runs once per case."""
+    """Judge tests of the kinds ``stdin`` and ``output``: run the program once per case and compare its output."""
     cases = tests.cases
     inputs = tuple(str(case.get("stdin") or "") for case in cases)
     execution = await sandbox.run(replace(program, stdins=inputs))
@@ -241,7 +243,7 @@ async def _judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) ->
 
 
 async def _judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Kind ``function``: the entry point is called once per case."""
+    """Judge tests of the kind ``function``: call the entry point once per case and compare the returned value."""
     cases = tests.cases
     calls = tuple(
         {"name": tests.entry_point, "args": _arguments(case), "kwargs": dict(case.get("kwargs") or {})}
@@ -285,7 +287,7 @@ _EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # after each case of a Bash script: 
 
 
 async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Kinds ``asserts`` and ``check``: a driver runs the tests, and calls the program in another process."""
+    """Judge tests of the kinds ``asserts`` and ``check``: a driver runs the tests; the program is in another process."""
     sources = tuple(str(case["source"]) for case in tests.cases)
     if program.language == "bash":
         sources = (_EACH_CASE.join(sources),)
@@ -316,7 +318,7 @@ async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) ->
 
 
 async def _judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Kind ``sql``: the query runs once per case, on the tables of the case."""
+    """Judge tests of the kind ``sql``: run the query once per case, on the tables of the case, and compare the rows."""
     cases = tests.cases
     setups = ["\n".join(filter(None, (tests.setup, str(case.get("setup") or "")))) for case in cases]
     execution = await sandbox.run(_with_setups(program, program.source, setups))
@@ -352,7 +354,7 @@ _INNERMOST = re.compile(r"\([^()]*\)")
 
 
 def _is_ordered(query: str) -> bool:
-    """Whether ``query`` orders its rows: it has an ORDER BY outside of all parentheses."""
+    """Return whether ``query`` orders its rows: it has an ORDER BY outside all parentheses."""
     bare, count = _NO_SQL.sub(" ", query), 1
     while count:
         bare, count = _INNERMOST.subn(" ", bare)
@@ -360,7 +362,7 @@ def _is_ordered(query: str) -> bool:
 
 
 def _with_setups(program: Program, source: str, setups: Sequence[str]) -> Program:
-    """``program`` with the query ``source``, run once per setup."""
+    """Return a copy of ``program`` that runs the query ``source`` once per setup."""
     calls = tuple({"name": "", "args": [setup]} for setup in setups)
     return replace(program, source=source, calls=calls)
 
@@ -368,7 +370,10 @@ def _with_setups(program: Program, source: str, setups: Sequence[str]) -> Progra
 async def _expected_rows(
     sandbox: Sandbox, program: Program, cases: Sequence[JsonObject], setups: Sequence[str]
 ) -> list[Sequence[object] | str | None]:
-    """The expected rows per case, or why its reference query failed. References run separately from the program."""
+    """Return, per case, the expected rows, or the reason why its reference query failed.
+
+    Reference queries run in executions of their own, separately from the program.
+    """
     expected_rows: list[Sequence[object] | str | None] = [case.get("expected") for case in cases]
     by_reference: dict[str, list[int]] = {}
     for number, case in enumerate(cases):

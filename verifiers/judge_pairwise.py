@@ -1,6 +1,6 @@
-"""Which of two answers is better, by a model that is asked in both orders.
+"""Asks a model which of two answers is better, once in each order.
 
-Asking twice removes the effect of the position in the prompt. ``builders.analysis.judge_report`` uses it.
+Two requests, with the answers swapped, remove the effect of their position in the prompt. ``builders.analysis.judge_report`` uses it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _SWAPPED: dict[Side, Side] = {"A": "B", "B": "A", "tie": "tie"}
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """The winner in each order. A is always the first argument of ``compare``, in both orders.
+    """The winner in each of the two orders. A always means the argument ``a`` of ``compare``.
 
-    ``first_order``: A was shown first; ``second_order``: B was shown first. None: the reply could not be read.
-    ``reasoning`` belongs to the first order.
+    ``first_order`` is the winner when A was shown first; ``second_order`` is the winner when B was shown first.
+    None means that the reply could not be read. ``reasoning`` is the reasoning of the first reply.
     """
 
     first_order: Side | None
@@ -36,14 +36,14 @@ class Preference:
 
     @property
     def winner(self) -> Side | None:
-        """The winner when both orders agree, ``tie`` when they differ, None when a reply is missing."""
+        """The winner if both orders agree, ``tie`` if they differ, None if a reply could not be read."""
         if self.first_order is None or self.second_order is None:
             return None
         return self.first_order if self.first_order == self.second_order else "tie"
 
 
 class PairwiseJudge:
-    """Compares two answers to the same question. ``rubric`` is added to the prompt."""
+    """Compare two answers to the same question with a model. ``rubric`` is appended to the prompt ``prompt``."""
 
     def __init__(
         self, sampler: Sampler, *, prompt: str = "pairwise", rubric: str = "", max_tokens: int = 1_500
@@ -51,13 +51,13 @@ class PairwiseJudge:
         self.sampler, self.prompt, self.rubric, self.max_tokens = sampler, prompt, rubric, max_tokens
 
     async def compare(self, question: str, a: str, b: str) -> Preference:
-        """Ask in both orders. Raises only errors that stop the run; an unreadable reply is None in the result."""
+        """Ask the model in both orders and return its preference. An unreadable reply becomes None and raises no error."""
         a_first, reasoning = await self._winner(question, a, b)
         b_first, _ = await self._winner(question, b, a)
         return Preference(a_first, _SWAPPED[b_first] if b_first else None, reasoning)
 
     async def _winner(self, question: str, first: str, second: str) -> tuple[Side | None, str]:
-        """The winner by position, and the reason; or None, and what is wrong with the reply."""
+        """Return the winner by position and the reasoning, or None and the reason why the reply cannot be read."""
         material = fenced(question=question, answer_A=first, answer_B=second)
         instruction = with_rubric(prompt(self.prompt).text, self.rubric)
         request = judge_request(SYSTEM, material, instruction, SCHEMA, max_tokens=self.max_tokens)

@@ -1,4 +1,4 @@
-"""Verifies answers to malformed, unsolvable and vague problems: an answer that notices the flaw passes.
+"""Verifies answers to malformed, unsolvable and vague problems. An answer that identifies the flaw passes.
 
 ``conf/verifier/posed.yaml`` builds it; ``docs/epistemic.md`` describes the datasets.
 """
@@ -23,21 +23,23 @@ OUTCOMES: dict[Stance, tuple[Outcome, float]] = {
     "refuses": ("abstain", 0.5),
     "silent": ("abstain", 0.0),
 }
-"""Outcome and confidence of each stance for a malformed problem."""
+"""Stance -> outcome and confidence of the verdict, for a malformed problem."""
 SCHEMA = object_schema(
     reasoning={"type": "string"}, stance={"type": "string", "enum": ["answers", "hedges", "flags", "asks", "refuses"]}
 )
 
 
 class PosedVerifier:
-    """``well_posed`` verifies well-posed problems. For other problems (``metadata["posed"]``) the stance decides.
+    """Verify answers to flawed problems by their stance, and other answers with ``well_posed``.
 
-    An answer that names the flaw or asks back passes. A stated result fails. A result that names its assumption
-    abstains. For a vague request any answer may be fair, so no answer fails.
+    ``metadata["posed"]`` of the query is ``well`` or the kind of flaw. For a flawed problem, an answer that names the
+    flaw or asks for clarification passes, and an answer that states a result fails. If the answer names a flaw and
+    also states a result, the verdict is ``abstain``. For a vague request, no answer fails, because any answer may be
+    acceptable.
 
-    ``detail["stance"]`` is recorded for every answer, for the rates of ``builders.analysis.epistemic``. A justified
-    refusal has ``detail["refusal"]["right"]``, and pairing does not leave it out. With a ``sampler``, a model decides
-    the stance of answers whose wording does not show it.
+    ``detail["stance"]`` records the stance of every answer; ``builders.analysis.epistemic`` computes rates from it.
+    If a refusal is justified, ``detail["refusal"]["right"]`` is true and pairing keeps the answer. If there is a
+    ``sampler``, a model decides the stance of answers whose wording does not show it.
     """
 
     name = "posed"
@@ -48,7 +50,7 @@ class PosedVerifier:
         self.well_posed, self.refusals, self.sampler = well_posed, refusals, sampler
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """The verdict on one answer, with its stance in ``detail``."""
+        """Return the verdict on one answer, with its stance in ``detail``."""
         posed = str(query.metadata.get("posed") or "well")
         shown = stance(candidate.text, str(query.metadata.get("symbol") or ""))
         if self.sampler is not None and shown in ("hedges", "silent"):
@@ -67,7 +69,7 @@ class PosedVerifier:
         return Verdict(outcome, confidence, explanation, self.name, detail)
 
     async def _stance_by_model(self, sampler: Sampler, query: Query, candidate: Candidate) -> Stance | None:
-        """The stance according to a model; None when its reply cannot be read."""
+        """Return the stance that a model reports, or None if its reply cannot be read."""
         answer = candidate_text(candidate, MOST_JUDGED)
         material = fenced(question=query.text, answer=answer)
         request = judge_request(SYSTEM, material, prompt("stance").text, SCHEMA, max_tokens=600)

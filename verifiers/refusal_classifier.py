@@ -1,4 +1,4 @@
-"""Whether an answer refuses: by patterns, and by a model where the patterns are unsure.
+"""Decides whether an answer is a refusal: by text patterns, and by a model if the patterns are not sure.
 
 ``WithRefusal`` records the result with every verdict; ``conf/verifier/refusals.yaml`` builds the classifier.
 """
@@ -24,12 +24,14 @@ SCHEMA = object_schema(
 
 
 class RefusalClassifier:
-    """Decides whether an answer refuses, and why.
+    """Decide whether an answer is a refusal, and of which type.
 
-    The service's ``stop_reason`` decides if it is ``refusal`` or ``content_filter``. Otherwise the patterns of
-    ``verifiers.refusal_patterns`` decide, with the ``whitelist`` of the persona. With a ``sampler``, a model is asked
-    where the patterns are unsure: a confidence above 0 and below ``unsure_below``, or no match in a text of more than
-    ``long_from`` characters. An unreadable reply of the model leaves the result of the patterns.
+    A ``stop_reason`` of ``refusal`` or ``content_filter`` is always a refusal. Otherwise the patterns of
+    ``verifiers.refusal_patterns`` decide, with the ``whitelist`` of the persona.
+
+    If there is a ``sampler``, a model decides the cases in which the patterns are not sure. They are not sure if their
+    confidence is above 0 and below ``unsure_below``, or if nothing matches in a text longer than ``long_from``
+    characters. If the reply of the model cannot be read, the result of the patterns remains.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class RefusalClassifier:
         self.long_from = long_from
 
     async def classify(self, query: Query, candidate: Candidate) -> Refusal:
-        """The classification of one answer. Raises only errors that stop the run."""
+        """Return the classification of one answer. An unreadable reply of the model raises no error."""
         if candidate.stop_reason in ("refusal", "content_filter"):
             return Refusal(True, CONFIDENCE[-1], "safety", (f"stop_reason:{candidate.stop_reason}",))
         by_patterns = classify(candidate.text, self.whitelist)
@@ -78,5 +80,5 @@ class RefusalClassifier:
 
 
 def refusal_detail(refusal: Refusal) -> JsonObject:
-    """The entry ``detail["refusal"]`` of a verdict."""
+    """Return ``refusal`` as a dictionary, for ``detail["refusal"]`` of a verdict."""
     return dataclasses.asdict(refusal) | {"matched_patterns": list(refusal.matched_patterns)}

@@ -1,4 +1,4 @@
-"""Builds the code verifier if there is a sandbox. ``conf/verifier/code.yaml`` names it."""
+"""Builds the code verifier if there is a sandbox. ``conf/verifier/code.yaml`` refers to this function."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bestofn.builders.protocols import Sandbox, Verifier
 
 
 def sandboxed_code(*, sandbox: Sandbox | None = None, timeout_s: float = 10.0, memory_mb: int = 512) -> Verifier | None:
-    """A ``CodeVerifier`` with ``sandbox``, or None without a sandbox: ``BySplit`` then abstains on code."""
+    """Return a ``CodeVerifier`` with ``sandbox``. If ``sandbox`` is None, return None: ``BySplit`` then has no code verifier."""
     if sandbox is None:
         return None
     from bestofn.verifiers.code_verifier import CodeVerifier

@@ -13,21 +13,21 @@ from bestofn.builders.records import JsonObject, Tool
 
 @dataclass(frozen=True, slots=True)
 class MadeCall:
-    """One call of the model. ``problem``: why no declared tool accepts it, or ""."""
+    """One tool call of the model. ``problem`` is the reason why no declared tool accepts the call, or ""."""
 
     name: str
-    arguments: JsonObject | None  # None: they are not a JSON object
+    arguments: JsonObject | None  # None if the arguments are not a JSON object
     problem: str = ""
-    kind: str = ""  # name, json or schema
+    kind: str = ""  # kind of the problem: "name", "json" or "schema"; "" if there is none
 
 
 def same_name(one: str, other: str) -> bool:
-    """Whether two names mean the same tool. Services replace the dot: ``math.hypot`` becomes ``math_hypot``."""
+    """Return whether two names refer to the same tool. Some services rename ``math.hypot`` to ``math_hypot``."""
     return _wire_name(one) == _wire_name(other) or _bare_name(one) == _bare_name(other)
 
 
 def declared(tools: Sequence[Tool], name: str) -> JsonObject | None:
-    """The ``function`` object of the tool ``name`` in the Chat Completions format, or None."""
+    """Return the ``function`` object of the declared tool ``name`` (Chat Completions format), or None if there is none."""
     for tool in tools:
         function = to_chat(tool)["function"]
         if same_name(function["name"], name):
@@ -36,7 +36,7 @@ def declared(tools: Sequence[Tool], name: str) -> JsonObject | None:
 
 
 def defaults_of(function: JsonObject | None) -> dict[str, object]:
-    """Argument -> its declared default value."""
+    """Return the declared default values: argument name -> default. Arguments that have no default are left out."""
     properties = ((function or {}).get("parameters") or {}).get("properties") or {}
     return {
         name: schema["default"]
@@ -46,9 +46,9 @@ def defaults_of(function: JsonObject | None) -> dict[str, object]:
 
 
 def examine(tool_call: JsonObject, tools: Sequence[Tool], *, strict: bool = True) -> MadeCall:
-    """Check one call against ``tools``. ``strict`` rejects arguments that the schema does not name.
+    """Check one call against the declared ``tools``. ``strict`` rejects arguments that the schema does not define.
 
-    Without declared tools, only the form of the call is checked. An invalid schema rejects nothing.
+    If ``tools`` is empty, only the form of the call is checked. An invalid schema accepts all arguments.
     """
     name = call_name(tool_call)
     try:
@@ -66,7 +66,7 @@ def examine(tool_call: JsonObject, tools: Sequence[Tool], *, strict: bool = True
 
 
 def schema_problem(schema: JsonObject, arguments: JsonObject, *, strict: bool = True) -> str:
-    """Why ``arguments`` do not fit the JSON Schema, or "". A null value of an optional argument counts as absent."""
+    """Return why ``arguments`` do not match the JSON Schema, or "". A null optional argument counts as absent."""
     required = schema.get("required")
     required = required if isinstance(required, list) else []
     given = {key: value for key, value in arguments.items() if value is not None or key in required}
@@ -83,5 +83,5 @@ def _wire_name(name: str) -> str:
 
 
 def _bare_name(name: str) -> str:
-    """``name`` without the namespace ``functions.``, which some models put before every tool."""
+    """Return ``name`` after removing the prefix ``functions.``, which some models add to every tool name."""
     return _wire_name(name.removeprefix("functions."))

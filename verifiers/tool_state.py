@@ -1,7 +1,7 @@
 """Compares the final state of the tool environment with the expected one. ``tool_verifier`` uses it.
 
-A state is written as its changes: ``{table: {key: record}}``, with None for a deleted record. Where the environment
-creates the keys (a new booking), the expected records may be a list; they are matched by their fields.
+A state is the set of changed records: ``{table: {key: record}}``, with None for a deleted record. If the environment
+creates the keys (of a new booking, for example), the expected records may be a list: they are matched by their fields.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bestofn.verifiers.tool_values import equal_values
 
 
 def state_differences(expected: JsonObject, state: JsonObject) -> list[str]:
-    """The differences as sentences; [] when there are none.
+    """Return the differences as sentences; [] if there are none.
 
-    An expected record names the fields that matter; other fields may have any value. A changed record that is not
+    An expected record lists the fields to compare; other fields may have any value. A changed record that is not
     expected is a difference.
     """
     differences: list[str] = []
@@ -46,7 +46,7 @@ def _records(table: str, expected: Sequence[object], state: JsonObject) -> list[
 
 
 def _fits(expected: object, record: object) -> bool:
-    """Whether ``record`` has the expected fields."""
+    """Return whether ``record`` has every expected field with the expected value."""
     if isinstance(expected, Mapping) and isinstance(record, Mapping):
         return all(key in record and _fits(value, record[key]) for key, value in expected.items())
     return equal_values(expected, record)
