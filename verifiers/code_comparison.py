@@ -20,7 +20,7 @@ TOLERANCE = 1e-6
 
 
 def accepted(case: JsonObject, result: object, language: str = "python") -> bool:
-    """Return whether the returned value ``result`` equals ``case["expected"]`` or one of the values in ``case["also"]``."""
+    """Return whether ``result`` equals ``case["expected"]`` or one of the values in ``case["also"]``."""
     compared = _as_lists(result) if case.get("json") else result
     return any(same_value(one, compared, language) for one in (case["expected"], *case.get("also", ())))
 

@@ -44,7 +44,7 @@ class CodeVerifier:
     """Verify code: an answer passes if every test passes. ``detail`` records the number of passed tests.
 
     Expected values are compared in this process and never enter the sandbox together with the program. The verdict
-    is ``abstain`` if there are no tests or they expect nothing, and ``error`` if the sandbox or the tests fail.
+    is ``abstain`` if there are no tests or they expect nothing, and ``error`` if the tests cannot be run.
 
     ``timeout_s`` is the wall-clock limit in seconds per test case. ``memory_mb`` is the memory limit in MB. The CPU
     limit of one execution, with all its cases, is three times ``timeout_s``. Equal programs with equal tests are run
@@ -64,7 +64,7 @@ class CodeVerifier:
         self._judged: OrderedDict[str, asyncio.Future[Tally]] = OrderedDict()
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Return the verdict on one answer: extract its program, run it, and compare the results with the expected ones."""
+        """Return the verdict on one answer: extract its program, run it, and compare its results."""
         begun = time.monotonic()
         tests = query.reference.tests
         if tests is None or not tests.cases:
@@ -287,7 +287,7 @@ _EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # after each case of a Bash script: 
 
 
 async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Judge tests of the kinds ``asserts`` and ``check``: a driver runs the tests; the program is in another process."""
+    """Judge tests of the kinds ``asserts`` and ``check``: the program runs in a process of its own."""
     sources = tuple(str(case["source"]) for case in tests.cases)
     if program.language == "bash":
         sources = (_EACH_CASE.join(sources),)

@@ -1,6 +1,7 @@
 """Asks a model which of two answers is better, once in each order.
 
-Two requests, with the answers swapped, remove the effect of their position in the prompt. ``builders.analysis.judge_report`` uses it.
+Two requests, with the answers swapped, remove the effect of their position in the prompt.
+``builders.analysis.judge_report`` uses it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class PairwiseJudge:
         self.sampler, self.prompt, self.rubric, self.max_tokens = sampler, prompt, rubric, max_tokens
 
     async def compare(self, question: str, a: str, b: str) -> Preference:
-        """Ask the model in both orders and return its preference. An unreadable reply becomes None and raises no error."""
+        """Ask the model in both orders and return its preference. An unreadable reply raises no error."""
         a_first, reasoning = await self._winner(question, a, b)
         b_first, _ = await self._winner(question, b, a)
         return Preference(a_first, _SWAPPED[b_first] if b_first else None, reasoning)

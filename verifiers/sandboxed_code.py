@@ -6,7 +6,7 @@ from bestofn.builders.protocols import Sandbox, Verifier
 
 
 def sandboxed_code(*, sandbox: Sandbox | None = None, timeout_s: float = 10.0, memory_mb: int = 512) -> Verifier | None:
-    """Return a ``CodeVerifier`` with ``sandbox``. If ``sandbox`` is None, return None: ``BySplit`` then has no code verifier."""
+    """Return a ``CodeVerifier`` that uses ``sandbox``, or None if ``sandbox`` is None."""
     if sandbox is None:
         return None
     from bestofn.verifiers.code_verifier import CodeVerifier

@@ -27,7 +27,7 @@ def same_name(one: str, other: str) -> bool:
 
 
 def declared(tools: Sequence[Tool], name: str) -> JsonObject | None:
-    """Return the ``function`` object of the declared tool ``name`` (Chat Completions format), or None if there is none."""
+    """Return the ``function`` object (Chat Completions format) of the tool ``name``, or None if it is not declared."""
     for tool in tools:
         function = to_chat(tool)["function"]
         if same_name(function["name"], name):
