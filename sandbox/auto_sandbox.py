@@ -1,6 +1,6 @@
-"""The default sandbox: the best isolation that this machine has, and never less than a tested box.
+"""The default sandbox (``sandbox=auto``).
 
-The configuration builds it for ``sandbox=auto``.
+It uses the strongest isolation available and never runs without isolation.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ log = logging.getLogger(__name__)
 
 
 class AutoSandbox:
-    """Runs programs with ``docker`` if it opens, else with ``local`` if its self-test passes, else not at all.
+    """Runs programs with ``docker`` if it opens, else with ``local`` if its self-test passes.
 
-    Without isolation no program is executed. Each run is then ``infra``, so its row gets ``error`` and the build
-    continues. ``unavailable`` gives the reason and what to install; it is logged once.
+    If neither works, no program is executed: each run has the status ``infra``, its row gets ``error``, and the build
+    continues. ``unavailable`` contains the reason and states what to install; it is logged once.
     """
 
     name = "auto"
@@ -38,7 +38,7 @@ class AutoSandbox:
             DockerSandbox(workers=workers, box_memory_mb=box_memory_mb, base=base, host=host),
             LocalSandbox(workers=workers, box_memory_mb=box_memory_mb),
         )
-        self.unavailable = ""  # why no program can be run; "" while one can
+        self.unavailable = ""  # why no program can be run; "" if programs can be run
         self._chosen: DockerSandbox | LocalSandbox | None = None
         self._open = AsyncExitStack()
 
@@ -66,11 +66,11 @@ class AutoSandbox:
 
     @property
     def backend(self) -> str:
-        """The name of the sandbox that runs the programs; "" when there is none."""
+        """The name of the sandbox that runs the programs; "" if there is none."""
         return self._chosen.name if self._chosen is not None else ""
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` in the chosen sandbox; ``infra`` when there is none."""
+        """Run ``program`` in the chosen sandbox. Returns an ``infra`` execution if no sandbox works."""
         if self._chosen is not None:
             return await self._chosen.run(program)
         return infra(self.unavailable or "the sandbox is not open")

@@ -1,6 +1,6 @@
-"""One box: a supervisor process at the other end of a stream, which runs one program at a time.
+"""The host's connection to one box. A supervisor in the box runs one program at a time.
 
-``Pool`` keeps boxes. ``LocalSandbox`` and ``DockerSandbox`` open them.
+``Pool`` manages the boxes. ``LocalSandbox`` and ``DockerSandbox`` open them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.inside.wire import OWN_FAULT, REPLY, Reply, Request, unpack_reply
 from bestofn.sandbox.payload import payload
 
-GRACE_S = 5.0  # beyond a program's wall limit, for the supervisor to end it and clean up
-SLOW_CASES = 3  # an execution may take the time of this many cases
-START_S = 60.0  # for a box to start and send its greeting
-RESULT_BYTES = 8 << 20  # of all results or verdicts of one execution
+GRACE_S = 5.0  # added to a program's wall-clock limit, so that the supervisor can end the program and clean up
+SLOW_CASES = 3  # maximum time of one execution, as a multiple of the limit for one case
+START_S = 60.0  # time limit for a box to start and send its greeting
+RESULT_BYTES = 8 << 20  # maximum size of all results or verdicts of one execution
 
 _TOO_BUSY = (
     "the machine is too busy to time a program: the program got almost no processor time. Lower sandbox.workers, or "
@@ -31,27 +31,30 @@ _TOO_BUSY = (
 
 
 class Stream(Protocol):
-    """Bytes to and from a box."""
+    """A two-way byte stream to a box."""
 
     async def send(self, data: bytes) -> None:
         """Send all of ``data``."""
         ...
 
     async def receive(self, count: int) -> bytes:
-        """Exactly ``count`` bytes. Raises ``EOFError`` or ``OSError`` when the box has ended."""
+        """Return exactly ``count`` bytes. Raises ``EOFError`` or ``OSError`` if the box has ended."""
         ...
 
     async def receive_line(self) -> bytes:
-        """Bytes up to and including the next line end."""
+        """Return the bytes up to and including the next line end."""
         ...
 
 
 class BoxGone(Exception):
-    """The box ended or stopped answering. This is no evidence about the program."""
+    """The box ended or stopped answering. This does not show that the program is wrong."""
 
 
 class Box:
-    """A connection to one supervisor. ``fit`` turns False when a run left something behind; then close the box."""
+    """A connection to one supervisor.
+
+    ``fit`` is False after a run left processes or files behind, or after an error. Such a box must be closed.
+    """
 
     def __init__(self, stream: Stream, close: Callable[[], Awaitable[None]], name: str) -> None:
         self._stream = stream
@@ -62,7 +65,7 @@ class Box:
         self.language = ""
 
     async def start(self, settings: BoxSettings) -> JsonObject:
-        """Send the payload and return the box's greeting. Raises ``SandboxError`` when the box does not start."""
+        """Send the payload and return the box's greeting. Raises ``SandboxError`` if the box does not start."""
         try:
             async with asyncio.timeout(START_S):
                 await self._stream.send(payload(settings))
@@ -74,7 +77,7 @@ class Box:
         return greeting
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` and return its execution. Raises ``BoxGone`` when the box gave no answer."""
+        """Run ``program`` and return its execution. Raises ``BoxGone`` if the box gives no valid reply."""
         self.runs += 1
         self.language = program.language
         head, body = _request(program)
@@ -89,7 +92,7 @@ class Box:
         except (EOFError, OSError, TimeoutError, ValueError) as error:
             self.fit = False
             raise BoxGone(f"{self.name}: {error or type(error).__name__}") from error
-        except BaseException:  # cancelled in the middle of a run: what is left on the stream belongs to that run
+        except BaseException:  # for example cancelled during a run: the unread bytes on the stream belong to that run
             self.fit = False
             raise
         if reply.exit_code == 70 and parts[1].startswith(OWN_FAULT):
@@ -97,23 +100,23 @@ class Box:
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
         execution = _execution(reply, *parts)
-        if reply.status == "infra":  # no retry: the machine would still be as busy
+        if reply.status == "infra":  # no retry, because the machine would still be too busy
             return replace(execution, detail={**execution.detail, "reason": _TOO_BUSY})
         return execution
 
     async def close(self) -> None:
-        """End the box and free what it holds."""
+        """Close the box and free its resources."""
         self.fit = False
         await self._close()
 
 
 def _total_s(program: Program) -> float:
-    """Wall-clock seconds for all calls or tests of one execution together; ``wall_s`` is the limit of each."""
+    """Return the wall-clock limit in seconds for one execution with all its calls or tests; ``wall_s`` limits each."""
     return program.limits.wall_s * min(SLOW_CASES, max(1, len(program.calls), len(program.tests)))
 
 
 def _program_part(program: Program) -> bytes:
-    """What the program's process gets (``inside.jobs.Job``)."""
+    """Return the JSON part of the request that the program's process reads (``inside.jobs.Job``)."""
     calls = [
         {
             "name": call.get("name", ""),
@@ -133,7 +136,7 @@ def _program_part(program: Program) -> bytes:
 
 
 def _driver_part(program: Program) -> bytes:
-    """What the driver's process gets; empty without tests."""
+    """Return the JSON part of the request that the driver's process reads; empty if the program has no tests."""
     if not program.tests:
         return b""
     tests = {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}
@@ -141,7 +144,7 @@ def _driver_part(program: Program) -> bytes:
 
 
 def _request(program: Program) -> tuple[bytes, bytes]:
-    """The header of a request, and the parts that it announces."""
+    """Return the packed header of a request, and its two parts joined together."""
     limits: Limits = program.limits
     driver, part = _driver_part(program), _program_part(program)
     request = Request(
@@ -182,7 +185,7 @@ def _ran_out_of_memory(stderr: str, exit_code: int) -> bool:
 
 
 def _returns(raw: bytes, driver: bool) -> tuple[JsonObject, ...]:
-    """One entry per line. A line that an honest process would not write becomes an error."""
+    """Parse the results or verdicts, one per line. A malformed line becomes an ``error`` entry."""
     entries: list[JsonObject] = []
     for line in raw.split(b"\n"):
         if not line:

@@ -1,4 +1,4 @@
-"""Memory and process limits by cgroup (version 1 or 2), in any group where this process may create one.
+"""Limits memory and processes with cgroups (version 1 or 2), in every group where this process may create subgroups.
 
 ``local_sandbox`` creates the groups of each box.
 """
@@ -16,18 +16,21 @@ _MIB = 1 << 20
 
 @dataclass(slots=True)
 class Cgroups:
-    """The groups made for one box."""
+    """The cgroups created for one box."""
 
     folders: list[Path] = field(default_factory=list)
 
     @property
     def joins(self) -> list[str]:
-        """The files that a process writes "0" to, to enter the groups."""
+        """Return the paths of the files to which a process writes "0" to join the groups."""
         return [str(folder / "cgroup.procs") for folder in self.folders]
 
     @classmethod
     def create(cls, name: str, *, memory_mb: int, processes: int) -> Cgroups:
-        """Make groups with all limits that this machine allows. A test in the box must show whether they suffice."""
+        """Create groups with all limits that this machine allows.
+
+        A test in the box must show whether these limits suffice.
+        """
         made = cls()
         memory = memory_mb * _MIB
         for version, controllers, mount, own in _hierarchies():
@@ -56,7 +59,7 @@ class Cgroups:
         return made
 
     def remove(self) -> None:
-        """Remove the groups; wait up to 2 seconds per group for its last processes to end."""
+        """Remove the groups. Waits up to 2 seconds per group until its last processes have ended."""
         for folder in self.folders:
             for _ in range(100):
                 try:
@@ -78,7 +81,7 @@ def _set(folder: Path, values: dict[str, int]) -> None:
 
 
 def _hierarchies() -> list[tuple[int, set[str], Path, str]]:
-    """(version, controllers, mount point, own path) of each hierarchy that has memory or pids."""
+    """Return (version, controllers, mount point, own path) of each hierarchy with a memory or pids controller."""
     own: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
@@ -105,7 +108,7 @@ def _has_controllers(mount: Path) -> bool:
 
 
 def _parents(mount: Path, own: str) -> list[Path]:
-    """The writable groups among the group of this process and those above it, nearest first."""
+    """Return the group of this process and its parent groups that can be written, nearest first."""
     here = mount / own.strip("/")
     above = [here, *[parent for parent in here.parents if parent == mount or parent.is_relative_to(mount)]]
     return [folder for folder in above if os.access(folder, os.W_OK)]

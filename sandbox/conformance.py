@@ -1,6 +1,6 @@
-"""The promises of every sandbox, each with a program that tries to break it.
+"""Checks that a sandbox keeps its security promises. Each check runs a program that tries to break one promise.
 
-``LocalSandbox`` runs the vital ones as its self-test; ``bestofn check`` runs all of them.
+``LocalSandbox`` runs the essential checks as its self-test; ``bestofn check`` runs all of them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Run = Callable[[Program], Awaitable[Execution]]
 
 
 class Backend(Protocol):
-    """A sandbox that also reports its backend, docker or local."""
+    """A sandbox that reports which sandbox runs its programs: docker or local."""
 
     name: str
-    unavailable: str  # why it can run no program; "" while it can
+    unavailable: str  # why no program can be run; "" if programs can be run
 
     @property
     def backend(self) -> str:
@@ -31,13 +31,17 @@ class Backend(Protocol):
     async def __aexit__(self, *exc: object) -> None: ...
 
     async def run(self, program: Program) -> Execution:
-        """One execution of ``program``."""
+        """Run ``program`` and return its execution."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One promise. ``program`` tries to break it, and ``broken`` says how it did ("" when the promise held)."""
+    """One promise and its test.
+
+    ``program`` tries to break the promise. ``broken`` reads its execution and returns how the promise was broken ("" if
+    it held).
+    """
 
     name: str
     promise: str
@@ -47,7 +51,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check; ``observed`` is "holds", or how the promise was broken."""
+    """The result of one check. ``observed`` is "holds", or describes how the promise was broken."""
 
     name: str
     promise: str
@@ -56,12 +60,12 @@ class Finding:
 
 
 async def examine(run: Run, checks: Sequence[Check]) -> list[Finding]:
-    """Run the checks one after another. A check that cannot be run does not hold."""
+    """Run the checks one after another and return one finding per check. A check that cannot be run does not hold."""
     findings = []
     for check in checks:
         try:
             execution = await run(check.program)
-        except Exception as error:  # any fault of the box: a promise that was not shown to hold does not hold
+        except Exception as error:  # the box failed, so it was not shown that the promise holds
             findings.append(Finding(check.name, check.promise, False, f"the check could not run: {error}"))
             continue
         broken = check.broken(execution)
@@ -72,19 +76,19 @@ async def examine(run: Run, checks: Sequence[Check]) -> list[Finding]:
 
 
 def _python(source: str, **limits: float) -> Program:
-    """A Python program with enough time, so that a busy machine does not fail the check."""
+    """Return a Python program with a long time limit, so that a busy machine does not fail the check."""
     return Program("python", source, limits=Limits(**{"wall_s": 30.0, **limits}))  # type: ignore[arg-type]
 
 
 def _prints_held(execution: Execution) -> str:
-    """For a program that checks the promise itself and ends with HELD when it was kept."""
+    """Return "" if the program printed HELD at its end, else the end of its output or its status."""
     if execution.stdout.strip().endswith("HELD"):
         return ""
     return (execution.stdout.strip() or execution.stderr.strip() or execution.status)[-200:]
 
 
 def _is_stopped(*how: str) -> Callable[[Execution], str]:
-    """For a program that must end with one of the statuses ``how``."""
+    """Return a function that checks that an execution ended with one of the statuses ``how``."""
 
     def broken(execution: Execution) -> str:
         if execution.status in how and "NOT-HELD" not in execution.stdout:
@@ -107,7 +111,7 @@ for pid in children: os.kill(pid, signal.SIGKILL)
 print(len(children), "children", "HELD" if len(children) < 100 else "NOT-HELD")
 """
 
-# Several processes, each below its own limit, use more together than the box may. Bounded, in case nothing stops them.
+# Several processes, each below its own limit, together exceed the box's limit. Their number is bounded.
 _MEMORY = """
 import os, mmap, sys
 block = b"x" * (1 << 20)
@@ -218,6 +222,6 @@ CHECKS: tuple[Check, ...] = (
 
 
 def machine() -> str:
-    """Operating system, kernel, architecture and processors of this machine, in one line."""
+    """Return the operating system, kernel, architecture and processor count of this machine, in one line."""
     system = os.uname()
     return f"{system.sysname} {system.release} {system.machine}, {os.cpu_count()} processors"

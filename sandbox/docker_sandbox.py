@@ -1,6 +1,6 @@
-"""Runs untrusted programs in hardened Docker containers that are kept running between programs.
+"""Runs untrusted programs in hardened Docker containers that are reused for many programs.
 
-The configuration builds it for ``sandbox=docker``; ``AutoSandbox`` tries it first.
+It implements ``sandbox=docker``; ``AutoSandbox`` tries it first.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 IMAGES = Path(__file__).resolve().parent / "images"
-LABEL = "bestofn.sandbox"  # on every container of bestofn
+LABEL = "bestofn.sandbox"  # label on every container of bestofn
 
 ContainerSettings = dict[str, Any]
-"""Keyword arguments of the Docker SDK's ``containers.create``."""
+"""Keyword arguments for the Docker SDK's ``containers.create``."""
 
 _NO_ENGINE = (
     "no Docker engine answers ({error}). Start Docker, install it (https://docs.docker.com/engine/install), or set "
@@ -41,16 +41,19 @@ _NO_ENGINE = (
 
 
 def image_tag() -> str:
-    """The name of bestofn's image. It changes only with the Dockerfile, because the image holds no code of bestofn."""
+    """Return the name of bestofn's image.
+
+    It depends on the Dockerfile only, because the image contains no code of bestofn.
+    """
     content = (IMAGES / "Dockerfile").read_bytes()
     return f"bestofn-sandbox:{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: str | None = None) -> ContainerSettings:
-    """The arguments of the Docker SDK's ``create``: the container has only the rights that the supervisor needs.
+    """Return the arguments for ``containers.create`` that give the container only the rights that the supervisor needs.
 
-    Its three capabilities give each run a uid of its own, and let the supervisor kill it. The limit of memory plus
-    swap equals that of memory, so there is no swap.
+    Its three capabilities let the supervisor give each run a separate uid and kill the run. Memory plus swap has the
+    same limit as memory, so the container cannot swap.
     """
     settings: ContainerSettings = {
         "command": ["/usr/bin/python3", *COMMAND],
@@ -80,12 +83,12 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
 
 
 class DockerSandbox:
-    """Runs programs in containers, one program at a time in each.
+    """Runs programs in containers, one program at a time per container.
 
-    ``workers`` None: one container per processor. ``image`` None: bestofn's image, which is built when it is missing;
-    ``base`` is the image to build it from, for machines without a registry. ``runtime`` "runsc" runs the containers in
-    gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of one run together. Opening it raises
-    ``SandboxError`` when no Docker engine answers or the image cannot be built.
+    ``workers`` is the number of containers; None: one per processor. ``image`` None: bestofn's image, which is built if
+    it is missing. ``base`` is the base image of that build, for machines that cannot reach a registry. ``runtime``
+    "runsc" runs the containers in gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of one run
+    together. Opening the sandbox raises ``SandboxError`` if no Docker engine answers or the image cannot be built.
     """
 
     unavailable = ""
@@ -126,7 +129,7 @@ class DockerSandbox:
             await in_thread(self._ensure_image, client)
             pool = Pool(open_one, self.workers, self.runs_per_box)
             await pool.adopt(await open_one())
-        except BaseException:  # also when cancelled: ``__aexit__`` is not called for an object that did not open
+        except BaseException:  # also if cancelled: ``__aexit__`` is not called for an object that did not open
             client.close()
             raise
         self._client, self._pool = client, pool
@@ -146,7 +149,7 @@ class DockerSandbox:
         return self.name
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` in a free container."""
+        """Run ``program`` in a free container and return its execution."""
         if self._pool is None:
             raise RuntimeError("DockerSandbox is not open; use `async with DockerSandbox() as sandbox`")
         return await self._pool.run(program)
@@ -163,7 +166,7 @@ class DockerSandbox:
             raise SandboxError(_NO_ENGINE.format(error=str(error)[:200])) from error
 
     def _ensure_image(self, client: DockerClient) -> None:
-        """Build the image if the engine does not have it. Raises ``SandboxError`` with the end of the build log."""
+        """Build the image if it is missing. Raises ``SandboxError`` with the end of the log if the build fails."""
         from docker.errors import APIError, BuildError, ImageNotFound
 
         tag = self.image or image_tag()
@@ -193,7 +196,10 @@ class DockerSandbox:
 
 
 async def open_box(client: DockerClient, image: str, settings: ContainerSettings) -> Box:
-    """Create a container, attach to its streams, start it and send it the supervisor. Raises ``SandboxError``."""
+    """Create and start a container, attach to its streams and send it the supervisor.
+
+    Raises ``SandboxError`` if one of these steps fails.
+    """
     from docker.errors import APIError
 
     def create() -> tuple[Container, socket.socket]:
@@ -201,17 +207,17 @@ async def open_box(client: DockerClient, image: str, settings: ContainerSettings
         try:
             attached = container.attach_socket(params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
             container.start()
-        except BaseException:  # whatever happens here, no container may be left behind
+        except BaseException:  # after any error, remove the container
             container.remove(force=True)
             raise
-        return container, cast(socket.socket, getattr(attached, "_sock", attached))  # over HTTP, the socket is wrapped
+        return container, cast(socket.socket, getattr(attached, "_sock", attached))  # over HTTP the socket is wrapped
 
     creating = asyncio.ensure_future(asyncio.to_thread(create))
     try:
         container, connection = await asyncio.shield(creating)
     except (APIError, OSError) as error:
         raise SandboxError(f"Docker could not start a sandbox container: {str(error)[:300]}") from error
-    except asyncio.CancelledError:  # the thread continues, so wait for it and remove the container that it makes
+    except asyncio.CancelledError:  # the thread continues, so wait for it and remove its container
         with contextlib.suppress(APIError, OSError):
             container, connection = await creating
             connection.close()
@@ -232,7 +238,7 @@ async def open_box(client: DockerClient, image: str, settings: ContainerSettings
     inner: BoxSettings = {
         "launch": None,
         "uids": True,
-        # The kernel counts processes per uid over all containers, so the uids of two boxes must be far apart.
+        # The kernel counts processes per uid over all containers, so two boxes must use separate ranges of uids.
         "uid_of_first_run": 100_000 + random.randrange(1 << 15) * (1 << 14),
         "folders": [],
     }
@@ -242,7 +248,7 @@ async def open_box(client: DockerClient, image: str, settings: ContainerSettings
         output = stream.errors.decode("utf-8", "replace").strip()[-600:]
         await close()
         raise SandboxError(f"{error}; its output was: {output}") if output else error from None
-    except BaseException:  # cancelled: nobody else removes this container
+    except BaseException:  # if cancelled: no other code removes this container
         await close()
         raise
     return box

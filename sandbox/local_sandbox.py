@@ -1,7 +1,7 @@
 """Runs untrusted programs on this machine without Docker.
 
-The isolation is namespaces, cgroups, Landlock, seccomp and resource limits. The configuration builds it for
-``sandbox=local``; ``AutoSandbox`` uses it when Docker does not answer.
+It isolates them with namespaces, cgroups, Landlock, seccomp and resource limits. It implements ``sandbox=local``;
+``AutoSandbox`` uses it if Docker does not answer.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
 from bestofn.sandbox.streams import SocketStream
 
-_FIRST_UID = 700_000_000  # far from the ranges that distributions hand out
+_FIRST_UID = 700_000_000  # far above the uid ranges that Linux distributions assign
 _UIDS = 65536
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _numbers = itertools.count(1)
 
 
 class LocalSandbox:
-    """Runs programs in boxes that it builds itself, on Linux 5.13 or newer.
+    """Runs programs in boxes that it creates itself. Requires Linux 5.13 or newer.
 
-    Opening it tests in a box that the process limit, the memory limit and the network isolation work. If one does not,
-    it raises ``SandboxError``; there is no weaker mode. ``workers`` None: one box per processor. ``box_memory_mb``
-    limits all processes of one run together.
+    Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. It raises
+    ``SandboxError`` if one of them does not work; there is no weaker mode. ``workers`` is the number of boxes; None:
+    one per processor. ``box_memory_mb`` limits all processes of one run together.
     """
 
     unavailable = ""
@@ -62,7 +62,7 @@ class LocalSandbox:
         box = await self._open_box()
         try:
             failed = [check for check in await examine(box.run, VITAL) if not check.holds]
-        except BaseException:  # also when cancelled: nobody else closes this box
+        except BaseException:  # also if cancelled: no other code closes this box
             await box.close()
             raise
         if failed:
@@ -88,7 +88,7 @@ class LocalSandbox:
         return self.name
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program`` in a free box."""
+        """Run ``program`` in a free box and return its execution."""
         if self._pool is None:
             raise RuntimeError("LocalSandbox is not open; use `async with LocalSandbox() as sandbox`")
         return await self._pool.run(program)
@@ -98,7 +98,10 @@ class LocalSandbox:
 
 
 async def _open(memory_mb: int) -> Box:
-    """Start a process, have it become a box, and return the connection to it. Raises ``SandboxError``."""
+    """Start a process that becomes a box, and return the connection to it.
+
+    Raises ``SandboxError`` if the process does not start as a box.
+    """
     host_end, box_end = socket.socketpair()
     host_end.setblocking(False)
     root = tempfile.mkdtemp(prefix="bestofn-box-")
@@ -134,7 +137,7 @@ async def _open(memory_mb: int) -> Box:
     box = Box(SocketStream(host_end), close, f"local box {process.pid}")
     try:
         await box.start(settings)
-    except BaseException as error:  # also when cancelled: nobody else closes this box
+    except BaseException as error:  # also if cancelled: no other code closes this box
         process.kill()
         log.seek(0)
         output = log.read()[-600:].decode("utf-8", "replace").strip()
@@ -148,7 +151,7 @@ async def _open(memory_mb: int) -> Box:
 def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
     """Start the process of a box.
 
-    Call it in the thread of the event loop: a child that must die with its parent dies with the thread that made it.
+    Call it in the thread of the event loop: Linux kills the box when the thread that started it ends.
     """
     command, stream = [_python(), *COMMAND], wire.fileno()
     return subprocess.Popen(
@@ -157,12 +160,15 @@ def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
 
 
 def _python() -> str:
-    """The interpreter itself. A box cannot see a virtual environment's link to it, only the system's folders."""
-    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))  # CPython has the first name
+    """Return the path of the real Python interpreter.
+
+    A virtual environment's link to it does not work in a box, which contains only the system's folders.
+    """
+    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))  # CPython defines the first name
 
 
 def _folders() -> list[str]:
-    """What a box may read: the system's programs and libraries, and the folders of Python and Node."""
+    """Return the folders that a box may read: the system's programs and libraries, and the homes of Python and Node."""
     homes = [Path(sys.base_prefix).resolve()]
     node = shutil.which("node")
     if node:

@@ -1,7 +1,7 @@
-"""What the host sends into a box when it starts: the modules that run inside, and the settings of this box.
+"""Builds the payload that the host sends to a new box: the Python modules for the box, and its settings.
 
-``Box.start`` sends it. ``BOOT``, a loader small enough for ``python -c``, receives it. So an image holds no code of
-bestofn.
+``Box.start`` sends the payload. ``BOOT``, a loader small enough for ``python -c``, receives it. Therefore an image
+contains no code of bestofn.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",
     "LANG": "C.UTF-8",
-    "PYTHONHASHSEED": "0",  # the same program gets the same verdict
+    "PYTHONHASHSEED": "0",  # so that the same program always gets the same verdict
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 
 
 @cache
 def _modules() -> tuple[dict[str, str], list[str]]:
-    """Source of each module by name, and which of them are packages."""
+    """Return the source code of each module by name, and the names of the packages among them."""
     packages = ["bestofn", "bestofn.sandbox", "bestofn.sandbox.inside", "bestofn.sandbox.languages"]
     modules = dict.fromkeys(packages[:2], "")
     for package in packages[2:]:
@@ -60,7 +60,7 @@ def _modules() -> tuple[dict[str, str], list[str]]:
 
 
 def payload(settings: BoxSettings) -> bytes:
-    """The bytes that the loader reads: a length of four bytes, then modules and settings as JSON."""
+    """Return the bytes that the loader reads: four bytes of length, then modules and settings as JSON."""
     modules, packages = _modules()
     body = json.dumps({"modules": modules, "packages": packages, "settings": settings}).encode()
     return len(body).to_bytes(4, "little") + body

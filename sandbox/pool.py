@@ -1,6 +1,6 @@
-"""A pool of boxes: started when they are first needed, replaced when a run made them unfit.
+"""A pool of boxes. It starts a box when one is needed and replaces a box that a run made unfit.
 
-``LocalSandbox`` and ``DockerSandbox`` run their programs through a pool.
+``LocalSandbox`` and ``DockerSandbox`` run their programs in a pool.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from bestofn.sandbox.box import Box, BoxGone
 
 log = logging.getLogger(__name__)
 
-RETRY_OPEN_AFTER_S = (0.5, 2.0, 8.0)  # when no box starts: a Docker engine that restarts is back by then
-ENOUGH_TIMEOUTS = 1  # inputs of one program that may time out: the others would most likely time out as well
+RETRY_OPEN_AFTER_S = (0.5, 2.0, 8.0)  # waits before retries if no box starts; a Docker engine restarts within this time
+ENOUGH_TIMEOUTS = 1  # stop after this many inputs of a program timed out; the others would probably time out too
 
 
 class Pool:
-    """At most ``workers`` boxes of one kind. A box serves one run at a time, and ``runs_per_box`` in total."""
+    """Manages at most ``workers`` boxes of one kind.
+
+    A box runs one program at a time, and ``runs_per_box`` in total.
+    """
 
     def __init__(self, open_box: Callable[[], Awaitable[Box]], workers: int, runs_per_box: int) -> None:
         self._open_box = open_box
@@ -33,7 +36,7 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def adopt(self, box: Box) -> None:
-        """Add a box that was started already, to be tested."""
+        """Add a box that is already running to the pool."""
         self._all.add(box)
         self._idle.append(box)
 
@@ -46,9 +49,9 @@ class Pool:
         await asyncio.gather(*(box.close() for box in boxes), return_exceptions=True)
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program``. When its box dies, the run is repeated once in a new box; a second time, it is ``infra``.
+        """Run ``program``. If its box fails, the run is repeated once in a new box; a second failure gives ``infra``.
 
-        Raises ``SandboxError`` when no box can be started any more, because then no program can be run.
+        Raises ``SandboxError`` if no new box can be started, because then no program can be run.
         """
         async with self._free:
             if not program.stdins:
@@ -56,7 +59,10 @@ class Pool:
             return await self._run_inputs(program)
 
     async def _run_inputs(self, program: Program) -> Execution:
-        """One run per input, until an input times out or the program proves to have a syntax error."""
+        """Run the program once per input.
+
+        Stops after a timeout or a syntax error, and returns the runs as one execution.
+        """
         runs: list[Execution] = []
         timeouts = 0
         for text in program.stdins:
@@ -82,7 +88,7 @@ class Pool:
 
     async def _take(self, language: str) -> Box:
         if self._idle:
-            # A box whose waiting child is of the same language needs to start no new one.
+            # A box whose waiting child has the same language does not need to fork a new child.
             box = next((box for box in self._idle if box.language == language), self._idle[-1])
             self._idle.remove(box)
             return box
@@ -100,7 +106,7 @@ class Pool:
         return await self._open_box()
 
     def _return(self, box: Box) -> None:
-        """Keep the box for the next run, or close it in the background when it may not serve another."""
+        """Keep the box for the next run, or close it in the background if it is unfit or reached ``runs_per_box``."""
         if box.fit and box.runs < self._runs_per_box:
             self._idle.append(box)
             return
@@ -115,12 +121,12 @@ class Pool:
 
 
 def _is_syntax_error(run: Execution) -> bool:
-    """Whether the program cannot be parsed, so that it fails on every other input too."""
+    """Return True if the program cannot be parsed, so that it would fail on every other input too."""
     return run.status == "error" and run.stderr.rstrip().rpartition("\n")[2].startswith(
         ("SyntaxError", "IndentationError")
     )
 
 
 def infra(reason: str) -> Execution:
-    """The execution of a program that could not be run, because of the sandbox and not of the program."""
+    """Return the execution of a program that could not be run because the sandbox failed."""
     return Execution(status="infra", exit_code=None, stdout="", stderr="", seconds=0.0, detail={"reason": reason})

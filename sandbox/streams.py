@@ -1,4 +1,4 @@
-"""Byte streams to boxes over sockets, in the event loop: plain, and as Docker multiplexes them.
+"""Byte streams to boxes over non-blocking sockets: plain streams, and Docker's multiplexed streams.
 
 ``box.Box`` sends and receives through them (protocol ``box.Stream``).
 """
@@ -23,7 +23,7 @@ class SocketStream:
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
 
     async def receive(self, count: int) -> bytes:
-        """Exactly ``count`` bytes. Raises ``EOFError`` when the box closed its end before."""
+        """Return exactly ``count`` bytes. Raises ``EOFError`` if the box closes the connection earlier."""
         while len(self._pending) < count:
             await self._more()
         taken = bytes(self._pending[:count])
@@ -31,7 +31,7 @@ class SocketStream:
         return taken
 
     async def receive_line(self) -> bytes:
-        """Bytes up to and including the next line end."""
+        """Return the bytes up to and including the next line end."""
         while b"\n" not in self._pending:
             await self._more()
         return await self.receive(self._pending.index(b"\n") + 1)
@@ -47,9 +47,10 @@ class SocketStream:
 
 
 class AttachedStream(SocketStream):
-    """A container's attached streams, in Docker's frames: an 8-byte head (stream, 3 zeros, length), then the bytes.
+    """The attached streams of a container, in Docker's frames.
 
-    Standard output carries the replies. ``errors`` collects standard error, for error messages.
+    A frame is a header of 8 bytes (stream number, 3 zeros, length) and the content. Standard output carries the
+    replies. ``errors`` collects standard error for error messages.
     """
 
     def __init__(self, connection: socket.socket) -> None:

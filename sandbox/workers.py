@@ -1,8 +1,8 @@
-"""Worker processes for trusted functions that may take too long or too much memory (``protocols.Workers``).
+"""Worker processes for trusted functions that may need too much time or memory (``protocols.Workers``).
 
-The math verifier calls SymPy through them. A thread cannot be stopped, and SIGALRM works in the main thread only, but a
-process can always be killed. Functions and arguments are pickled, so a function must be importable. Untrusted programs
-need a sandbox instead: a worker is limited in time and memory, but not in its access to files or network.
+The math verifier calls SymPy in them. A process can always be killed, but a thread cannot be stopped, and SIGALRM works
+in the main thread only. Functions and arguments are pickled, so a function must be importable. Untrusted programs need
+a sandbox instead: a worker has limited time and memory, but full access to files and network.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 
-START_S = 60.0  # for a worker to start and import its modules, on a busy machine
+START_S = 60.0  # time limit for a worker to start and import its modules on a busy machine
 
 
 class ProcessPool:
-    """At most ``count`` worker processes, which start when they are needed and are reused.
+    """Manages at most ``count`` worker processes, which start when needed and are reused.
 
-    The process of a call is killed when the call takes longer than its time, or is cancelled. ``memory_mb`` limits the
-    address space that a worker may add after its start. A call that needs more ends with ``MemoryError``. ``preload``
-    names modules that a worker imports at its start. A worker ends after ``calls_per_worker`` calls.
+    A call that exceeds its time limit or is cancelled has its process killed. ``memory_mb`` limits the address space
+    that a worker may add after its start; a call that needs more raises ``MemoryError``. ``preload`` names modules that
+    a worker imports at its start. A worker ends after ``calls_per_worker`` calls.
     """
 
     name = "process_pool"
@@ -68,9 +68,10 @@ class ProcessPool:
         await asyncio.gather(*(asyncio.to_thread(worker.join) for worker in workers))
 
     async def call(self, function: Callable[..., Value], *args: object, timeout_s: float) -> Value:
-        """``function(*args)`` in a worker. The time starts when a worker is free and ready.
+        """Return ``function(*args)``, computed in a worker. The time limit starts when a worker is ready.
 
-        Raises ``TimeoutError`` after ``timeout_s``, ``MemoryError`` over the memory limit, and the function's errors.
+        Raises ``TimeoutError`` after ``timeout_s``, ``MemoryError`` above the memory limit, and any error that the
+        function raises.
         """
         if self._free is None:
             raise RuntimeError("ProcessPool is not open; use `async with ProcessPool() as workers`")
@@ -101,7 +102,7 @@ class ProcessPool:
         self._all.add(worker)
         try:
             await worker.ready()
-        except BaseException:  # also when cancelled: a worker that is not ready cannot serve the next call
+        except BaseException:  # also if cancelled: a worker that is not ready cannot serve the next call
             self._discard(worker)
             raise
         return worker
@@ -113,7 +114,7 @@ class ProcessPool:
 
 
 class _Worker:
-    """One process and the pipe to it."""
+    """One worker process and the pipe to it."""
 
     def __init__(self, method: str, memory_mb: int, preload: tuple[str, ...]) -> None:
         spawns = method == "spawn"
@@ -127,7 +128,7 @@ class _Worker:
         worker_end.close()
 
     def is_alive(self) -> bool:
-        """Whether the process still runs."""
+        """Return True while the process runs."""
         return self._process.is_alive()
 
     async def ready(self) -> None:
@@ -135,7 +136,7 @@ class _Worker:
         await self._receive(START_S)
 
     async def ask(self, payload: bytes, timeout_s: float) -> tuple[str, Any]:
-        """The result of one call: ("returned", value) or ("raised", error)."""
+        """Send one call and return its result: ("returned", value) or ("raised", error)."""
         self.calls += 1
         try:
             self._pipe.send_bytes(payload)
@@ -150,7 +151,7 @@ class _Worker:
             raise RuntimeError(f"the worker process ended with exit code {code} during a call") from error
 
     async def _receive(self, timeout_s: float) -> bytes:
-        """The next message. It waits in the event loop, so that no thread is needed."""
+        """Return the next message. It waits in the event loop, so no thread is needed."""
         loop = asyncio.get_running_loop()
         readable = asyncio.Event()
         loop.add_reader(self._pipe.fileno(), readable.set)
@@ -164,19 +165,19 @@ class _Worker:
         return self._pipe.recv_bytes()
 
     def kill(self) -> None:
-        """Kill the process; ``join`` must follow."""
+        """Kill the process. Call ``join`` afterwards."""
         if self._process.is_alive():
             self._process.kill()
 
     def join(self) -> None:
-        """Wait up to 5 seconds for the end of the process, and close the pipe."""
+        """Wait up to 5 seconds until the process has ended, then close the pipe."""
         self._process.join(5)
         self._pipe.close()
 
 
 def _serve(pipe: multiprocessing.connection.Connection, memory_mb: int, preload: tuple[str, ...]) -> None:
-    """The main function of a worker: set limits, import modules, then serve calls until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
+    """Run the main loop of a worker: set limits, import modules, then serve calls until the pipe closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C stops the parent process, which then ends its workers
     _die_with_parent()
     for module in preload:
         __import__(module)
@@ -200,12 +201,12 @@ def _answer(payload: bytes) -> bytes:
     except Exception as error:  # any error of the function is raised again by ``ProcessPool.call``
         try:
             return pickle.dumps(("raised", error))
-        except Exception:  # pickling an arbitrary error may fail in any way; then only its text is sent
+        except Exception:  # pickling may raise any error; then only the error's text is sent
             return pickle.dumps(("raised", RuntimeError(f"{type(error).__name__}: {error}"[:2_000])))
 
 
 def _limit_memory(memory_mb: int) -> None:
-    """Limit the address space to what the process has now plus ``memory_mb``."""
+    """Limit the address space of this process to its current size plus ``memory_mb``."""
     try:
         import resource
 
@@ -214,7 +215,7 @@ def _limit_memory(memory_mb: int) -> None:
         limit = now + memory_mb * 1024 * 1024
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     except (ImportError, OSError, ValueError):
-        return  # this system has no such limit; the time limit still works
+        return  # this system has no such limit; the time limit still applies
 
 
 def _die_with_parent() -> None:

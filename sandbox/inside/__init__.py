@@ -1,5 +1,5 @@
-"""What runs inside a box: the supervisor, the confinement of its children, and the messages to the host.
+"""Code that runs inside a box: the supervisor, the confinement of its children, and the messages to the host.
 
 These modules use the standard library only. The host sends their source into the box when it starts
-(``sandbox.payload``), so an image holds runtimes and no code of bestofn.
+(``sandbox.payload``), so an image contains runtimes but no code of bestofn.
 """

@@ -1,6 +1,6 @@
-"""Runs the source of the tests in the driver's process: first the setup, then one case after another.
+"""Runs the test source in the driver's process: first the setup, then one case after another.
 
-``driver`` calls it. Names that the setup and the tests leave open are the program's; they are bound to proxies.
+``driver`` calls it. A name that setup and tests use but do not define refers to the program; it is bound to a proxy.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE, ProgramGone
 from bestofn.sandbox.inside.program_client import ProgramClient
 
 Namespace = dict[str, Any]
-"""The global names of the tests."""
+"""The global variables of the tests, by name."""
 
 
 class BrokenTests(Exception):
-    """The tests themselves cannot be used, so no answer may be blamed."""
+    """The tests themselves cannot be used, so they give no verdict on any answer."""
 
 
 class CaseRunner:
-    """The tests of one run. Call ``prepare`` once, then ``run`` for each case."""
+    """Runs the tests of one request. Call ``prepare`` once, then ``run`` for each case."""
 
     def __init__(self, setup: ast.Module, cases: list[ast.Module], program: ProgramClient, entry_point: str) -> None:
         self.setup = _without_stubs(setup, entry_point)
@@ -34,38 +34,39 @@ class CaseRunner:
         self.namespace: Namespace = {"__name__": "__main__", "__builtins__": builtins}
 
     def prepare(self) -> None:
-        """Run the setup, and bind names that setup and tests use but do not define to the program's objects.
+        """Run the setup. Bind names that setup and tests use but do not define to proxies of the program's objects.
 
-        Raises ``BrokenTests`` when the setup fails by itself, and ``ProgramGone`` when the program may be to blame.
+        Raises ``BrokenTests`` if the setup fails although it does not use the program. Raises ``ProgramGone`` if the
+        program may have caused the failure.
         """
         bound = names.bound([self.setup])
         setup_needs_program = bool(names.read([self.setup], executed=True) - bound - set(dir(builtins)))
         if not setup_needs_program:
             self._run_setup()
         proxies = self._proxies(bound)
-        solution = types.ModuleType("solution")  # `from solution import f` means the program
+        solution = types.ModuleType("solution")  # `from solution import f` imports from the program
         solution.__dict__.update(proxies)
         sys.modules["solution"] = solution
         self.namespace.update({name: proxy for name, proxy in proxies.items() if name not in self.namespace})
         if setup_needs_program:
             try:
                 self._run_setup()
-            except BrokenTests as error:  # or the program is to blame
+            except BrokenTests as error:  # the program may have caused it
                 raise ProgramGone(str(error)) from None
         if self.entry_point in proxies:
-            self.namespace[self.entry_point] = proxies[self.entry_point]  # also over a star import of the setup
-        # What the setup used of the program is no test, so the count of uses begins here.
+            self.namespace[self.entry_point] = proxies[self.entry_point]  # even after the setup's star import
+        # The setup's uses of the program are not tests, so ``used`` is reset here.
         self.program.used = bool(set(proxies) & names.read(self.cases, executed=True))
 
     def run(self, case: ast.Module) -> None:
-        """Run one case, then call the tests that it only defines: ``check``, test functions and test classes."""
+        """Run one case, then call the functions and classes that it defines but does not call: ``check`` and tests."""
         if "unittest" in names.imported(case):
             import unittest
 
             unittest.main = lambda *args, **kwargs: None  # type: ignore[misc, assignment]
         try:
             exec(compile(case, "<test>", "exec"), self.namespace)  # noqa: S102
-        except SystemExit as end:  # `sys.exit(0)` at the end of a test file
+        except SystemExit as end:  # for example `sys.exit(0)` at the end of a test file
             if end.code:
                 raise
         called = names.called([case], executed=True)
@@ -80,11 +81,11 @@ class CaseRunner:
             exec(compile(self.setup, "<setup>", "exec"), self.namespace)  # noqa: S102
         except ProgramGone:
             raise
-        except BaseException as error:  # even SystemExit: a setup that does not run decides nothing
+        except BaseException as error:  # also SystemExit: a setup that fails gives no verdict
             raise BrokenTests(f"the setup of the tests fails: {describe_error(error)}") from None
 
     def _proxies(self, bound: set[str]) -> dict[str, Any]:
-        """Proxies for all names that the program defines and that setup and tests read but do not define."""
+        """Return proxies for all names that the program defines and that setup and tests read but do not define."""
         wanted = names.read([self.setup, *self.cases]) - bound - {"*"}
         open_names = {name for name in wanted if not hasattr(builtins, name)} | ({self.entry_point} - {""})
         proxies = self.program.names(sorted(open_names))
@@ -93,17 +94,17 @@ class CaseRunner:
         return proxies
 
     def _function_named_like_a_builtin(self) -> dict[str, Any]:
-        """The proxy of a function under test that has the name of a builtin (``def sum(a, b)``); empty if none is sure.
+        """Return the proxy of a function under test named like a builtin (``def sum(a, b)``), or {} if uncertain.
 
         Every case must call this name, and the program must define no other builtin name that every case calls.
-        Otherwise a builtin that the tests need, such as ``set``, could be replaced by a function of the program.
+        Otherwise a function of the program could replace a builtin that the tests need, such as ``set``.
         """
         everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
         proxies = self.program.names(sorted(everywhere & set(dir(builtins))))
         return proxies if len(proxies) == 1 else {}
 
     def _run_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Call a function that the case defines, if it is ``check`` or a test."""
+        """Call a function that the case defines if its name is ``check`` or starts with ``test``."""
         is_test = node.name.startswith("test")
         if node.name == "check" or (is_test and _required_arguments(node) == 1 and self.entry_point):
             if self.entry_point not in self.namespace:
@@ -114,7 +115,7 @@ class CaseRunner:
 
 
 def raise_if_module_is_missing(error: BaseException) -> None:
-    """Raise ``BrokenTests`` when the tests, not the program, import a module that is not installed here."""
+    """Raise ``BrokenTests`` if the tests, not the program, import a module that is not installed here."""
     if (
         isinstance(error, ImportError)
         and FROM_PROGRAM_NOTE not in getattr(error, "__notes__", ())
@@ -124,7 +125,7 @@ def raise_if_module_is_missing(error: BaseException) -> None:
 
 
 def describe_error(error: BaseException) -> str:
-    """Kind and text of an error, at most 300 characters."""
+    """Return the type and the message of an error, at most 300 characters."""
     return f"{type(error).__name__}: {error}"[:300].rstrip(": ")
 
 
@@ -144,9 +145,9 @@ def _run_class(kind: type) -> None:
 
 
 def _finish(value: object) -> None:
-    """Run a test that is a coroutine to its end."""
+    """Run the coroutine of an asynchronous test until it ends."""
     if isinstance(value, types.CoroutineType):
-        import asyncio  # here, because it is large and few tests need it
+        import asyncio  # imported here, because it is large and few tests need it
 
         asyncio.run(value)
 
@@ -158,13 +159,13 @@ def _required_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _without_stubs(setup: ast.Module, entry_point: str) -> ast.Module:
-    """The setup without functions that have no body yet and without the entry point: the program defines those."""
+    """Return the setup without the functions that the program must define: stubs and the entry point."""
     kept = [node for node in setup.body if getattr(node, "name", None) != entry_point and not _is_stub(node)]
     return ast.Module(body=kept, type_ignores=[])
 
 
 def _is_stub(node: ast.stmt) -> bool:
-    """Whether ``node`` is a function whose body is only ``pass``, ``...`` or a docstring."""
+    """Return True if ``node`` is a function whose body is only ``pass``, ``...`` or a docstring."""
     if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     return all(

@@ -1,6 +1,6 @@
-"""Takes the rights of a child of the supervisor away: own uid, resource limits, Landlock, no capabilities, seccomp.
+"""Restricts a child of the supervisor: separate uid, resource limits, Landlock, no capabilities, seccomp.
 
-The supervisor prepares everything once; each child only applies it.
+The supervisor prepares the restrictions once; each child only applies them.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _STACK = 64 * _MIB
 class Caps(NamedTuple):
     """The limits of one run."""
 
-    cpu_s: int  # per process
-    memory_mb: int  # per process
-    processes: int  # all processes of the run's uid
-    disk_mb: int  # per file
+    cpu_s: int  # seconds per process
+    memory_mb: int  # MiB per process
+    processes: int  # maximum number of processes of the run's uid
+    disk_mb: int  # MiB per file
 
 
 class Confinement:
-    """The confinement of this box.
+    """The confinement of all children of this box.
 
-    With ``uids``, each run gets a uid of its own. The supervisor then confines itself once (``share``). Its children
-    inherit Landlock, seccomp and no_new_privs at no cost, and lose their last rights by changing their uid.
-    Without ``uids`` the user namespace holds one uid only. Each child is then confined separately, because only
-    Landlock's scopes keep runs, drivers and the supervisor apart.
+    With ``uids``, each run gets a separate uid. The supervisor then confines itself once (``share``). Its children
+    inherit Landlock, seccomp and no_new_privs at no cost, and lose their remaining rights when they change their uid.
+    Without ``uids``, the user namespace has only one uid. Each child is then confined separately, because only
+    Landlock's scopes isolate runs, drivers and the supervisor from each other.
     """
 
     def __init__(self, readable: Iterable[str] = SYSTEM, uids: bool = True) -> None:
@@ -50,7 +50,7 @@ class Confinement:
         self._files_only_read = Ruleset(KEPT[1], readable, (), DEVICES)
 
     def share(self) -> None:
-        """Apply to the supervisor all that its children inherit from it."""
+        """Apply the restrictions that children inherit to the supervisor."""
         for which, value in _CONSTANT:
             resource.setrlimit(which, (value, value))
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
@@ -60,10 +60,10 @@ class Confinement:
             self._seccomp.install()
 
     def enter(self, uid: int, caps: Caps, writes: bool = True, address_space: bool = True) -> None:
-        """Confine the calling child, for good.
+        """Confine the calling child permanently.
 
-        ``writes`` False: it may write to no folder. ``address_space`` False: limit its data instead of its address
-        space, for runtimes that reserve more address space than they use.
+        ``writes`` False: it may not write to any folder. ``address_space`` False: limit its data segment instead of its
+        address space, for runtimes that reserve more address space than they use.
         """
         memory = caps.memory_mb * _MIB
         for which, value in (

@@ -1,8 +1,9 @@
-"""The driver: decides per test case whether the program passes. It runs in a process that never runs the program.
+"""The driver decides per test case whether the program passes. Its process never executes the program's code.
 
-``languages.python`` calls ``drive`` in a confined child. The test source runs here (``case_runner``) and reaches the
-program by messages only (``program_client``). Values cross as checked data (``driver_values``), and what is not plain
-data stays in the program behind a proxy (``proxies``). When the program ends early, all remaining cases fail.
+``languages.python`` calls ``drive`` in a confined child. The test source runs here (``case_runner``) and communicates
+with the program only by messages (``program_client``). Values are sent as checked data (``driver_values``). An object
+that is not plain data stays in the program, and a proxy represents it (``proxies``). If the program ends early, all
+remaining cases fail.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bestofn.sandbox.inside.program_client import ProgramClient
 def drive(job: Job) -> None:
     """Run each case and write one JSON line per case to RESULT: ``{"passed": bool, "error": str}``.
 
-    A line ``{"broken": reason}`` takes back all lines before it: the tests cannot be used.
+    A line ``{"broken": reason}`` invalidates all earlier lines, because the tests cannot be used.
     """
     try:
         for line in _verdicts(job):
@@ -46,7 +47,7 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
                 runner.run(case)
             except ProgramGone as reason:
                 gone = error = str(reason)
-            except BaseException as reason:  # also SystemExit and KeyboardInterrupt: all that a failing test may raise
+            except BaseException as reason:  # a failing test may raise any error, for example SystemExit
                 raise_if_module_is_missing(reason)
                 error = describe_error(reason)
         decided = decided or bool(error) or program.used
@@ -56,7 +57,7 @@ def _verdicts(job: Job) -> Iterator[plain.FormObject]:
 
 
 def _parse(job: Job) -> tuple[ast.Module, list[ast.Module]]:
-    """The syntax trees of setup and cases. Raises ``BrokenTests``."""
+    """Return the syntax trees of the setup and of the cases. Raises ``BrokenTests`` if a source is not valid Python."""
     try:
         return ast.parse(job["setup"] or ""), [ast.parse(source) for source in job["cases"]]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

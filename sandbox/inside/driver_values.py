@@ -1,8 +1,8 @@
-"""The driver's values as JSON forms and back: what the tests pass to the program, and what the program answers.
+"""Converts the driver's values to JSON forms and back: arguments for the program, and answers from the program.
 
-``program_client`` calls it for each message. ``plain`` handles plain data; this module adds the objects that only one
-side can hold. A form ``{"mine": reference}`` names an object of the program, ``{"yours": number}`` a function of the
-tests, ``{"handle": ...}`` an object that the program keeps.
+``program_client`` calls it for each message. ``plain`` converts plain data; this module adds objects that exist on one
+side only. A form ``{"mine": reference}`` refers to an object of the program, ``{"yours": number}`` to a function of the
+tests, and ``{"handle": ...}`` to an object that stays in the program.
 """
 
 from __future__ import annotations
@@ -14,26 +14,29 @@ from typing import Any
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.proxies import Function, Instance, Remote, Requests, remote_class
 
-FROM_PROGRAM_NOTE = "raised by the program"  # a note on each error that the program raised
+FROM_PROGRAM_NOTE = "raised by the program"  # a note added to each error that the program raised
 
 
 class ProgramGone(BaseException):
     """The program's process has ended.
 
-    It is not an ``Exception``, because no test may take it for an error that the test expects.
+    It is not derived from ``Exception``, so that no test can catch it as an error that the test expects.
     """
 
 
 class DriverValues:
-    """Encodes and decodes values, and remembers the functions and classes that both sides have named."""
+    """Encodes and decodes values, and stores the functions and classes that messages refer to."""
 
     def __init__(self, program: Requests) -> None:
         self.program = program
-        self.functions: list[Callable[..., object]] = []  # functions of the tests, by the number of their form
+        self.functions: list[Callable[..., object]] = []  # functions of the tests, by the number in their form
         self.kinds: dict[str, type] = {}  # classes and exceptions of the program, by name
 
     def encode(self, value: object) -> plain.Form:
-        """The form of a value of the tests. Raises ``plain.NotPlain`` for what the program cannot be given."""
+        """Return the form of a value of the tests.
+
+        Raises ``plain.NotPlain`` if the value cannot be sent to the program.
+        """
         return plain.encode(value, self._encode_object)
 
     def _encode_object(self, value: object) -> plain.FormObject:
@@ -42,14 +45,14 @@ class DriverValues:
         if isinstance(value, type) and issubclass(value, Instance):
             return {"mine": value._class_name}
         if callable(value) and getattr(builtins, getattr(value, "__name__", ""), None) is value:
-            return {"builtin": value.__name__}  # int, len and the like are the same on both sides
+            return {"builtin": value.__name__}  # int, len and other builtins are the same on both sides
         if callable(value):
             self.functions.append(value)
             return {"yours": len(self.functions) - 1}
         raise plain.NotPlain(f"a {type(value).__name__} cannot be passed to the program")
 
     def decode(self, form: plain.Form) -> Any:
-        """The value of a form that the program sent. Raises ``plain.NotPlain`` when the form is malformed."""
+        """Return the value of a form that the program sent. Raises ``plain.NotPlain`` if the form is malformed."""
         return plain.decode(form, self._decode_handle)
 
     def _decode_handle(self, tag: str, body: plain.Form) -> object:
@@ -67,12 +70,12 @@ class DriverValues:
         return self.program.request("await", number)
 
     def error(self, form: plain.FormObject) -> BaseException:
-        """The error that the program reports, as an error to raise in the tests."""
+        """Return the error that the program reports, as an exception to raise in the tests."""
         base = getattr(builtins, form["builtin"], None)
         if not (isinstance(base, type) and issubclass(base, BaseException)):
             base = Exception
         if not issubclass(base, Exception):
-            return ProgramGone(f"the program raised {base.__name__}")  # SystemExit and the like end a program
+            return ProgramGone(f"the program raised {base.__name__}")  # SystemExit and similar errors end a program
         kind = self.kinds.get(form["type"], base)
         args = plain.decode(form["args"])
         try:
@@ -83,12 +86,12 @@ class DriverValues:
         return error
 
     def proxy_class(self, name: str) -> type:
-        """The proxy of the program's class ``name``."""
+        """Return the proxy class for the program's class ``name``."""
         self.kinds[name] = remote_class(self.program, name)
         return self.kinds[name]
 
     def exception_class(self, name: str, builtin: str) -> type:
-        """A class for the program's exception ``name``, derived from the builtin exception ``builtin``."""
+        """Return a class for the program's exception ``name``, derived from the builtin exception ``builtin``."""
         base = getattr(builtins, builtin, Exception)
         self.kinds[name] = type(name, (base,), {})
         return self.kinds[name]
@@ -102,7 +105,7 @@ def _same_container(old: object, new: object) -> bool:
 
 
 def update_in_place(old: object, new: object) -> None:
-    """Give the argument ``old`` the content of ``new``, the copy that the program may have changed."""
+    """Copy the content of ``new`` into the argument ``old``. ``new`` is the copy that the program may have changed."""
     if isinstance(old, list) and type(new) is type(old):
         _update_list(old, new)
     elif isinstance(old, bytearray) and type(new) is type(old):
