@@ -8,9 +8,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose, conf_folder
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.scripts.build import build, from_yaml
+from bestofn.scripts.catalogue import BUILD
 from tests.wire_server import Answer, Sent, WireServer
 
 OF_OUR_OWN = ("demo", "epistemic")  # the embedded policy on the starter set, malformed problems: tests of their own
@@ -162,7 +164,8 @@ def test_a_file_of_the_documented_forms_runs(
     write_nemotron(tmp_path)
     (tmp_path / "experiment.yaml").write_text(document)
     with WireServer(answered) as server:
-        words = from_yaml(
+        given = parse(
+            BUILD,
             [
                 "--from-yaml",
                 str(tmp_path / "experiment.yaml"),
@@ -170,8 +173,9 @@ def test_a_file_of_the_documented_forms_runs(
                 f"provider.base_url={server.url}",
                 "sandbox=none",
                 f"out={tmp_path}/run",
-            ]
+            ],
         )
+        words = [*from_yaml(given), *given.overrides]
         build(compose(words))
     table = pq.read_table(tmp_path / "run" / "candidates" / "data.parquet")
     assert table.num_rows == 3 * 4
