@@ -1,9 +1,9 @@
-"""The packages between the commands and the verifiers, sandboxes, rewards and personas; see docs/architecture.md.
+"""The packages that build datasets: sources, sampling, stages, pairing, tables and reports; see docs/architecture.md.
 
 Importing this package sets two memory options before any library is imported. Arrow uses the system allocator,
-because its own allocator keeps the freed memory of each shard and grows. glibc uses two memory arenas instead of
-eight per processor, because memory that a finished thread freed in its own arena is not used again. The environment
-variables ``ARROW_DEFAULT_MEMORY_POOL`` and ``MALLOC_ARENA_MAX`` take precedence if they are set.
+because Arrow's own allocator keeps the freed memory of each shard, so memory use grows. glibc uses two memory arenas
+instead of eight per processor, because glibc does not reuse the memory in the arena of a finished thread. The
+environment variables ``ARROW_DEFAULT_MEMORY_POOL`` and ``MALLOC_ARENA_MAX`` take precedence if they are set.
 """
 
 import contextlib
@@ -14,5 +14,5 @@ M_ARENA_MAX = -8  # glibc's malloc.h
 
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 if "MALLOC_ARENA_MAX" not in os.environ:
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library or operating system
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # the C library is not glibc
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)

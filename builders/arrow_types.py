@@ -21,7 +21,7 @@ class Field(Protocol):
 
 
 class Schema(Protocol):
-    """``pyarrow.Schema``: the columns of a table and the metadata of its file."""
+    """The columns of a table and the metadata of its file: ``pyarrow.Schema``."""
 
     names: list[str]
     metadata: dict[bytes, bytes] | None
@@ -38,7 +38,7 @@ class Column(Protocol):
 
 
 class RecordBatch(Protocol):
-    """Rows in Arrow's form: ``pyarrow.Table`` or ``pyarrow.RecordBatch``."""
+    """Rows in Arrow's format: ``pyarrow.Table`` or ``pyarrow.RecordBatch``."""
 
     num_rows: int
     nbytes: int
@@ -48,7 +48,7 @@ class RecordBatch(Protocol):
 
 
 class Table(RecordBatch, Protocol):
-    """``pyarrow.Table``."""
+    """A whole table: ``pyarrow.Table``."""
 
     columns: list[Column]
     column_names: list[str]
@@ -58,7 +58,7 @@ class Table(RecordBatch, Protocol):
 
 
 class Features(Protocol):
-    """``datasets.Features``: column name -> the type of its values."""
+    """The type of each column, by column name: ``datasets.Features``."""
 
     arrow_schema: Schema
 
@@ -67,7 +67,7 @@ class Features(Protocol):
 
 
 class RowGroup(Protocol):
-    """The description of a row group of a Parquet file."""
+    """The metadata of one row group of a Parquet file."""
 
     total_byte_size: int
 
@@ -81,7 +81,7 @@ class FileMetadata(Protocol):
 
 
 class ParquetFile(Protocol):
-    """``pyarrow.parquet.ParquetFile``."""
+    """A Parquet file that is open for reading: ``pyarrow.parquet.ParquetFile``."""
 
     schema_arrow: Schema
     metadata: FileMetadata
@@ -94,52 +94,52 @@ class ParquetFile(Protocol):
 
 
 class ParquetWriter(Protocol):
-    """``pyarrow.parquet.ParquetWriter``."""
+    """A Parquet file that is open for writing: ``pyarrow.parquet.ParquetWriter``."""
 
     def write_table(self, table: Table) -> None: ...
     def close(self) -> None: ...
 
 
 def arrow() -> Any:
-    """The module ``pyarrow``."""
+    """Import and return the module ``pyarrow``."""
     return import_module("pyarrow")
 
 
 def feature_types() -> Any:
-    """The module ``datasets``, with the types of columns: ``Value``, ``List``, ``Json``."""
+    """Import and return the module ``datasets``, which defines the column types ``Value``, ``List`` and ``Json``."""
     return import_module("datasets")
 
 
 def open_parquet(file: Path) -> ParquetFile:
-    """An open Parquet file; use it in a ``with`` block."""
+    """Open a Parquet file for reading. Use the result in a ``with`` block."""
     return import_module("pyarrow.parquet").ParquetFile(file)
 
 
 def open_parquet_writer(file: Path, schema: Schema) -> ParquetWriter:
-    """A writer that creates ``file``, compressed with zstd, without a page index."""
+    """Create ``file`` and return its writer. The file is compressed with zstd and has no page index."""
     return import_module("pyarrow.parquet").ParquetWriter(file, schema, compression="zstd")
 
 
 def read_schema(file: Path) -> Schema:
-    """The schema of a Parquet file; reads only the footer."""
+    """Return the schema of a Parquet file. Only the footer is read."""
     return import_module("pyarrow.parquet").read_schema(file)
 
 
 def count_rows(file: Path) -> int:
-    """The number of rows of a Parquet file; reads only the footer."""
+    """Return the number of rows of a Parquet file. Only the footer is read."""
     return import_module("pyarrow.parquet").read_metadata(file).num_rows
 
 
 def concat_tables(tables: Iterator[Table]) -> Table:
-    """One table with the rows of ``tables`` in order."""
+    """Concatenate the rows of ``tables`` in order."""
     return import_module("pyarrow").concat_tables(tables)
 
 
 def features_from(columns: Mapping[str, Any]) -> Features:
-    """The ``datasets.Features`` of ``columns`` (name -> datasets type)."""
+    """Build ``datasets.Features`` from ``columns`` (column name -> datasets type)."""
     return import_module("datasets").Features(columns)
 
 
 def features_of_schema(schema: Schema) -> Features:
-    """The ``datasets.Features`` with which a file of this schema was written."""
+    """Return the ``datasets.Features`` that are stored in the metadata of ``schema``."""
     return import_module("datasets").Features.from_arrow_schema(schema)

@@ -1,7 +1,7 @@
 """All errors that bestofn raises on purpose, their exit codes, and the two places where they are handled.
 
     BestofnError
-    ├── ConfigError            a setting is wrong: nothing was sent (exit code 2)
+    ├── ConfigError            a setting is wrong; no request was sent (exit code 2)
     │   └── SourceError        the dataset cannot be read as the settings describe it
     ├── MachineError           this machine cannot do the work (no Docker, disk full): the run stops and can resume
     │   ├── SandboxError       no sandbox could be started on this machine
@@ -17,7 +17,7 @@
         └── ConnectionFailed     no connection, connection lost, or timeout
 
 A wrong setting ends the command before the first paid request. A failure of one row is stored as data. A failure that
-every row would meet stops the run. Messages say what was found, what was expected, and what to do.
+affects every row stops the run. Each message says what was found, what was expected, and what to do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BestofnError(Exception):
 
 
 class ConfigError(BestofnError):
-    """A setting is wrong."""
+    """A setting in the configuration is wrong."""
 
     exit_code = 2
 
@@ -45,7 +45,7 @@ class SourceError(ConfigError):
 
 
 class MachineError(BestofnError):
-    """This machine cannot do the work."""
+    """This machine cannot do the work, for example because Docker is missing or the disk is full."""
 
     exit_code = 3
 
@@ -90,47 +90,47 @@ class RequestError(ProviderError):
 
 
 class RateLimitError(ProviderError):
-    """Too many requests or tokens in a time window."""
+    """The service received too many requests or tokens in a time window (HTTP 429)."""
 
 
 class ServiceError(ProviderError):
-    """The service failed."""
+    """The service failed: an HTTP status of 5xx, an overload, or a malformed reply."""
 
 
 class UnreadableReply(ServiceError):
-    """A complete, paid reply that cannot be parsed. It is stored unchanged and requested again at most once."""
+    """A complete, paid reply that cannot be parsed. It is stored, and the request is sent again at most once."""
 
 
 class ConnectionFailed(ProviderError):
-    """No connection could be made, it was lost, or it timed out."""
+    """The connection could not be made, was lost, or timed out."""
 
 
 _STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError)
 
 
 def raise_if_it_stops_the_run(outcome: object) -> None:
-    """Raise ``outcome`` if it is an error that every row would meet: a refused key, a spent budget, a full disk."""
+    """Raise ``outcome`` if it is an error that affects every row: a refused key, a spent budget, a full disk."""
     if isinstance(outcome, _STOPS_THE_RUN):
         raise outcome
 
 
 @dataclass(slots=True)
 class RowFailure:
-    """The error that a ``row_boundary`` caught; ``error`` is None while there was none."""
+    """The result of a ``row_boundary``: ``error`` is the error that it caught, or None."""
 
     error: Exception | None = None
 
     @property
     def message(self) -> str:
-        """``Type: text`` of the error; "" without one."""
+        """The error as ``Type: text``; "" if there is no error."""
         return f"{type(self.error).__name__}: {self.error}" if self.error else ""
 
 
 @contextmanager
 def row_boundary() -> Generator[RowFailure]:
-    """Catch the failure of one row, so that the caller can store it as data. The only place that does this.
+    """Catch the failure of one row, so that the caller can store it as data. No other code catches row failures.
 
-    Errors that stop the run are raised, and so is cancellation.
+    Errors that stop the run are raised again. Cancellation is not caught.
 
         with row_boundary() as failure:
             return await verifier.verify(query, candidate)
@@ -139,14 +139,14 @@ def row_boundary() -> Generator[RowFailure]:
     failure = RowFailure()
     try:
         yield failure
-    except Exception as error:  # what every row would meet is raised by the next line
+    except Exception as error:  # the next line raises errors that stop the run
         raise_if_it_stops_the_run(error)
         failure.error = error
 
 
 @contextmanager
 def exit_on_error() -> Generator[None]:
-    """End the program with the message and the exit code of a ``BestofnError``. A bug keeps its traceback."""
+    """On a ``BestofnError``, print its message and end the program with its exit code. Other errors are not caught."""
     try:
         yield
     except BestofnError as error:

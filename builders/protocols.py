@@ -1,11 +1,11 @@
-"""The interfaces between the packages: what a sampler, verifier, sandbox, reward, source, stage or executor must do.
+"""The interfaces between the packages: the methods of samplers, verifiers, sandboxes, rewards, sources and stages.
 
-An implementation knows these protocols and no other implementation. An object that holds a connection, a container or
-a model opens it in ``__aenter__``, never in ``__init__``. So building the objects of a configuration costs nothing and
+An implementation imports these protocols and no other implementation. An object that holds a connection, a container
+or a model opens it in ``__aenter__``, never in ``__init__``. So building the objects of a configuration is fast and
 has no side effects. All coroutines run in one event loop (``builders.concurrency.event_loop``) and may be called
 concurrently.
 
-An optional ability of an object is a protocol of its own (``ReportsSkipped``, ``ReportsDropped``, ``OffersModelTools``)
+Each optional feature of an object has its own protocol (``ReportsSkipped``, ``ReportsDropped``, ``OffersModelTools``)
 and is tested with ``isinstance``. The interface of providers is in ``builders.sampling.provider``, because only the
 sampler uses it.
 """
@@ -39,12 +39,12 @@ Result = TypeVar("Result")
 
 @runtime_checkable
 class Sampler(Protocol):
-    """A provider with a journal, rate limits and a budget: what stages, judges and tools use to sample.
+    """A provider with a journal, rate limits and a budget. Stages, judges and tools sample from it.
 
-    A completion is named by (provider identity, request, index, attempt). The first call for a name sends a request;
-    every later call, also in a later run, gives the same completion from the journal. Concurrent calls for one name
-    share one request. ``free``: requests cost nothing. ``max_n``: the most completions per request. ``batch``:
-    requests go through the batch API of the service.
+    The key of a completion is (provider identity, request, index, attempt). The first call for a key sends a request.
+    Every later call, also in a later run, returns the same completion from the journal. Concurrent calls for one key
+    share one request. ``free``: requests cost nothing. ``max_n``: largest number of completions per request.
+    ``batch``: requests go through the batch API of the service.
     """
 
     name: str
@@ -59,22 +59,22 @@ class Sampler(Protocol):
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0
     ) -> list[Completion | ProviderError]:
-        """Sample one completion per index, in the order of ``indices``; an index without one holds its error.
+        """Sample one completion per index. The list is in the order of ``indices``; a failed request gives its error.
 
-        Raises only errors that every row would meet (``builders.errors.raise_if_it_stops_the_run``).
+        Raises only errors that stop the run (``builders.errors.raise_if_it_stops_the_run``).
         """
         ...
 
 
 @runtime_checkable
 class Archive(Protocol):
-    """Holds answers that exist already. It takes the place of a ``Sampler`` where answers are not sampled."""
+    """Holds answers that exist already. A build uses it instead of a ``Sampler`` if no answers are sampled."""
 
     name: str
     model: str
 
     def answers_for(self, query: Query) -> list[Candidate]:
-        """The stored answers to ``query``, numbered from 0; an empty list when there are none."""
+        """Return the stored answers to ``query``, numbered from 0; an empty list if there are none."""
         ...
 
 
@@ -85,23 +85,24 @@ class Verifier(Protocol):
     name: str
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """The verdict on ``candidate``.
+        """Return the verdict on ``candidate``.
 
-        Never raises because of the candidate's content. An internal failure has the outcome ``error``, never ``fail``.
+        The candidate's content never causes an exception. An internal failure gives the outcome ``error``, never
+        ``fail``.
         """
         ...
 
 
 @runtime_checkable
 class Sandbox(Protocol):
-    """Runs untrusted programs. It is opened before use: an asynchronous context."""
+    """Runs untrusted programs. It is an asynchronous context manager and must be entered before use."""
 
     name: str
 
     async def run(self, program: Program) -> Execution:
         """Execute ``program`` within its limits.
 
-        Never raises because of the program: what it did is in the ``Execution``. Raises ``SandboxError`` if the sandbox
+        A failure of the program raises nothing: the ``Execution`` records it. Raises ``SandboxError`` if the sandbox
         is lost and cannot be started again.
         """
         ...
@@ -109,46 +110,46 @@ class Sandbox(Protocol):
 
 @runtime_checkable
 class Workers(Protocol):
-    """Runs trusted, pure functions that may take long, in processes that can be killed."""
+    """Runs trusted, pure, possibly slow functions in worker processes that can be killed."""
 
     async def call(self, function: Callable[..., Result], *args: object, timeout_s: float) -> Result:
-        """``function(*args)`` in a worker process.
+        """Run ``function(*args)`` in a worker process and return its result.
 
-        Raises ``TimeoutError`` after ``timeout_s`` seconds and ``MemoryError`` above the memory limit of the workers.
+        Raises ``TimeoutError`` after ``timeout_s`` seconds, and ``MemoryError`` if a worker exceeds its memory limit.
         """
         ...
 
 
 @runtime_checkable
 class Tools(Protocol):
-    """A simulated world of tools. The configured object is a template: each candidate works in a ``fresh`` copy."""
+    """A simulated world of tools. The configured object is a template: each candidate uses its own ``fresh`` copy."""
 
     def declarations(self) -> Sequence[Tool]:
-        """The declarations of the offered tools, as they are sent with a request."""
+        """Return the declarations of the offered tools, in the form that is sent with a request."""
         ...
 
     def fresh(self, seed: int, declarations: Sequence[Tool] = ()) -> Tools:
-        """A new world in its initial state, independent of all others. ``declarations`` are the query's own tools."""
+        """Return a new, independent world in its initial state. ``declarations`` are the query's own tools."""
         ...
 
     def changes(self) -> JsonObject:
-        """The changes made by the calls so far: table -> key -> record, or None for a deleted record."""
+        """Return the changes that the calls made so far: table -> key -> record, or None for a deleted record."""
         ...
 
     async def call(self, name: str, arguments: JsonObject, seed: int) -> ToolResult:
-        """The result of one tool call.
+        """Run one tool call and return its result.
 
-        Never raises because of the arguments: ``ToolResult.error`` holds the reason, and ``content`` tells the model.
+        Wrong arguments raise nothing: ``ToolResult.error`` holds the reason, and ``content`` is the text for the model.
         """
         ...
 
 
 @runtime_checkable
 class OffersModelTools(Protocol):
-    """Tools that can let a language model invent the results which are otherwise invented from a schema."""
+    """Tools whose unknown results a language model can invent. By default they are invented from a schema."""
 
     def with_model_for_unknown(self) -> Tools | None:
-        """The same tools with a model for unknown results; None if no model is configured."""
+        """Return the same tools with a model that invents unknown results; None if no model is configured."""
         ...
 
 
@@ -159,7 +160,7 @@ class Reward(Protocol):
     name: str
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """One score per candidate, in the order of ``candidates``."""
+        """Return one score per candidate, in the order of ``candidates``."""
         ...
 
 
@@ -182,13 +183,13 @@ class ReportsSkipped(Protocol):
 
     @property
     def skipped(self) -> Mapping[str, int]:
-        """Reason -> number of skipped rows, of the latest iteration."""
+        """The number of rows that the latest iteration skipped, by reason."""
         ...
 
 
 @runtime_checkable
 class ReportsDropped(Protocol):
-    """A source that keeps examples of the queries it left out."""
+    """A source that keeps examples of the queries that it dropped."""
 
     @property
     def dropped(self) -> Sequence[Mapping[str, str]]:
@@ -197,7 +198,7 @@ class ReportsDropped(Protocol):
 
 
 class Stage(Protocol):
-    """One step of a build: it computes new columns of a row and changes none of the others."""
+    """One step of a build: it computes new columns of a row and changes no existing column."""
 
     name: str
 
@@ -207,15 +208,15 @@ class Stage(Protocol):
         ...
 
     async def __call__(self, row: Row) -> Row:
-        """The added columns of one row."""
+        """Compute the added columns of one row, and return only these columns."""
         ...
 
 
 class Executor(Protocol):
-    """Runs the shards of a build, in this process or on other machines. They get the configuration, never objects."""
+    """Runs the shards of a build, in this process or on other machines. Each shard receives only the configuration."""
 
     name: str
 
     def run(self, config: JsonObject, out: Path) -> JsonObject:
-        """Run the build that ``config`` describes into the folder ``out``. Returns the run's manifest."""
+        """Run the build that ``config`` describes, write it to the folder ``out``, and return the run's manifest."""
         ...

@@ -1,8 +1,8 @@
-"""The data types of bestofn: plain values that travel between stages, providers, verifiers and rewards.
+"""The data types of bestofn: plain values that stages, providers, verifiers and rewards exchange.
 
-Everything here is frozen and has no behaviour beyond a property. A *message* is a dict in the Chat Completions shape:
-``role``, ``content``, and where they apply ``tool_calls``, ``tool_call_id`` and ``name``. Providers speak that shape,
-and TRL trains on it. No other data travels as a bare dict.
+All types are frozen dataclasses that have at most a few properties. A *message* is a dict in the Chat Completions
+format: ``role``, ``content``, and if they apply ``tool_calls``, ``tool_call_id`` and ``name``. Providers use this
+format, and TRL trains on it. No other data is exchanged as a plain dict.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ JsonObject = Mapping[str, Any]
 """A decoded JSON object whose keys are not known in advance."""
 
 Message = JsonObject
-"""One chat message in the Chat Completions shape."""
+"""One chat message in the Chat Completions format."""
 
 Tool = JsonObject
 """One tool declaration: ``{"type": "function", "function": {"name", "description", "parameters"}}``."""
@@ -42,20 +42,20 @@ def _no_files() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Persona:
-    """The voice that answers are written in. ``text`` is sent in the system prompt and never stored in the prompt."""
+    """A style of writing answers. ``text`` is sent in the system prompt, but is not stored in the query's prompt."""
 
     name: str
     text: str
     affect: str = ""
-    markers: tuple[str, ...] = ()  # regular expressions that match text in this voice
-    whitelist: tuple[str, ...] = ()  # phrases of this voice that look like a refusal but are none
+    markers: tuple[str, ...] = ()  # regular expressions that match text in this style
+    whitelist: tuple[str, ...] = ()  # phrases of this style that look like a refusal but are not
 
 
 @dataclass(frozen=True, slots=True)
 class CodeTests:
     """The tests of a program.
 
-    ``kind`` decides what one case holds:
+    ``kind`` decides the keys of one case:
 
     ========  ===========================================================================
     stdin     ``{"stdin": str, "stdout": str}``
@@ -78,7 +78,7 @@ class CodeTests:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known about the correct response to a query. If all fields are empty, verifiers abstain."""
+    """The known facts about the correct response to a query. If all fields are empty, verifiers abstain."""
 
     answer: str | None = None
     answers: tuple[str, ...] = ()  # further accepted answers: any of them is correct
@@ -99,7 +99,7 @@ class Query:
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     reference: Reference = field(default_factory=Reference)
-    source: str = ""  # the dataset the query came from
+    source: str = ""  # name of the dataset that contains the query
     metadata: JsonObject = field(default_factory=_empty_object)
 
     @property
@@ -113,7 +113,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The sampling parameters. Each of them changes the completion and is part of the journal key."""
+    """The sampling parameters. Every field can change the completion, so every field is part of the journal key."""
 
     temperature: float | None = 1.0
     top_p: float | None = None
@@ -128,7 +128,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request for completions: everything that changes a completion, and nothing else."""
+    """One request for completions. It has only fields that can change a completion."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
@@ -172,13 +172,13 @@ class Completion:
     stop_reason: StopReason = "stop"
     reasoning: str = ""
     usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0  # wall-clock time of its request
+    seconds: float = 0.0  # wall-clock time of the request
     logprob: float | None = None  # sum of token log-probabilities, if known
     request_id: str = ""
     detail: JsonObject = field(
         default_factory=_empty_object
     )  # signatures and raw blocks that the next turn must send back
-    cost_usd: float | None = None  # its price, set by the sampler; None: no price is known
+    cost_usd: float | None = None  # its price in US dollars, set by the sampler; None: no price is known
 
     @property
     def text(self) -> str:
@@ -188,7 +188,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One response to a query: the messages that follow its prompt. ``error`` is set if there is no usable response."""
+    """One response to a query: the messages after the prompt. ``error`` is set if there is no usable response."""
 
     index: int
     messages: tuple[Message, ...] = ()
@@ -208,7 +208,7 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """The visible text of the last assistant message; "" when there is none."""
+        """The visible text of the last assistant message; "" if there is none."""
         for message in reversed(self.messages):
             if message.get("role") == "assistant":
                 return content_text(message.get("content"))
@@ -216,7 +216,7 @@ class Candidate:
 
     @property
     def tool_calls(self) -> tuple[JsonObject, ...]:
-        """All tool calls of the trace, in order, in the Chat Completions shape."""
+        """All tool calls in ``messages``, in order, in the Chat Completions format."""
         return tuple(call for message in self.messages for call in message.get("tool_calls") or ())
 
 
@@ -257,7 +257,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One preference pair: the candidate indices of its chosen and its rejected side, within one query."""
+    """One preference pair of a query. ``chosen`` and ``rejected`` are candidate indices."""
 
     chosen: int
     rejected: int
@@ -267,10 +267,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of one tool call, and where it comes from.
+    """The result of one tool call and its source.
 
-    ``source`` is ``deterministic``, ``schema`` (invented from the declared schema), ``llm``, ``cache``, ``refused``
-    (the call was not run) or ``failed`` (an internal fault).
+    ``source`` is one of ``deterministic``, ``schema`` (invented from the declared schema), ``llm`` (invented by a
+    language model), ``cache``, ``refused`` (the call was not run) and ``failed`` (an internal error).
     """
 
     content: str
@@ -280,7 +280,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The resource limits of one execution. ``wall_s`` holds per call or test; all together get three times that."""
+    """The resource limits of one execution. ``wall_s`` limits each call or test; the limit of all is 3 × ``wall_s``."""
 
     wall_s: float = 10.0
     cpu_s: float = 10.0
@@ -295,12 +295,12 @@ class Limits:
 class Program:
     """A program to execute in a sandbox: untrusted source and its inputs, never the expected results.
 
-    At most one of these three fields is set. Without any, the program runs once with ``stdin``.
+    At most one of these three fields is set. If none is set, the program runs once with ``stdin``.
 
-    ``stdins``: the program runs once per input; the results are ``Execution.runs``.
-    ``calls``: each call ``{"name", "args", "kwargs"}`` is made on the loaded program, all in one execution. For SQL,
-    ``args`` is ``[setup]``, and each call gets a new database.
-    ``tests``: sources that a separate driver process executes after ``setup``. They reach the program through a proxy.
+    ``stdins``: the program runs once per input; the results are in ``Execution.runs``.
+    ``calls``: the program is loaded once, then each call ``{"name", "args", "kwargs"}`` is made. For SQL, ``args`` is
+    ``[setup]``, and each call gets a new database.
+    ``tests``: source code that a separate driver process executes after ``setup``. It calls the program by proxy.
     """
 
     language: Language
@@ -338,7 +338,7 @@ class Execution:
 
 
 def content_text(content: object) -> str:
-    """The plain text of a message's ``content``: a string, a list of content parts, or None."""
+    """Return the plain text of a message's ``content``, which is a string, a list of content parts, or None."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -350,7 +350,7 @@ def content_text(content: object) -> str:
 
 
 def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
-    """``messages`` with ``before`` placed in front of the text of their system prompt, and ``after`` behind it."""
+    """Return ``messages`` with ``before`` in front of the system prompt and ``after`` behind it."""
     own, rest = "", tuple(messages)
     if rest and rest[0].get("role") in ("system", "developer"):
         own, rest = content_text(rest[0].get("content")), rest[1:]
@@ -359,5 +359,5 @@ def with_system_text(messages: Sequence[Message], before: str, after: str = "") 
 
 
 def paragraphs(parts: Sequence[str]) -> str:
-    """The non-empty ``parts``, separated by blank lines."""
+    """Join the non-empty ``parts`` with blank lines."""
     return "\n\n".join(part for part in parts if part)

@@ -1,11 +1,12 @@
 """The Arrow types of a run's nested rows, and the conversion between records and rows.
 
-One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists aligned by position. The stages and the
-tables convert with these functions.
+One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists of equal length and order. The stages and
+the tables use these functions.
 
 Values whose keys vary (tool arguments, details) are ``datasets.Json`` columns. They are always JSON objects, because
-datasets 5.2 decodes a JSON string that is itself valid JSON. What a reference expects (tests, calls, state) is stored
-so that it comes back exactly. In all other places ``clean`` replaces values that Arrow or JSON cannot hold.
+datasets 5.2 decodes a JSON string that is itself valid JSON. The tests, calls and state of a reference are stored in a
+form that is decoded to exactly the same values. In all other places ``clean`` replaces values that Arrow or JSON
+cannot hold.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # ``cach
 
 @cache
 def features() -> Mapping[str, Any]:
-    """Group (``query``, ``candidates``, ``verdicts``, ``scores``, ``pairs``) -> column -> datasets feature."""
+    """Return the datasets features: group (``query``, ``candidates``, …, ``pairs``) -> column -> feature."""
     types = feature_types()
     text, integer, number = types.Value("string"), types.Value("int64"), types.Value("float64")
     json_object = types.Json()
@@ -88,7 +89,7 @@ def features() -> Mapping[str, Any]:
 
 
 def query_to_row(query: Query) -> dict[str, Any]:
-    """The columns of a query."""
+    """Convert a query to the columns of its nested row."""
     return clean(
         {
             "query_id": query.id,
@@ -103,7 +104,7 @@ def query_to_row(query: Query) -> dict[str, Any]:
 
 
 def query_from_row(row: Row) -> Query:
-    """The query of a nested row."""
+    """Convert the columns of a nested row to its query."""
     return Query(
         id=row["query_id"],
         split=row["split"],
@@ -116,7 +117,7 @@ def query_from_row(row: Row) -> Query:
 
 
 def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
-    """An entry of the column ``candidates``."""
+    """Convert a candidate to an entry of the column ``candidates``."""
     row = _fields_of(candidate)
     row["messages"] = [dict(message) for message in candidate.messages]
     row["usage"] = {name: getattr(candidate.usage, name) for name in USAGE}
@@ -125,7 +126,7 @@ def candidate_to_row(candidate: Candidate) -> dict[str, Any]:
 
 
 def candidate_from_row(row: Row) -> Candidate:
-    """The candidate of an entry of the column ``candidates``."""
+    """Convert an entry of the column ``candidates`` to a candidate."""
     values = dict(row)
     usage: Mapping[str, int | None] = values.get("usage") or {}
     values["messages"] = tuple(values.get("messages") or ())
@@ -135,18 +136,18 @@ def candidate_from_row(row: Row) -> Candidate:
 
 
 def verdict_to_row(verdict: Verdict) -> dict[str, Any]:
-    """An entry of the column ``verdicts``."""
+    """Convert a verdict to an entry of the column ``verdicts``."""
     return clean(_fields_of(verdict) | {"detail": dict(verdict.detail)})
 
 
 def verdict_from_row(row: Row) -> Verdict:
-    """The verdict of an entry of the column ``verdicts``."""
+    """Convert an entry of the column ``verdicts`` to a verdict."""
     values: dict[str, Any] = {**row, "detail": row.get("detail") or {}}
     return Verdict(**values)
 
 
 def score_to_row(score: Score) -> dict[str, Any]:
-    """An entry of the column ``scores``; a score that is not a finite number becomes null, with an error."""
+    """Convert a score to an entry of the column ``scores``. An infinite or NaN value becomes null, with an error."""
     value = score.value
     if value is not None and not math.isfinite(value):
         error = f"the reward returned {value}; expected a finite number"
@@ -155,12 +156,12 @@ def score_to_row(score: Score) -> dict[str, Any]:
 
 
 def score_from_row(row: Row) -> Score:
-    """The score of an entry of the column ``scores``."""
+    """Convert an entry of the column ``scores`` to a score."""
     return Score(row["value"], row.get("parts") or {})
 
 
 def judged_from_row(row: Row) -> list[Judged]:
-    """The candidates of a nested row with their verdicts and scores, in order."""
+    """Return the candidates of a nested row with their verdicts and scores, in order."""
     aligned = zip(row["candidates"], row["verdicts"], row["scores"], strict=True)
     return [
         Judged(candidate_from_row(candidate), verdict_from_row(verdict), score_from_row(score))
@@ -169,9 +170,10 @@ def judged_from_row(row: Row) -> list[Judged]:
 
 
 def clean(value: Any) -> Any:
-    """``value`` without what Arrow cannot hold: lone surrogates, tuples, integers beyond 64 bits, NaN, sets.
+    """Convert ``value`` to plain data that Arrow and JSON can hold.
 
-    Values of other types become their text.
+    Tuples and sets become lists. Integers beyond 64 bits become text, NaN and infinities None, and lone surrogates "?".
+    NumPy and torch scalars become Python numbers. Values of other types become text.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -202,7 +204,7 @@ def _field_names(kind: type) -> tuple[str, ...]:
 
 
 def _fields_of(record: Candidate | Verdict | Reference | CodeTests) -> dict[str, Any]:
-    """Field -> value, without converting the values as ``dataclasses.asdict`` does."""
+    """Return the fields of a record by name. Unlike ``dataclasses.asdict``, the values are not converted."""
     return {name: getattr(record, name) for name in _field_names(type(record))}
 
 
@@ -223,7 +225,7 @@ def _encode(value: object) -> object:
 
 
 def _as_json(value: object) -> object:
-    """``value`` with the types of JSON, in which calls are made: keys are strings, sequences and sets are lists."""
+    """Convert ``value`` to JSON types, as in tool arguments: keys become strings, tuples and sets become lists."""
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value).items()
         return {str(key): _as_json(item) for key, item in items}

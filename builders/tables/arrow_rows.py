@@ -1,8 +1,8 @@
 """Conversion between rows of Python objects and Arrow tables, for the features of ``schema`` and ``tables.views``.
 
 ``datasets`` encodes and decodes nested rows one value at a time: 1.3 ms per row of four candidates. Here Arrow converts
-whole columns and only JSON columns are touched value by value. That takes a tenth of the time and gives the same
-tables. ``run.apply`` uses it for the stages of a build, ``tables.parquet_files`` for published tables.
+whole columns, and only JSON columns are converted value by value. This takes a tenth of the time and gives the same
+tables. ``run.apply_stage`` uses this module for the stages of a build, ``tables.parquet_files`` for published tables.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Convert = Callable[[Any], Any]
 
 
 def to_table(rows: Iterable[Row], features: Features) -> Table:
-    """A table with the Arrow schema of ``features``; a column that a row lacks is null.
+    """Convert ``rows`` to a table with the Arrow schema of ``features``. A missing column is null.
 
-    Raises ``pyarrow.ArrowInvalid`` or ``ArrowTypeError`` for a value that its column cannot hold.
+    Raises ``pyarrow.ArrowInvalid`` or ``ArrowTypeError`` if a value does not fit the type of its column.
     """
     pa = arrow()
     schema = features.arrow_schema
@@ -33,7 +33,7 @@ def to_table(rows: Iterable[Row], features: Features) -> Table:
 
 
 def from_table(table: RecordBatch, features: Features) -> list[dict[str, Any]]:
-    """The rows of a table or record batch that was written with ``features``."""
+    """Convert a table or record batch with these ``features`` to rows."""
     columns: dict[str, Convert] = {
         name: convert for name in features if (convert := _converter(features[name], _json_value)) is not None
     }
@@ -48,7 +48,7 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=s
 
 
 def json_text(value: object) -> str | None:
-    """``value`` as the JSON text that ``datasets.Json`` stores; values without a JSON form are written as text."""
+    """Encode ``value`` as the JSON text that ``datasets.Json`` stores. Members that JSON cannot hold become text."""
     return None if value is None else _COMPACT.encode(value)
 
 
@@ -61,7 +61,7 @@ def _apply(convert: Convert | None, value: Any) -> Any:
 
 
 def _converter(feature: Any, leaf: Convert) -> Convert | None:
-    """How a value of ``feature`` is converted; None when it contains no JSON column."""
+    """Return a function that applies ``leaf`` to every JSON value in a value of ``feature``; None if it has no JSON."""
     kinds = feature_types()
     if isinstance(feature, kinds.Json):
         return leaf
@@ -98,7 +98,7 @@ def _storage_field(field: Field) -> Field:
 
 @lru_cache(maxsize=512)
 def _storage_type(kind: Any) -> Any:
-    """An Arrow type with extension types replaced by their storage types."""
+    """Return the Arrow type ``kind``, with each extension type replaced by its storage type."""
     pa = arrow()
     if isinstance(kind, pa.BaseExtensionType):
         return kind.storage_type

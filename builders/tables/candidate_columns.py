@@ -1,6 +1,6 @@
-"""The ``candidates`` table: one row per candidate, with everything that is known about it.
+"""The ``candidates`` table: one row per candidate, with its query, answer, verdict, score and cost.
 
-``COLUMNS`` is the only definition: the Arrow types, the rows and the table in docs/schema.md come from it.
+``COLUMNS`` is the only definition. The Arrow types, the rows and the table in docs/schema.md are generated from it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CLUSTER_CHARS = 80  # longer canonical answers are replaced by a digest
 
 @dataclass(frozen=True, slots=True)
 class CandidateRecord:
-    """One candidate with what the columns are computed from."""
+    """One candidate, with all values from which its columns are computed."""
 
     query: QueryRow
     settings: TableSettings
@@ -38,7 +38,7 @@ class CandidateRecord:
 
 
 def candidate_records(query: QueryRow, settings: TableSettings) -> Iterator[CandidateRecord]:
-    """One record per candidate of ``query``, in order."""
+    """Yield one record per candidate of ``query``, in order."""
     first_with: dict[str, int] = {}
     for (candidate, verdict, score), rank, trace in zip(query.aligned(), query.ranks, query.traces, strict=True):
         messages, index = candidate["messages"], candidate["index"]
@@ -84,9 +84,10 @@ def _temperature(one: CandidateRecord) -> float | None:
 
 
 def answer_cluster(one: CandidateRecord) -> str | None:
-    """A string that is equal for candidates with the same answer; None without an answer.
+    """Return a string that is equal for candidates with the same answer; None if there is no answer.
 
-    This is the verifier's canonical form. Without one, it is the normalised text with the tool calls.
+    It is the canonical form that the verifier recorded, else the normalised text with the tool calls.
+    A string longer than ``CLUSTER_CHARS`` is replaced by its SHA-256 digest, shortened to 16 digits.
     """
     if one.candidate["error"] or not one.candidate["messages"]:
         return None

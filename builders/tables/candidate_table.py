@@ -1,6 +1,6 @@
-"""The published ``candidates`` table of a run: where its files are, and its columns in batches.
+"""Finds the files of a published ``candidates`` table and reads its columns in batches.
 
-``analysis.query_records`` groups the rows by query; ``bestofn voice`` and ``bestofn compare`` find the files here.
+``analysis.query_records`` groups these rows by query. ``bestofn voice`` and ``bestofn compare`` use this module.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ REQUIRED = ("query_id", "is_verified")
 
 @dataclass(frozen=True)
 class CandidateTable:
-    """The files of one table; every call of ``batches`` reads them again."""
+    """The files of one candidates table. Every call of ``batches`` reads the files again."""
 
     name: str
     files: tuple[Path, ...]
     metadata: dict[str, str]
 
     def batches(self, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
-        """Column -> values, at most ``BATCH`` rows at a time; the values of a column that a file lacks are None."""
+        """Yield column -> values, at most ``BATCH`` rows at a time. If a file lacks a column, its values are None."""
         for file in self.files:
             with open_parquet(file) as table:
                 present = [name for name in columns if name in table.schema_arrow.names]
@@ -37,9 +37,9 @@ class CandidateTable:
 
 
 def read(path: Path) -> CandidateTable:
-    """The candidates table of a run folder, of a folder of Parquet files, or of one file.
+    """Open the candidates table at ``path``: a run folder, a folder of Parquet files, or one file.
 
-    Raises ``SourceError`` when there is none, or when it lacks the column ``query_id`` or ``is_verified``.
+    Raises ``SourceError`` if there is no table, or if it lacks the column ``query_id`` or ``is_verified``.
     """
     files = candidate_files(path)
     metadata: dict[str, str] = {}
@@ -56,7 +56,7 @@ def read(path: Path) -> CandidateTable:
 
 
 def candidate_files(path: Path) -> list[Path]:
-    """The Parquet files with the candidates of ``path``. Raises ``SourceError`` when there are none."""
+    """Return the Parquet files of the candidates table at ``path``. Raises ``SourceError`` if there are none."""
     if path.is_file():
         return [path]
     for folder in (path / "candidates", path):
@@ -69,6 +69,6 @@ def candidate_files(path: Path) -> list[Path]:
 
 
 def text_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, str]:
-    """The metadata of a Parquet schema as text, without the entries of Arrow, pandas and datasets."""
+    """Decode the metadata of a Parquet schema as text. The entries of Arrow, pandas and datasets are dropped."""
     own = {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in (metadata or {}).items()}
     return {key: value for key, value in own.items() if key not in ("huggingface", "ARROW:schema", "pandas")}

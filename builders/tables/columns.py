@@ -1,7 +1,7 @@
-"""Columns of the published tables: name, type, meaning, and how the value is computed.
+"""Columns of the published tables: name, type, meaning, and the function that computes the value.
 
-A table is a list of ``Column``. Its Arrow types (``features_of``), its rows (``Table.rows``) and its documentation
-(``tables.schema_page``) come from that list.
+A table is a list of ``Column``. Its Arrow types (``features_of``), its rows (``PublishedTable.rows``) and its
+documentation (``tables.schema_page``) are generated from this list.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ InputT = TypeVar("InputT", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[InputT]):
-    """One column of a table; ``value`` computes it from the record of a row."""
+    """One column of a table. ``value`` computes the column's value from the record of one row."""
 
     name: str
     kind: Kind
-    meaning: str  # for docs/schema.md
+    meaning: str  # the description in docs/schema.md
     value: Callable[[InputT], object]
 
 
@@ -35,9 +35,9 @@ class Column(Generic[InputT]):
 class TableSettings:
     """Settings of a run that change the published tables.
 
-    ``rules`` decide which candidates are taught. ``temperature`` and ``max_tokens`` are copied into the candidates
-    table. ``test_share`` is the share of queries on the test side. ``system`` is the text that all training prompts
-    begin with; empty for none.
+    ``rules`` decide which candidates may be used for training. ``temperature`` and ``max_tokens`` are copied into the
+    candidates table. ``test_share`` is the share of queries in the test files, 0 to 1. ``system`` is a text that is
+    put in front of the system prompt in all training tables; "" adds nothing.
     """
 
     rules: PairRules = PairRules()
@@ -49,23 +49,23 @@ class TableSettings:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable(Generic[RecordT]):
-    """One published table: its columns, and the records that one query adds to it."""
+    """One published table: its columns, and a function that returns the records of one query."""
 
     name: str
     row_is: str  # completes "one row per …" in docs/schema.md
     columns: Sequence[Column[RecordT]]
     records: Callable[[QueryRow, TableSettings], Iterable[RecordT]]
     sides: tuple[str, ...] = ("train", "test")
-    optional: bool = False  # no file is written when the table has no rows
+    optional: bool = False  # no file is written if the table has no rows
 
     def rows(self, query: QueryRow, settings: TableSettings) -> Iterator[dict[str, object]]:
-        """The flat rows of one query."""
+        """Yield the flat rows of one query, one per record."""
         for record in self.records(query, settings):
             yield {column.name: column.value(record) for column in self.columns}
 
 
 def features_of(columns: Iterable[Column[Any]]) -> Features:
-    """The datasets features of a table with these columns."""
+    """Return the datasets features of a table with these columns."""
     types = feature_types()
     text, flag, number = types.Value("string"), types.Value("bool"), types.Value("float64")
     kinds: dict[Kind, object] = {

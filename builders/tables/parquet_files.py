@@ -1,11 +1,11 @@
-"""Parquet files with the run's metadata in their schema; a table is one file or several files in one folder.
+"""Writes and lists Parquet files that carry the run's metadata in their schema.
 
-The rows of one side of a table are ``train.parquet`` or, beyond ``FILE_BYTES``, ``train-00000-of-00003.parquet`` and so
-on. ``load_dataset`` reads both forms; ``table_files`` lists them. ``run.pipeline`` writes shards with these functions,
-``tables.writer`` writes the published tables.
+A *side* of a table (``train``, ``test`` or ``data``) is one file such as ``train.parquet``. A side larger than
+``FILE_BYTES`` is several files: ``train-00000-of-00003.parquet`` and so on. ``load_dataset`` reads both forms;
+``table_files`` lists them. ``run.pipeline`` writes shards with these functions, ``tables.writer`` the published tables.
 
-datasets 5.2 drops a schema's own metadata whenever it writes, so the files are written here. The schema keeps the
-``huggingface`` entry, so ``load_dataset`` restores all features.
+datasets 5.2 drops other metadata of the schema when it writes a file, so bestofn writes the files itself. The schema
+keeps the ``huggingface`` entry, so ``load_dataset`` restores all features.
 """
 
 from __future__ import annotations
@@ -29,37 +29,38 @@ from bestofn.builders.records import Row
 from bestofn.builders.tables.arrow_rows import to_table
 
 BUFFERED_ROWS = 500  # rows that a writer holds as Python objects
-GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either limit; bytes are Arrow's
-FILE_BYTES = 128 << 20  # Arrow's bytes; the metadata of all row groups stays in memory until a file is closed
+GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either limit; bytes in Arrow's memory format
+FILE_BYTES = 128 << 20  # in Arrow's memory format; an open file keeps the metadata of its row groups in memory
 ONE_FILE = float("inf")
 _NAME = re.compile(r"(?P<side>.+?)(-\d{5}-of-\d{5})?\.parquet")
 
 
 def table_files(folder: Path, *sides: str) -> list[Path]:
-    """The files in ``folder`` of the sides (``train``, ``test``, ``data``) in order; without a side, all files."""
+    """Return the files of ``sides`` (``train``, ``test``, ``data``) in ``folder``; all files if no side is given."""
     files = sorted(folder.glob("*.parquet"))
     return [file for side in sides for file in files if file_side(file) == side] if sides else files
 
 
 def file_side(file: Path) -> str:
-    """The side a file belongs to: ``train`` for ``train.parquet`` and for ``train-00000-of-00003.parquet``."""
+    """Return the side of a file: ``train`` for ``train.parquet`` and for ``train-00000-of-00003.parquet``."""
     match = _NAME.fullmatch(file.name)
     return match["side"] if match else file.stem
 
 
 def rows_in(files: Iterable[Path]) -> int:
-    """The number of rows in the files; reads only their footers."""
+    """Return the number of rows in all ``files``. Only the footers are read."""
     return sum(map(count_rows, files))
 
 
 class Writer:
-    """A context manager that writes rows to ``path``; after an error, no file is left.
+    """A context manager that writes rows to ``path``. If an error is raised, it leaves no file.
 
-    Beyond ``file_bytes`` a new file begins, and the files are named ``STEM-00000-of-00003.parquet``. Older files of the
-    same table are deleted at the end. Rows wait first as Python objects (``buffered_rows``), then in Arrow's form for
-    the end of their row group (``buffered_bytes``). A caller with many open writers can call ``flush`` and
-    ``end_group`` on the largest one to bound the memory. ``count`` is the number of rows in Arrow's form so far, and of
-    all rows after the ``with`` block.
+    When a file exceeds ``file_bytes``, a new file begins. Several files are named ``STEM-00000-of-00003.parquet``, and
+    older files of the same side are deleted at the end.
+
+    Rows are buffered twice: first as Python objects (``buffered_rows``), then in Arrow's format until their row group
+    ends (``buffered_bytes``). A caller with many open writers can limit memory: it calls ``flush`` and ``end_group`` on
+    the largest one. ``count`` is the number of rows in Arrow's format so far; after the ``with`` block, of all rows.
 
     No page index is written, because it would stay in memory until the file is closed: 40 MB per million rows.
     """
@@ -71,9 +72,9 @@ class Writer:
         self.count = self.buffered_bytes = 0
         own = {key.encode(): value.encode("utf-8", "replace") for key, value in metadata.items()}
         self._schema = features.arrow_schema.with_metadata({**(features.arrow_schema.metadata or {}), **own})
-        self._temporary: list[Path] = []  # the files so far
-        self._writer: ParquetWriter | None = None  # of the last of them
-        self._file_bytes_written = 0  # Arrow's bytes in the last file
+        self._temporary: list[Path] = []  # the files written so far
+        self._writer: ParquetWriter | None = None  # the writer of the last file
+        self._file_bytes_written = 0  # bytes in the last file, in Arrow's memory format
         self._rows: list[Row] = []
         self._group: list[Any] = []  # compressed tables of the current row group
         self._group_rows = 0
@@ -98,17 +99,17 @@ class Writer:
 
     @property
     def buffered_rows(self) -> int:
-        """The number of rows that wait as Python objects."""
+        """The number of rows that are buffered as Python objects."""
         return len(self._rows)
 
     def add(self, row: Row) -> None:
-        """Add one row."""
+        """Add one row to the buffer. The buffer is flushed when it holds ``BUFFERED_ROWS`` rows."""
         self._rows.append(row)
         if len(self._rows) >= BUFFERED_ROWS:
             self.flush()
 
     def add_table(self, table: Table) -> None:
-        """Add the rows of an Arrow table."""
+        """Add the rows of an Arrow table to the current row group, and end the group if it is full."""
         self.flush()
         self._group.append(_compress(table))
         self.count += table.num_rows
@@ -118,7 +119,7 @@ class Writer:
             self.end_group()
 
     def end_group(self) -> None:
-        """Write the current row group to the file; rows that wait as Python objects stay."""
+        """Write the current row group to the file. Rows that are buffered as Python objects stay in the buffer."""
         if not self._group or self._writer is None:
             return
         if self._file_bytes_written >= self.file_bytes:
@@ -127,10 +128,10 @@ class Writer:
         self._writer.write_table(concat_tables(map(_decompress, self._group)).cast(self._schema))
         self._file_bytes_written += self.buffered_bytes
         self._group, self.buffered_bytes, self._group_rows = [], 0, 0
-        arrow().default_memory_pool().release_unused()  # otherwise the allocator keeps more with every group
+        arrow().default_memory_pool().release_unused()  # otherwise the allocator keeps more memory with every group
 
     def flush(self) -> None:
-        """Convert the rows that wait as Python objects and add them to the current row group."""
+        """Convert the rows that are buffered as Python objects, and add them to the current row group."""
         if self._rows:
             rows, self._rows = self._rows, []
             self.add_table(to_table(rows, self.features))
@@ -173,7 +174,7 @@ def write_tables(tables: Iterable[Table], path: Path, features: Features, metada
 
 
 def _compress(table: Table) -> Any:
-    """``table`` in one compressed buffer; many small tables would fragment the allocator's memory."""
+    """Serialize ``table`` to one compressed buffer, because many small tables would fragment the allocator's memory."""
     pa = arrow()
     sink = pa.BufferOutputStream()
     bare = pa.Table.from_arrays(table.columns, names=table.column_names)

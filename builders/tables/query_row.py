@@ -1,4 +1,4 @@
-"""One nested row of a shard, with the values that several published tables need computed at most once."""
+"""One nested row of a shard. Values that several published tables need are computed at most once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EMPTY: JsonObject = {}
 
 
 class QueryRow:
-    """A nested row (see ``builders.schema``); training prompts begin with the text ``system``, unless it is empty."""
+    """One nested row (see ``builders.schema``). ``system`` is put in front of the system prompt of training prompts."""
 
     def __init__(self, row: Row, system: str = "") -> None:
         self.row = row
@@ -23,12 +23,12 @@ class QueryRow:
 
     @cached_property
     def stored_prompt(self) -> list[dict[str, Any]]:
-        """The prompt as the source gave it, in the form for training."""
+        """The prompt of the source, in the form for training (``formats.trainable``)."""
         return trainable(self.row["messages"])
 
     @cached_property
     def prompt(self) -> list[dict[str, Any]]:
-        """The prompt of the training tables."""
+        """The prompt of the training tables: ``stored_prompt``, with the text ``system`` if it is not empty."""
         if not self.system:
             return self.stored_prompt
         return trainable(with_system_text(self.row["messages"], self.system))
@@ -45,17 +45,17 @@ class QueryRow:
 
     @cached_property
     def tools(self) -> str | None:
-        """The declared tools as JSON text; None without tools."""
+        """The declared tools as JSON text; None if there are none."""
         return json_text(self.row["tools"]) if self.row["tools"] else None
 
     @cached_property
     def reference(self) -> JsonObject:
-        """The reference as it is stored."""
+        """The reference column of the row; {} if it is null."""
         return self.row["reference"] or EMPTY
 
     @cached_property
     def pass_rate(self) -> float | None:
-        """Share of ``pass`` among the verdicts ``pass`` and ``fail``; None without such verdicts."""
+        """The share of ``pass`` among the verdicts ``pass`` and ``fail``; None if there are no such verdicts."""
         conclusive = [verdict["outcome"] for verdict in self.row["verdicts"] if verdict["outcome"] in ("pass", "fail")]
         return conclusive.count("pass") / len(conclusive) if conclusive else None
 
@@ -76,21 +76,21 @@ class QueryRow:
 
     @cached_property
     def traces(self) -> list[str]:
-        """The messages of each candidate as JSON text, in the form for training: equal for repeated answers."""
+        """The messages of each candidate as JSON text, in the form for training. Repeated answers have equal texts."""
         return [trace_of(candidate["messages"]) for candidate in self.row["candidates"]]
 
     def aligned(self) -> Iterator[tuple[Row, Row, Row]]:
-        """(candidate, verdict, score) of each candidate, in order."""
+        """Yield (candidate, verdict, score) for each candidate, in order."""
         return zip(self.row["candidates"], self.row["verdicts"], self.row["scores"], strict=True)
 
 
 def trace_of(messages: Sequence[Message]) -> str:
-    """The messages as JSON text, in the form for training."""
+    """Return the messages as JSON text, in the form for training."""
     return json_text([trainable_message(message) for message in messages])
 
 
 def last_text(messages: Sequence[Message], role: str) -> str:
-    """The text of the last message of ``role``; "" when there is none."""
+    """Return the text of the last message with this ``role``; "" if there is none."""
     for message in reversed(messages):
         if message.get("role") == role:
             return content_text(message.get("content"))
@@ -101,5 +101,5 @@ _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def json_text(value: object) -> str:
-    """``value`` as JSON text; values without a JSON form are written as text."""
+    """Encode ``value`` as JSON text. Members that JSON cannot hold become text."""
     return _JSON.encode(value)

@@ -3,8 +3,7 @@
     python -m bestofn.builders.tables.schema_page [docs/schema.md]
 
 The parts between ``<!-- columns of NAME -->`` and ``<!-- end -->`` are replaced.
-``tests/builders/tables/test_schema_page.py``
-fails when the committed page differs from the code.
+``tests/builders/tables/test_schema_page.py`` fails if the committed page differs from the code.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ TYPES = {
 
 
 def column_table(name: str) -> str:
-    """The columns of a published table as a Markdown table."""
+    """Return the columns of the published table ``name`` as a Markdown table."""
     lines = ["| column | type | meaning |", "|---|---|---|"]
     for column in VIEWS[name].columns:
         lines.append(f"| `{column.name}` | {TYPES.get(column.kind, column.kind)} | {column.meaning} |")
@@ -34,7 +33,7 @@ def column_table(name: str) -> str:
 
 
 def view_table() -> str:
-    """The published tables as a Markdown table."""
+    """Return the list of published tables as a Markdown table."""
     lines = ["| table | one row per | columns |", "|---|---|---|"]
     for name, table in VIEWS.items():
         lines.append(f"| `{name}` | {table.row_is} | {len(table.columns)} |")
@@ -42,7 +41,7 @@ def view_table() -> str:
 
 
 def generated(page: str) -> str:
-    """``page`` with its generated parts written again from the declared columns."""
+    """Return ``page`` with its generated parts replaced by the current columns."""
 
     def part(match: re.Match[str]) -> str:
         name = match[2]
@@ -53,7 +52,7 @@ def generated(page: str) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the generated parts of the page named by the first argument."""
+    """Update the generated parts of the page; the first argument is its path, by default docs/schema.md."""
     page = Path(arguments[0] if arguments else "docs/schema.md")
     page.write_text(generated(page.read_text("utf-8")), "utf-8")
     print(f"{page}: the tables of columns are written again.")

@@ -1,7 +1,7 @@
-"""Reading the nested shards of a finished run, a few rows in memory at a time.
+"""Reads the nested shards of a finished run in batches, so that few rows are in memory at a time.
 
-``tables.writer`` makes the published tables from them; the report, the epistemic report and ``run.regenerate`` read
-them with ``nested``.
+``tables.writer`` builds the published tables from the shards. The report, the epistemic report and ``run.regenerate``
+also read them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from bestofn.builders.arrow_types import features_of_schema, open_parquet
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.tables.arrow_rows import from_table
 
-READ_ROWS, READ_BYTES = 64, 8 << 20  # limits on what is read from a shard at once; bytes are Arrow's
+READ_ROWS, READ_BYTES = 64, 8 << 20  # limits of one batch: rows, and bytes in Arrow's memory format
 
 
 def parts_of(run: Path) -> list[Path]:
-    """The finished shards in a run folder, in order. Raises ``ConfigError`` when there is none."""
+    """Return the files of the finished shards in a run folder, in order. Raises ``ConfigError`` if there are none."""
     parts = sorted((run / "shards").glob("*.parquet"), key=lambda part: (len(part.name), part.name))
     if not parts:
         raise ConfigError(f"{run} contains no finished shard; expected the folder of a `bestofn build`.")
@@ -27,13 +27,13 @@ def parts_of(run: Path) -> list[Path]:
 
 
 def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    """The rows of nested shards, one batch in memory at a time."""
+    """Yield the rows of nested shards. Only one batch is in memory at a time."""
     for batch, _ in nested_batches(parts):
         yield from batch
 
 
 def nested_batches(parts: Sequence[Path]) -> Iterator[tuple[Sequence[dict[str, Any]], int]]:
-    """Batches of (rows, their bytes in Arrow); a batch of long rows has fewer of them."""
+    """Yield batches as (rows, size in bytes in Arrow's memory format). A batch of long rows has fewer rows."""
     for part in parts:
         with open_parquet(part) as file:
             features = features_of_schema(file.schema_arrow)
@@ -44,7 +44,7 @@ def nested_batches(parts: Sequence[Path]) -> Iterator[tuple[Sequence[dict[str, A
 
 
 def totals(parts: Sequence[Path]) -> dict[str, Any]:
-    """The numbers of queries and candidates and the share verified in nested shards; reads only the outcomes."""
+    """Count queries and candidates, and compute the share of candidates that pass. Only the outcomes are read."""
     queries = 0
     outcomes: Counter[str] = Counter()
     for part in parts:

@@ -1,14 +1,14 @@
-"""The training tables: flat rows that TRL's trainers take as they are.
+"""The training tables: flat rows that TRL's trainers accept without conversion.
 
     dpo            one row per pair: an explicit prompt, chosen, rejected
     reward_model   one row per pair: whole conversations without a prompt column, because RewardTrainer would prepend it
-    kto            one row per distinct text that passed or failed and may be taught
-    sft            one row per query: its best verified candidate that may be taught (rejection sampling)
-    prm            one row per candidate whose steps were graded by a process reward
-    grpo           one row per query: the prompt and what a verifier needs to judge new answers
+    kto            one row per distinct text that passed or failed and is ``teachable`` (``pairing.rules``)
+    sft            one row per query: its best verified and teachable candidate (rejection sampling)
+    prm            one row per candidate with steps that a process reward graded
+    grpo           one row per query: the prompt, and the reference with which a verifier judges new answers
 
-The column names prompt, chosen, rejected, completion and messages hold conversations only: TRL 1.16 picks any of them
-to detect the format. The columns are declared below; docs/schema.md is generated from them.
+The columns prompt, chosen, rejected, completion and messages hold conversations only, because TRL 1.16 may use any of
+these columns to detect the format. The columns are declared below; docs/schema.md is generated from them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.tables.columns import Column, Kind, PublishedTable, TableSettings
 from bestofn.builders.tables.query_row import EMPTY, QueryRow, json_text
 
-STEP_IS_RIGHT = 0.5  # smallest probability of a right step
+STEP_IS_RIGHT = 0.5  # a step with at least this probability has the label true
 
 
 class OfQuery(Protocol):
-    """Any record of one query."""
+    """Any record with a ``query``: columns of this type work in every table."""
 
     @property
     def query(self) -> QueryRow: ...
@@ -35,7 +35,7 @@ class OfQuery(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PairRecord:
-    """One pair of a query."""
+    """One pair of a query, with the candidates and scores of both sides."""
 
     query: QueryRow
     pair: Row
@@ -47,7 +47,7 @@ class PairRecord:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """One candidate that is taught by itself."""
+    """One candidate as a training example, with its verdict (``passed``)."""
 
     query: QueryRow
     candidate: Row
@@ -56,7 +56,7 @@ class AnswerRecord:
 
 @dataclass(frozen=True, slots=True)
 class StepsRecord:
-    """One candidate with graded steps: mappings with ``text`` and ``score``."""
+    """One candidate with graded steps. Each step is a mapping with ``text`` and ``score`` (0 to 1)."""
 
     query: QueryRow
     candidate: Row
@@ -65,7 +65,7 @@ class StepsRecord:
 
 @dataclass(frozen=True, slots=True)
 class PromptRecord:
-    """One query."""
+    """One query as a training prompt."""
 
     query: QueryRow
 
@@ -189,7 +189,7 @@ GRPO_COLUMNS: tuple[Column[PromptRecord], ...] = (
 
 
 def pair_records(query: QueryRow, settings: TableSettings) -> Iterator[PairRecord]:
-    """One record per pair of ``query``."""
+    """Yield one record per pair of ``query``."""
     if not query.row["pairs"]:
         return
     places = {candidate["index"]: place for place, candidate in enumerate(query.row["candidates"])}
@@ -206,9 +206,9 @@ def pair_records(query: QueryRow, settings: TableSettings) -> Iterator[PairRecor
 
 
 def labelled_records(query: QueryRow, settings: TableSettings) -> Iterator[AnswerRecord]:
-    """One record per distinct text that passed or failed and is teachable.
+    """Yield one record per distinct text that passed or failed and is teachable.
 
-    A text that got both verdicts is left out.
+    A text with both verdicts, ``pass`` and ``fail``, is left out.
     """
     conclusive = [
         (trace, judged, candidate)
@@ -224,7 +224,7 @@ def labelled_records(query: QueryRow, settings: TableSettings) -> Iterator[Answe
 
 
 def best_records(query: QueryRow, settings: TableSettings) -> Iterator[AnswerRecord]:
-    """The highest-ranked candidate that passed and is teachable, if there is one."""
+    """Yield the highest-ranked candidate that passed and is teachable, if there is one."""
     for place in sorted(range(len(query.ranks)), key=lambda place: query.ranks[place]):
         judged = query.judged[place]
         if judged.verdict.outcome == "pass" and teachable(judged, settings.rules):
@@ -233,7 +233,7 @@ def best_records(query: QueryRow, settings: TableSettings) -> Iterator[AnswerRec
 
 
 def steps_records(query: QueryRow, settings: TableSettings) -> Iterator[StepsRecord]:
-    """One record per candidate with graded steps."""
+    """Yield one record per candidate with graded steps."""
     for candidate, _, score in query.aligned():
         steps = _graded_steps(score["parts"] or EMPTY)
         if steps and candidate["messages"] and not candidate["error"]:
@@ -241,12 +241,12 @@ def steps_records(query: QueryRow, settings: TableSettings) -> Iterator[StepsRec
 
 
 def prompt_records(query: QueryRow, settings: TableSettings) -> Iterator[PromptRecord]:
-    """One record per query."""
+    """Yield the one record of ``query``."""
     yield PromptRecord(query)
 
 
 def _graded_steps(parts: JsonObject) -> Sequence[JsonObject]:
-    """``parts["steps"]`` of a process reward, also when it is one part of a weighted reward."""
+    """Return the graded steps of a score, also if the process reward is one part of a weighted reward."""
     if parts.get("steps"):
         return parts["steps"]
     details: JsonObject = parts.get("detail") or EMPTY

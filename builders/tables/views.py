@@ -1,4 +1,4 @@
-"""The list of all published tables, and their rows and Arrow types by name.
+"""The published tables by name, with functions for their rows and Arrow types.
 
     from bestofn.builders.tables.views import VIEWS, view_features, view_rows
 
@@ -32,11 +32,11 @@ VIEWS: Mapping[str, PublishedTable[Any]] = {
 
 
 def view_features(name: str) -> Features:
-    """The datasets features of a published table."""
+    """Return the datasets features of the published table ``name``."""
     return features_of(VIEWS[name].columns)
 
 
 def view_rows(name: str, row: Row, settings: TableSettings | None = None) -> Iterator[dict[str, object]]:
-    """The flat rows that one nested row gives in a published table."""
+    """Yield the rows of the published table ``name`` that one nested row gives."""
     settings = settings or TableSettings()
     return VIEWS[name].rows(QueryRow(row, settings.system), settings)

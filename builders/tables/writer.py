@@ -1,7 +1,7 @@
-"""Writes the published tables from the finished shards, in one pass and bounded memory.
+"""Writes the published tables from the finished shards, in one pass and with bounded memory.
 
-``run.pipeline`` calls ``write_views`` at the end of a build. The hash of its prompt decides whether a query belongs to
-``train`` or ``test``, so no prompt is on both sides.
+``run.pipeline`` calls ``write_views`` at the end of a build. The hash of the prompt decides whether a query belongs to
+``train`` or ``test``, so no prompt is in both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.tables.query_row import EMPTY, QueryRow
 from bestofn.builders.tables.views import VIEWS, view_features
 
-BUFFERED_ROWS, BUFFERED_BYTES = 300, 12 << 20  # over all tables: rows as Python objects, Arrow's bytes in row groups
+BUFFERED_ROWS, BUFFERED_BYTES = 300, 12 << 20  # of all tables: rows as Python objects, bytes of row groups in Arrow
 
 Writers = Mapping[tuple[str, str], Writer]
 """(table, side) -> its open writer."""
@@ -32,11 +32,11 @@ def write_views(
     settings: TableSettings | None = None,
     names: Iterable[str] = tuple(VIEWS),
 ) -> dict[str, int]:
-    """Write the published tables of the shards ``parts`` into ``out``; returns rows by ``table`` or ``table/side``.
+    """Write the published tables of the shards ``parts`` to the folder ``out``.
 
-    ``run`` is the manifest, whose facts go into the metadata of every file. ``candidates/data.parquet`` holds all
-    candidates. A training table has ``train.parquet`` and, unless it is empty, ``test.parquet``. A table larger than
-    ``parquet_files.FILE_BYTES`` is several files.
+    Returns the number of rows by ``table`` or ``table/side``. ``run`` is the manifest; ``schema_metadata`` copies its
+    facts into every file. ``candidates/data.parquet`` holds all candidates. A training table has ``train.parquet`` and,
+    if it has rows, ``test.parquet``. A side larger than ``parquet_files.FILE_BYTES`` is several files.
     """
     names = tuple(names)
     metadata = schema_metadata({**run, **shards.totals(parts)})
@@ -54,12 +54,12 @@ def write_views(
 
 
 def side_of(row: Row, test_share: float) -> str:
-    """``train`` or ``test`` by the hash of the prompt; equal prompts in any form are on the same side."""
+    """Return ``train`` or ``test`` from the hash of the prompt in its form for training."""
     return _side_of(QueryRow(row), test_share)
 
 
 def schema_metadata(run: JsonObject) -> dict[str, str]:
-    """The facts about the run that the schema of every Parquet file carries (CFG-6); ``run`` is the manifest."""
+    """Return the facts of the manifest ``run`` that are stored in the schema of every Parquet file (CFG-6)."""
     config: JsonObject = run.get("config") or EMPTY
     provider: JsonObject = config.get("provider") or EMPTY
     sampling: JsonObject = config.get("sampling") or EMPTY
@@ -104,7 +104,7 @@ def _write_rows(parts: Sequence[Path], writers: Writers, settings: TableSettings
 
 
 def _write_row(query: QueryRow, writers: Writers, settings: TableSettings) -> None:
-    """Add the flat rows of one query to the tables of its side."""
+    """Add the rows of one query to the ``data`` writers and to the writers of its side."""
     side = _side_of(query, settings.test_share)
     for (name, of_side), writer in writers.items():
         if of_side in ("data", side):
@@ -119,7 +119,7 @@ def _side_of(query: QueryRow, test_share: float) -> str:
 
 
 def _limit_buffers(writers: Writers) -> None:
-    """Flush the writer with most rows, and end the largest row group, when all together hold too much."""
+    """If all writers together exceed a limit, flush the one with most rows or end the largest row group."""
     if sum(writer.buffered_rows for writer in writers.values()) >= BUFFERED_ROWS:
         max(writers.values(), key=lambda writer: writer.buffered_rows).flush()
     if sum(writer.buffered_bytes for writer in writers.values()) >= BUFFERED_BYTES:
@@ -134,7 +134,7 @@ def _delete_temporary_files(out: Path, names: Iterable[str]) -> None:
 
 
 def _delete_empty_files(writers: Writers) -> dict[str, int]:
-    """Delete empty test files and empty optional tables; returns the rows of the files that stay."""
+    """Delete empty test files and empty optional tables. Returns the number of rows of each remaining file."""
     counts: dict[str, int] = {}
     for (name, side), writer in writers.items():
         if writer.count or not (VIEWS[name].optional or side == "test"):
