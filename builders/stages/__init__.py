@@ -1,1 +1,1 @@
-"""The stages of a build: generate, verify, reward, pairs. Each adds columns to the rows of a shard."""
+"""The stages of a build: generate, verify, reward, pairs. Each stage adds one column to the rows of a shard."""

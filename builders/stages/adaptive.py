@@ -1,6 +1,6 @@
-"""Adaptive sampling: samples a query's candidates in small steps and stops when there are enough of them.
+"""Adaptive sampling: samples a query's candidates in small steps and stops when there are enough.
 
-A preference pair needs one candidate that passes and one that fails, not sixteen candidates. Used by
+A preference pair needs only one passed and one failed candidate, so a fixed number of samples can be wasteful. Used by
 ``builders.stages.generate``.
 """
 
@@ -18,20 +18,22 @@ from bestofn.builders.statistics.intervals import wilson_interval
 
 StoppedBy = Literal["", "found", "settled", "exhausted"]
 Sample = Callable[[Query, Sequence[int]], Awaitable[list[Candidate]]]
-"""(query, candidate numbers) -> the candidates."""
+"""A function that samples the candidates with the given indices: (query, indices) -> candidates."""
 
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Samples ``least`` candidates, then ``step`` more at a time, until there are enough or ``n`` are sampled.
+    """Samples ``least`` candidates, then ``step`` more at a time, until one of these conditions is true:
 
-    There are enough with ``passes`` passed and ``fails`` failed candidates. With ``settled`` there are also enough when
-    the 95 % interval (Wilson) of the pass rate extends at most ``settled`` to either side. ``verifier`` is the verifier
-    of the verify stage.
+    - "found": at least ``passes`` candidates passed and at least ``fails`` candidates failed.
+    - "settled": ``settled`` is set, and half the width of the pass rate's 95 % Wilson interval is at most ``settled``.
+    - "exhausted": ``n`` candidates are sampled.
 
-    The number of samples depends on their verdicts, so pass@k over all of them would be biased. Therefore each
-    candidate records in ``detail["adaptive"]``: ``n_used``, ``stopped`` (found, settled or exhausted) and ``n_fixed``,
-    the number of samples that do not depend on any verdict. The estimators count only the first ``n_fixed``.
+    ``verifier`` is the verifier of the verify stage.
+
+    The number of samples depends on their verdicts, so pass@k over all samples would be biased. Each candidate
+    therefore records ``n_used``, ``stopped`` (the condition) and ``n_fixed`` in ``detail["adaptive"]``. ``n_fixed`` is
+    the number of samples that do not depend on any verdict; the estimators use only the first ``n_fixed`` samples.
     """
 
     verifier: Verifier
@@ -50,9 +52,9 @@ class Adaptive:
             raise ValueError(f"adaptive.settled is {self.settled}; expected a half-width between 0 and 0.5")
 
     async def sample(self, query: Query, n: int, sample: Sample, extra: Sequence[int] = ()) -> list[Candidate]:
-        """Sample candidates 0, 1, … of ``query`` until there are enough or ``n``, then those numbered ``extra``.
+        """Sample at most ``n`` candidates of ``query``, then the candidates with the indices ``extra``.
 
-        The returned candidates carry no verdicts.
+        The returned candidates have no verdicts.
         """
         candidates: list[Candidate] = []
         verdicts: list[Verdict] = []
@@ -69,7 +71,7 @@ class Adaptive:
         return [replace(one, detail={**one.detail, "adaptive": record}) for one in candidates]
 
     def reason_to_stop(self, verdicts: Sequence[Verdict]) -> StoppedBy:
-        """Why these verdicts are enough; "" if more candidates are needed."""
+        """Return the reason why these verdicts are enough; "" if more candidates are needed."""
         passed = sum(verdict.outcome == "pass" for verdict in verdicts)
         failed = sum(verdict.outcome == "fail" for verdict in verdicts)
         if passed >= self.passes and failed >= self.fails:

@@ -1,4 +1,4 @@
-"""What happens to a response that is truncated, filtered or empty. Used by ``builders.stages.generate``."""
+"""Keeps, retries or drops truncated, filtered or empty responses. Used by ``builders.stages.generate``."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from bestofn.builders.records import Candidate, Request
 Policy = Literal["keep", "retry", "drop"]
 Flaw = Literal["", "truncated", "filtered", "empty"]
 Sample = Callable[[Request, Sequence[int], int], Awaitable[list[Candidate]]]
-"""(request, sample indices, attempt) -> the candidates."""
+"""A function that samples candidates: (request, sample indices, attempt) -> candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerPolicies:
-    """The policy per flaw: ``keep`` the response, ``retry`` it once, or ``drop`` it.
+    """One policy per flaw: ``keep`` the response, ``retry`` the request once, or ``drop`` the response.
 
-    ``keep`` changes nothing; the candidate's ``stop_reason`` shows the flaw. ``retry`` samples once more: with twice
-    the ``max_tokens`` if the response was truncated, as a further attempt otherwise. ``drop`` sets the error.
-    What was done is recorded in ``Candidate.detail["policy"]``.
+    ``keep`` changes nothing; the candidate's ``stop_reason`` shows the flaw. ``retry`` samples again: with twice the
+    ``max_tokens`` if the response was truncated, otherwise with another attempt number. ``drop`` sets
+    ``Candidate.error``. After a retry or a drop, ``Candidate.detail["policy"]`` records the flaw and the policy.
     """
 
     truncated: Policy = "keep"
@@ -28,13 +28,13 @@ class AnswerPolicies:
     empty: Policy = "keep"
 
     async def apply(self, candidate: Candidate, request: Request, sample: Sample) -> Candidate:
-        """``candidate``, or what the policy for its flaw puts in its place."""
+        """Return ``candidate`` after the policy for its flaw: unchanged, sampled again, or with an error."""
         flaw = flaw_of(candidate)
         policy = self._policy(flaw)
         if policy == "drop":
             return _dropped(candidate, flaw)
         if policy == "keep" or (flaw == "truncated" and request.sampling.max_tokens is None):
-            return candidate  # without max_tokens the model itself ended the response: no larger limit can be set
+            return candidate  # max_tokens is not set, so it cannot be doubled
         request, attempt = _retry(request, candidate.attempt, flaw)
         (retried,) = await sample(request, [candidate.index], attempt)
         return _with_both_costs(candidate, retried, flaw)
@@ -52,7 +52,7 @@ class AnswerPolicies:
 
 
 def flaw_of(candidate: Candidate) -> Flaw:
-    """The flaw of a response; "" if it has none, or if the candidate is an error."""
+    """Return the flaw of a response; "" if the response has no flaw or the candidate is an error."""
     if candidate.error:
         return ""
     if candidate.stop_reason == "length":
@@ -63,11 +63,11 @@ def flaw_of(candidate: Candidate) -> Flaw:
 
 
 def _retry(request: Request, attempt: int, flaw: Flaw) -> tuple[Request, int]:
-    """The request and the attempt number of a retry."""
+    """Return the request and the attempt number of the retry."""
     if flaw == "truncated" and request.sampling.max_tokens is not None:
         sampling = replace(request.sampling, max_tokens=2 * request.sampling.max_tokens)
         return replace(request, sampling=sampling), attempt
-    return request, -1 - attempt  # negative attempts are retries by policy: regeneration counts upwards
+    return request, -1 - attempt  # a retry by policy has a negative attempt number; regeneration uses positive ones
 
 
 def _dropped(candidate: Candidate, flaw: Flaw) -> Candidate:
@@ -76,7 +76,7 @@ def _dropped(candidate: Candidate, flaw: Flaw) -> Candidate:
 
 
 def _with_both_costs(first: Candidate, retried: Candidate, flaw: Flaw) -> Candidate:
-    """``retried`` under the attempt of ``first``, with the usage, time and cost of both."""
+    """Return ``retried`` with the attempt number of ``first`` and the summed usage, time and cost of both."""
     policy = {"flaw": flaw, "did": "retry", "still": flaw_of(retried)}
     costs = [cost for cost in (first.cost_usd, retried.cost_usd) if cost is not None]
     return replace(

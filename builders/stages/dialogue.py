@@ -1,6 +1,6 @@
-"""The trace of one candidate while the tool loop (``builders.stages.rollout``) extends it.
+"""Records the messages of one candidate while the tool loop (``builders.stages.rollout``) runs.
 
-A trace is kept as Chat Completions messages, so that a model can be trained on it directly.
+The messages are in Chat Completions format, so that a model can be trained on them directly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bestofn.builders.records import Candidate, Completion, JsonObject, Message,
 from bestofn.builders.sampling.samples import seed_of, total_usage
 
 ToolStop = Literal["", "answered", "no_tools", "max_turns", "max_tokens", "repeated", "truncated"]
-"""Why the loop ended. ``no_tools``: there were calls but nothing can run them. "": the request declares no tool."""
+"""Why the loop ended. ``no_tools``: the model called tools, but there are none. "": the request declares no tool."""
 
 
 @dataclass
@@ -22,24 +22,24 @@ class Dialogue:
     """The messages, completions and tool results of one candidate."""
 
     index: int
-    call_ids: set[str]  # ids of all tool calls so far, those of the prompt included
-    messages: list[Message] = field(default_factory=list)  # the trace
-    follow_up: list[Message] = field(default_factory=list)  # the trace as it is sent back to the service
+    call_ids: set[str]  # ids of all tool calls so far, including calls in the prompt
+    messages: list[Message] = field(default_factory=list)  # the messages to store
+    follow_up: list[Message] = field(default_factory=list)  # the same messages in the form that the service receives
     completions: list[Completion] = field(default_factory=list)
     tool_results: list[dict[str, object]] = field(default_factory=list)
-    call_counts: Counter[str] = field(default_factory=Counter)  # tool and arguments -> how often they were called
+    call_counts: Counter[str] = field(default_factory=Counter)  # tool and arguments -> number of calls
     stop: ToolStop = ""
     tool_turns: int = 0
 
     def add_completion(self, completion: Completion, *, text_only: bool = False) -> Sequence[JsonObject]:
-        """Append one turn of the model. Returns its tool calls; with ``text_only`` they are removed.
+        """Append one turn of the model and return its tool calls. With ``text_only``, remove the tool calls first.
 
-        In ``follow_up``, the message also carries the detail and the reasoning of its completion, because some services
-        require their signatures and raw blocks back.
+        The message in ``follow_up`` also contains the detail and the reasoning of the completion. Some services
+        require them in the next request.
         """
         message = {key: value for key, value in completion.message.items() if value is not None or key == "content"}
         if text_only:
-            message.pop("tool_calls", None)  # nothing will answer them
+            message.pop("tool_calls", None)  # the loop ends, so no tool results will follow
         elif calls := message.get("tool_calls"):
             message["tool_calls"] = with_unique_ids(calls, len(self.completions), self.call_ids)
             completion = replace(completion, message=message)
@@ -50,7 +50,7 @@ class Dialogue:
         return message.get("tool_calls") or ()
 
     def add_tool_result(self, call: JsonObject, name: str, result: ToolResult, max_chars: int) -> None:
-        """Append the result of one tool call, cut after ``max_chars`` characters."""
+        """Append the result of one tool call; content longer than ``max_chars`` characters is cut."""
         content = _shortened(result.content, max_chars)
         reply: Message = {"role": "tool", "tool_call_id": call["id"], "name": name, "content": content}
         self.messages.append(reply)
@@ -66,7 +66,7 @@ class Dialogue:
         )
 
     def candidate(self, request: Request, attempt: int, state: JsonObject | None, error: str) -> Candidate:
-        """The finished candidate. ``state``: the changes in its simulated world; None without a world."""
+        """Return the finished candidate. ``state``: the changes in its simulated world; None if it has no world."""
         completions = self.completions
         last = completions[-1] if completions else None
         return Candidate(
@@ -104,14 +104,14 @@ class Dialogue:
 
 
 def call_ids_of(messages: Sequence[Message]) -> set[str]:
-    """The ids of all tool calls in ``messages``."""
+    """Return the ids of all tool calls in ``messages``."""
     return {str(call.get("id") or "") for message in messages for call in message.get("tool_calls") or ()}
 
 
 def with_unique_ids(calls: Sequence[JsonObject], turn: int, taken: set[str]) -> list[JsonObject]:
-    """``calls``, each with an id that is not in ``taken``; the ids are added to ``taken``.
+    """Return ``calls``, each with an id that is not in ``taken``, and add the ids to ``taken``.
 
-    Some servers send no ids, the same id for all calls, or start again from 0 in each turn.
+    This is needed because some servers send no ids, send equal ids, or number the calls from 0 in each turn.
     """
     named: list[JsonObject] = []
     for position, call in enumerate(calls):
@@ -137,6 +137,6 @@ def _sum_of_known(costs: Iterable[float | None]) -> float | None:
 
 
 def _logprob(completions: Sequence[Completion]) -> float | None:
-    """The log-probability of the trace: the sum over its turns; None unless it is known for each turn."""
+    """Return the sum of the turns' log-probabilities; None if it is unknown for any turn or there is no turn."""
     values = [completion.logprob for completion in completions]
     return sum(value for value in values if value is not None) if values and None not in values else None

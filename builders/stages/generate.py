@@ -1,8 +1,8 @@
 """The first stage of a build: samples the candidates of each query.
 
 Generate(row) -> Generate.sample(query, numbers)
-  RequestBuilder.requests    which requests bring these candidates (persona, prompt variant, answer form)
-  rollout                    per request: samples the first turn, then runs the tool calls of each candidate
+  RequestBuilder.requests    builds the requests for these candidates (persona, prompt variant, answer form)
+  rollout                    samples the first turn of each request, then runs the tool calls of each candidate
   AnswerPolicies.apply       retries or drops a truncated, filtered or empty response
 """
 
@@ -25,12 +25,13 @@ from bestofn.builders.stages.rollout import RolloutLimits, rollout
 
 
 class Generate:
-    """Adds ``candidates``: ``n`` samples per query, numbered from 0, and with ``greedy`` one more, number ``n``.
+    """Adds the column ``candidates``: ``n`` candidates per query, with the indices 0 to n-1.
 
-    ``sampler`` samples them; an ``Archive`` gives recorded responses instead. ``adaptive`` stops before ``n`` when
-    there are enough. For the other settings see ``RequestBuilder``, ``RolloutLimits`` and ``AnswerPolicies``.
+    With ``greedy``, one more candidate with the index ``n`` is sampled at temperature 0. If ``sampler`` is an
+    ``Archive``, recorded responses are read instead. ``adaptive`` samples fewer than ``n`` candidates when fewer are
+    enough. For the other settings see ``RequestBuilder``, ``RolloutLimits`` and ``AnswerPolicies``.
 
-    A candidate that could not be sampled holds its error. Raises what stops the run.
+    If a candidate cannot be sampled, ``Candidate.error`` holds the reason. Raises only the errors that stop the run.
     """
 
     name = "generate"
@@ -76,12 +77,12 @@ class Generate:
 
     @property
     def adds(self) -> Mapping[str, object]:
-        """The column ``candidates``."""
+        """The column that this stage adds, ``candidates``, with its type."""
         return features()["candidates"]
 
     @property
     def plan(self) -> Plan:
-        """The requests and completions per query, for the cost estimate."""
+        """The number of requests and completions per query, for the cost estimate."""
         count = self.n + len(self._greedy_numbers)
         if not isinstance(self.sampler, Sampler):
             return Plan(self.sampler.model, count, 0, free=True)
@@ -97,7 +98,7 @@ class Generate:
         )
 
     async def __call__(self, row: Row) -> Row:
-        """The candidates of one query."""
+        """Sample the candidates of one query and return the column ``candidates``."""
         query = query_from_row(row)
         if not isinstance(self.sampler, Sampler):
             candidates = self.sampler.answers_for(query)[: self.n]
@@ -108,7 +109,7 @@ class Generate:
         return {"candidates": [candidate_to_row(candidate) for candidate in candidates]}
 
     async def sample(self, query: Query, numbers: Sequence[int], attempt: int = 0) -> list[Candidate]:
-        """The candidates of ``query`` with these numbers, in order; number ``n`` is the greedy one."""
+        """Sample the candidates with the indices ``numbers``, sorted by index; index ``n`` is the greedy candidate."""
         requests = [*self.request_builder.requests(query, [number for number in numbers if number < self.n])]
         if self._greedy_numbers and self.n in numbers:
             requests.append(greedy_request(self.request_builder.request(query), self.n))
@@ -116,7 +117,7 @@ class Generate:
         return sorted((candidate for part in sampled for candidate in part), key=lambda candidate: candidate.index)
 
     async def _sample_request(self, query: Query, wanted: CandidateRequest, attempt: int) -> list[Candidate]:
-        """The candidates that one request brings."""
+        """Sample the candidates of one request and apply the policies for flawed responses."""
         assert isinstance(self.sampler, Sampler)
         sampler, seed = self.sampler, world_seed(query, wanted.request)
 
@@ -134,9 +135,10 @@ class Generate:
 
 
 def world_seed(query: Query, request: Request) -> int:
-    """The seed of the tools' simulated world: ``metadata["world_seed"]`` of the query, else the seed of the sampling.
+    """Return the seed of the tools' simulated world.
 
-    A query with a known final state (``reference.state``) was written for world 0, unless it names another.
+    It is ``metadata["world_seed"]`` of the query if that is set. Otherwise it is 0 for a query with a known final state
+    (``reference.state``), and the sampling seed for any other query.
     """
     own = query.metadata.get("world_seed")
     if own is not None:

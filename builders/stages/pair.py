@@ -1,4 +1,4 @@
-"""The last stage of a build: the preference pairs of each query, from its judged candidates."""
+"""The last stage of a build: it makes the preference pairs of each query from its scored candidates."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from bestofn.builders.schema import features, judged_from_row
 
 
 class MakePairs:
-    """Adds ``pairs``. Raises ``AssertionError`` for a pair that no pairing may make: then the pairing has a bug.
+    """Adds the column ``pairs``.
 
-    The rejected side must have the outcome ``fail``, and the two sides must differ.
+    In each pair, the rejected candidate must have the outcome ``fail``, and the two candidates must differ. Otherwise
+    the pairing has a bug, and the stage raises ``AssertionError``.
     """
 
     name = "pairs"
@@ -25,11 +26,11 @@ class MakePairs:
 
     @property
     def adds(self) -> Mapping[str, object]:
-        """The column ``pairs``."""
+        """The column that this stage adds, ``pairs``, with its type."""
         return features()["pairs"]
 
     async def __call__(self, row: Row) -> Row:
-        """The pairs of one query."""
+        """Make the pairs of one query and return the column ``pairs``."""
         judged = judged_from_row(row)
         by_index = {one.candidate.index: one for one in judged}
         pairs = list(self.pairing(judged))

@@ -1,7 +1,7 @@
 """Prompt variants: short instructions that make the candidates of a query differ in form.
 
-Candidate i is sampled with variant i modulo their number. The text of a variant goes into the system prompt of the
-request, never into the stored prompt. Used by ``builders.stages.requests``.
+Candidate i is sampled with variant i modulo the number of variants. The text of a variant is added to the system prompt
+of the request, never to the stored prompt. Used by ``builders.stages.requests``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ VARIANTS: Mapping[str, str] = {
 
 
 def select(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
-    """Name -> text of the variants ``names``, from ``own`` and the built-in ones; ``{"": ""}`` if ``names`` is empty.
+    """Return a dict from each name in ``names`` to the text of its prompt variant.
 
-    Raises ``ConfigError`` for an unknown or a repeated name.
+    ``own`` adds to the built-in variants and can replace them. If ``names`` is empty, the result is ``{"": ""}``.
+    Raises ``ConfigError`` if a name is unknown or repeated.
     """
     known = {**VARIANTS, **own}
     for name in names:

@@ -1,7 +1,7 @@
-"""Builds the requests that the candidates of a query are sampled with.
+"""Builds the requests for the candidates of a query.
 
-``builders.stages.generate`` asks a ``RequestBuilder`` which requests bring the candidates that it needs. The persona,
-the prompt variant and the answer form go into the system prompt of the request, never into the stored prompt.
+``builders.stages.generate`` calls ``RequestBuilder``. The persona, the prompt variant and the answer form are added to
+the system prompt of the request, never to the stored prompt.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ AnswerForm = Literal["text", "steps"]
 
 @dataclass(frozen=True, slots=True)
 class CandidateRequest:
-    """One request and the candidates that its samples become.
+    """One request and the indices of the candidates that it produces.
 
-    Sample ``samples[k]`` of ``request`` becomes the candidate number ``candidates[k]``.
+    Sample ``samples[k]`` of ``request`` becomes the candidate with the index ``candidates[k]``.
     """
 
     request: Request
@@ -41,11 +41,12 @@ class CandidateRequest:
 
 
 class RequestBuilder:
-    """Turns a query into requests: candidate i is sampled with prompt variant i modulo their number.
+    """Builds the requests of a query. Candidate i is sampled with prompt variant i modulo the number of variants.
 
-    ``variants`` names prompt variants (see ``prompt_variants``). ``own_variants`` adds the user's: name -> text.
-    ``answer_form`` "steps" requests JSON and stores it as text (see ``steps_form``). ``schema`` is the JSON Schema of a
-    structured response; None with "steps": the schema of ``steps_form``.
+    ``variants`` lists names of prompt variants (see ``prompt_variants``). ``own_variants`` maps the names of the user's
+    own variants to their texts. If ``answer_form`` is "steps", the response is requested as JSON and stored as text
+    (see ``steps_form``). ``schema`` is the JSON Schema of a structured response; with "steps", the default is the
+    schema in ``steps_form``.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class RequestBuilder:
         self._schema = steps_form.SCHEMA if self._in_steps and schema is None else schema
 
     def request(self, query: Query, variant: str | None = None) -> Request:
-        """The request for ``query`` with a prompt variant; None: the first one."""
+        """Return the request for ``query`` with the prompt variant ``variant``; None selects the first variant."""
         text = self.variants[next(iter(self.variants)) if variant is None else variant]
         after = paragraphs((text, steps_form.INSTRUCTION if self._in_steps else ""))
         return Request(
@@ -77,9 +78,9 @@ class RequestBuilder:
         )
 
     def requests(self, query: Query, candidates: Sequence[int]) -> Iterator[CandidateRequest]:
-        """One request per prompt variant that is needed for ``candidates``.
+        """Yield one request per prompt variant that the candidates with the indices ``candidates`` need.
 
-        The samples of a request are numbered without gaps, so that one call to the service can bring all of them.
+        If the indices have no gaps, the sample numbers have none either, so one service call can return all samples.
         """
         width = len(self.variants)
         for position, variant in enumerate(self.variants):
@@ -89,10 +90,10 @@ class RequestBuilder:
                 yield CandidateRequest(self.request(query, variant), numbers, samples, variant)
 
     def samples_per_request(self, n: int) -> list[int]:
-        """The number of samples that each variant's request brings when a query has ``n`` candidates."""
+        """Return the number of samples per prompt variant when a query has ``n`` candidates."""
         width = len(self.variants)
         return [len(range(position, n, width)) for position in range(width)]
 
     def read(self, candidate: Candidate) -> Candidate:
-        """``candidate`` with its response in the form that is stored: steps become text."""
+        """Return ``candidate`` with its response as it is stored: with ``answer_form`` "steps", JSON becomes text."""
         return steps_form.as_text(candidate) if self._in_steps else candidate

@@ -1,15 +1,15 @@
-"""The tool loop: sample a turn, run the tool calls in it, send the results back, until the model answers in text.
+"""The tool loop: sample a turn, run its tool calls and send the results back, until the model answers in text.
 
-``builders.stages.generate`` calls ``rollout`` once per request. Without tools, a rollout is one sampled turn.
+``builders.stages.generate`` calls ``rollout`` once per request. If there are no tools, a rollout is one sampled turn.
 
 Rules of the loop:
 
-- Every call is answered, in order, before the next turn. Parallel calls run one after another in the listed order.
-- Ids of calls are unique within the dialogue. The same ids are sent back to the service.
-- A call that cannot be run (arguments that are not JSON, an unknown tool, a schema violation) is answered with a
-  structured error, and the dialogue continues.
-- Long results are cut, with a note of how much is missing.
-- Nothing depends on the clock, so the same journal gives the same trace.
+- Every call gets a result before the next turn. Parallel calls run one after another, in the listed order.
+- Each call has a unique id within the dialogue. The next request contains the same ids.
+- If a call cannot be run (invalid JSON, an unknown tool, a schema violation), its result is a structured error. Then
+  the dialogue continues.
+- A long result is cut; a note says how many characters are missing.
+- The loop does not depend on the time, so the same journal gives the same messages.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ from bestofn.sandbox.tools.capability_refusal import says_it_cannot
 
 @dataclass(frozen=True, slots=True)
 class RolloutLimits:
-    """When a dialogue ends. ``turns`` counts the model's turns with tool calls, ``tokens`` its completion tokens."""
+    """The limits at which a dialogue ends.
+
+    ``turns`` is the maximum number of turns with tool calls. ``tokens`` is the maximum number of completion tokens.
+    """
 
     turns: int = 10
     tokens: int | None = None
-    repeats: int = 3  # the loop ends when the same call (tool and arguments) was made this often
+    repeats: int = 3  # end the loop after this many calls of one tool with the same arguments
     calls_per_turn: int = 32
     result_chars: int = 8_000
     final_answer: bool = True  # at a limit, request one more turn without tool calls
-    retry_refusals: bool = True  # after invented results, retry a capability refusal once with model-written results
+    retry_refusals: bool = True  # retry once if a model refuses after tool results made up from a schema
 
     def __post_init__(self) -> None:
         limits = {"turns": self.turns, "repeats": self.repeats, "calls_per_turn": self.calls_per_turn}
@@ -56,17 +59,17 @@ async def rollout(
     limits: RolloutLimits = RolloutLimits(),
     seed: int = 0,
 ) -> list[Candidate]:
-    """One candidate per sample index of ``request``, in the order of ``indices``.
+    """Return one candidate per sample index of ``request``, in the order of ``indices``.
 
     The first turn is sampled for all indices in one call. Each candidate then continues in its own simulated world,
-    ``tools.fresh(seed, request.tools)``. Tools run only if the request declares some. Without ``tools``, a tool call
-    ends the dialogue (``detail["tool_stop"] == "no_tools"``), as single-turn benchmarks require.
+    ``tools.fresh(seed, request.tools)``. Tools run only if the request declares tools. If ``tools`` is None, a tool
+    call ends the dialogue (``detail["tool_stop"] == "no_tools"``), as single-turn benchmarks require.
 
     ``Candidate.detail`` holds ``tool_stop``, ``turns``, ``tool_results`` (per call: id, name, source, error, refused),
     ``state`` (changes in the world), ``completion`` (detail of the last turn) and ``retry``.
 
-    A failure is ``Candidate.error``, with the messages so far. Raises what stops the run: ``AuthenticationError``,
-    ``BudgetError``, ``JournalError``, ``MachineError``.
+    If a dialogue fails, ``Candidate.error`` holds the reason, and the messages so far are kept. Raises only the errors
+    that stop the run: ``AuthenticationError``, ``BudgetError``, ``JournalError``, ``MachineError``.
     """
     episode = _Rollout(sampler, request, tools, attempt, limits, seed)
     first_turns = await sampler.draw(request, tuple(indices), attempt)
@@ -75,7 +78,7 @@ async def rollout(
 
 @dataclass(frozen=True, slots=True)
 class _Rollout:
-    """What the candidates of one request share."""
+    """The arguments that all candidates of one request share."""
 
     sampler: Sampler
     request: Request
@@ -85,7 +88,11 @@ class _Rollout:
     seed: int
 
     async def candidate(self, index: int, first_turn: Completion | ProviderError) -> Candidate:
-        """One candidate. A capability refusal after invented results is retried once with other tools."""
+        """Return the candidate with the sample index ``index``.
+
+        If tool results were made up from a schema and the model then says that it cannot help, the dialogue is run
+        again once, with tool results written by a model.
+        """
         candidate = await self._finished_dialogue(self.tools, index, first_turn)
         other_tools = self._tools_for_retry(candidate)
         if other_tools is None:
@@ -113,7 +120,7 @@ class _Rollout:
     async def _finished_dialogue(
         self, tools: Tools | None, index: int, first_turn: Completion | ProviderError
     ) -> Candidate:
-        """The whole dialogue of one candidate; its failure is stored as ``Candidate.error``."""
+        """Run the whole dialogue of one candidate and return it; if it fails, ``Candidate.error`` holds the reason."""
 
         world = tools.fresh(self.seed, self.request.tools) if tools is not None and self.request.tools else None
         dialogue = Dialogue(index, call_ids_of(self.request.messages))
@@ -131,7 +138,7 @@ class _Rollout:
                 dialogue.stop = ("no_tools" if calls else "answered") if self.request.tools else ""
                 return
             if completion.stop_reason == "length" and not _has_readable_arguments(calls[-1]):
-                dialogue.stop = "truncated"  # the last call was cut off: its arguments are unknown
+                dialogue.stop = "truncated"  # the last call was cut off, so its arguments are unknown
                 return
             await self._run_calls(dialogue, calls, world)
             follow_up = replace(self.request, messages=(*self.request.messages, *dialogue.follow_up))
@@ -170,7 +177,7 @@ class _Rollout:
 
 
 def _completed(turn: Completion | ProviderError) -> Completion:
-    """``turn`` itself; raises it if it is an error."""
+    """Return ``turn``. Raises ``turn`` if it is a ``ProviderError``."""
     if isinstance(turn, ProviderError):
         raise turn
     return turn
@@ -186,13 +193,13 @@ async def _run_call(call: JsonObject, world: Tools, seed: int) -> ToolResult:
 
 
 def _refused(kind: str, message: str) -> ToolResult:
-    """The result of a call that was not run; the model reads ``message``."""
+    """Return the result of a tool call that was not run; the model receives ``message``."""
     body = json.dumps({"error": {"type": kind, "message": message}}, ensure_ascii=False)
     return ToolResult(body, source="refused", error=message)
 
 
 def _tool_and_arguments(call: JsonObject) -> str:
-    """A text that is equal for calls of the same tool with the same arguments."""
+    """Return a key that is equal for two calls of the same tool with the same arguments."""
     try:
         arguments: object = call_arguments(call)
     except ValueError:

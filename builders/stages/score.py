@@ -1,4 +1,4 @@
-"""The third stage of a build: one score per candidate, computed for all candidates of a query together."""
+"""The third stage of a build: it scores all candidates of a query together."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from bestofn.builders.schema import candidate_from_row, features, query_from_row
 
 
 class ScoreCandidates:
-    """Adds ``scores``. If the reward fails, each ``value`` is None and ``parts["error"]`` holds the reason.
+    """Adds the column ``scores``, one score per candidate.
 
-    Raises only what stops the run.
+    If the reward fails, each ``value`` is None and ``parts["error"]`` holds the reason. Raises only the errors that
+    stop the run.
     """
 
     name = "reward"
@@ -23,11 +24,11 @@ class ScoreCandidates:
 
     @property
     def adds(self) -> Mapping[str, object]:
-        """The column ``scores``."""
+        """The column that this stage adds, ``scores``, with its type."""
         return features()["scores"]
 
     async def __call__(self, row: Row) -> Row:
-        """The scores of the candidates of one query."""
+        """Score the candidates of one query and return the column ``scores``."""
         query = query_from_row(row)
         candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
         verdicts = [verdict_from_row(verdict) for verdict in row["verdicts"]]

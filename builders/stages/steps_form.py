@@ -1,4 +1,4 @@
-"""Responses in steps: requested as JSON with a schema, stored as plain text. Used by ``builders.stages.requests``."""
+"""Requests responses as JSON steps and stores them as plain text. Used by ``builders.stages.requests``."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ INSTRUCTION = (
 
 
 def as_text(candidate: Candidate) -> Candidate:
-    """``candidate`` with its JSON response turned into text; any other response is unchanged.
+    """Return ``candidate`` with its JSON response converted to text.
 
-    ``detail["structured"]`` holds the object as ``value``, whether it was ``repaired``, and if so the ``raw`` text.
-    It is None if the response holds no such object.
+    ``detail["structured"]`` holds the JSON object (``value``) and whether it was ``repaired``; if so, also the ``raw``
+    text. If the response contains no such object, it is None and the text is unchanged. A candidate with an error or
+    with tool calls is returned unchanged.
     """
     if candidate.error or not candidate.messages or candidate.tool_calls:
         return candidate
@@ -54,7 +55,7 @@ def as_text(candidate: Candidate) -> Candidate:
 
 
 def _text(value: JsonObject) -> str:
-    """The steps, one paragraph per step, and the final answer; "" if the object has neither."""
+    """Return the steps, one paragraph per step, and the final answer; "" if the object has neither."""
     steps = value.get("steps")
     paragraphs = []
     for step in steps if isinstance(steps, list) else ():

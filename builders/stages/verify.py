@@ -1,4 +1,4 @@
-"""The second stage of a build: one verdict per candidate."""
+"""The second stage of a build: it gives each candidate one verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from bestofn.builders.schema import candidate_from_row, features, query_from_row
 
 
 class Verify:
-    """Adds ``verdicts``, aligned with ``candidates`` by position. An internal failure is ``error``, never ``fail``."""
+    """Adds the column ``verdicts``, in the order of ``candidates``.
+
+    If the verifier raises an exception, the outcome is ``error``, never ``fail``.
+    """
 
     name = "verify"
 
@@ -23,11 +26,11 @@ class Verify:
 
     @property
     def adds(self) -> Mapping[str, object]:
-        """The column ``verdicts``."""
+        """The column that this stage adds, ``verdicts``, with its type."""
         return features()["verdicts"]
 
     async def __call__(self, row: Row) -> Row:
-        """The verdicts on the candidates of one query."""
+        """Verify the candidates of one query and return the column ``verdicts``."""
         query = query_from_row(row)
         candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
         verdicts = await run_together(self._verdict(query, candidate) for candidate in candidates)
@@ -42,10 +45,10 @@ class Verify:
 
 
 async def verdict_of(verifier: Verifier, query: Query, candidate: Candidate) -> Verdict:
-    """The verdict of ``verifier`` on ``candidate``; an exception becomes the outcome ``error``.
+    """Return the verdict of ``verifier`` on ``candidate``; if the verifier raises, the outcome is ``error``.
 
-    A candidate that is itself an error has the outcome ``error`` too, because nothing can be said about the model.
-    Raises what stops the run (see ``row_boundary``).
+    If the candidate itself is an error, the outcome is also ``error``, because there is no answer to verify.
+    Raises only the errors that stop the run (see ``row_boundary``).
     """
     if candidate.error:
         return Verdict("error", 1.0, f"no answer was generated: {candidate.error}", Verify.name)
