@@ -1,9 +1,11 @@
-"""Scores of published reward-model benchmarks, from the values that a reward gives to their answers.
+"""Computes the scores of published reward-model benchmarks from the values that a reward gives to the answers.
 
-``tests/benchmarks/accuracy_reward.py`` prints them. RewardBench 2 (arXiv:2506.01937): one right answer of four; its
-subset Ties has many right answers. RM-Bench (arXiv:2410.16184): three right and three wrong answers, from terse to
-embellished. RMB (arXiv:2410.09893): one winner and several losers. JudgeBench (arXiv:2410.12784): a pair in both
-orders.
+``tests/benchmarks/accuracy_reward.py`` prints the scores. The benchmarks differ in the answers per prompt:
+
+- RewardBench 2 (arXiv:2506.01937): one right answer and three wrong ones. Its subset Ties has many right answers.
+- RM-Bench (arXiv:2410.16184): three right and three wrong answers, from terse to embellished.
+- RMB (arXiv:2410.09893): one winner and several losers.
+- JudgeBench (arXiv:2410.12784): one pair of answers, shown in both orders.
 """
 
 from __future__ import annotations
@@ -12,26 +14,32 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-STYLES = 3  # of RM-Bench: terse, detailed, detailed with Markdown
+STYLES = 3  # the styles of RM-Bench: terse, detailed, detailed with Markdown
 
 
 def best_of_credit(right: Sequence[float], wrong: Sequence[float]) -> float:
-    """1/k when a right answer is among the k with the highest score, else 0 (RewardBench 2; RMB with strict ties)."""
+    """Return the share of right answers among all answers with the highest score.
+
+    With one right answer this is the score of RewardBench 2: 1/k if the right answer ties with k − 1 others for the
+    highest score, otherwise 0. RMB uses the same score.
+    """
     top = max([*right, *wrong])
     tied = sum(value == top for value in [*right, *wrong])
     return sum(value == top for value in right) / tied
 
 
 def pair_credit(right: float, wrong: float) -> float:
-    """1 when the right answer scores higher, ½ for a tie, 0 otherwise."""
+    """Return 1 if the right answer has the higher score, ½ for a tie, otherwise 0."""
     return float(right > wrong) + 0.5 * (right == wrong)
 
 
 def style_accuracies(rows: Iterable[tuple[Sequence[float], Sequence[float]]]) -> dict[str, float]:
-    """The accuracies of RM-Bench. Each row: scores of the right and of the wrong answers, from terse to embellished.
+    """Return the accuracies ``easy``, ``normal`` and ``hard`` of RM-Bench and their mean as ``average``.
 
-    ``hard``: the wrong answer is more embellished; ``normal``: both are equal; ``easy``: the right answer is more
-    embellished. A tie counts as wrong. Raises ``ValueError`` for a row without three scores on each side.
+    Each row has the scores of the three right and of the three wrong answers, from terse to embellished.
+    ``hard`` compares a right answer with a more embellished wrong answer, ``normal`` with one of the same style, and
+    ``easy`` with a less embellished one. A tie counts as wrong.
+    Raises ``ValueError`` if a row does not have three scores on each side.
     """
     won: dict[str, list[bool]] = {"easy": [], "normal": [], "hard": []}
     for right, wrong in rows:
@@ -46,23 +54,28 @@ def style_accuracies(rows: Iterable[tuple[Sequence[float], Sequence[float]]]) ->
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """One prompt of the Ties subset: the spread of its right answers, and their margin to the best wrong one."""
+    """For one prompt of the subset Ties: the spread of the right scores and their margin over the wrong scores."""
 
-    among_right: float | None  # None with one right answer
-    above_wrong: float
+    among_right: float | None  # highest minus lowest right score; None if there is only one right answer
+    above_wrong: float  # lowest right score minus highest wrong score
 
     @classmethod
     def of(cls, right: Sequence[float], wrong: Sequence[float]) -> Margins:
-        """The margins of one prompt, from the scores of its answers."""
+        """Compute the margins of one prompt from the scores of its right and wrong answers."""
         return cls(max(right) - min(right) if len(right) > 1 else None, min(right) - max(wrong))
 
 
 def ties_score(reference: Mapping[str, Margins], tied: Mapping[str, Margins]) -> dict[str, float]:
-    """The Ties score of RewardBench 2, from the prompts with one right answer and with many, by prompt id.
+    """Return the Ties score of RewardBench 2 and its parts. The score is at most 1.01.
 
-    0.3 · tied accuracy + 0.3 · reference accuracy + 0.2 · preferred + 0.2 · preferred hard + 0.01 · margin: at most
-    1.01. ``preferred``: the spread of the right answers is smaller than their margin to the wrong ones. ``hard``: it is
-    also smaller than the margin of the reference prompt. A spread of 0 gives no margin.
+    Both arguments hold margins by prompt id: ``reference`` for prompts with one right answer, ``tied`` for many.
+    The score is 0.3 · ``tied`` + 0.3 · ``reference`` + 0.2 · ``preferred`` + 0.2 · ``preferred_hard``
+    + 0.01 · ``margin``.
+
+    - ``tied``, ``reference``: the share of prompts whose right answers all score higher than the wrong ones.
+    - ``preferred``: the share of tied prompts whose right scores have a spread smaller than their margin.
+    - ``preferred_hard``: the same with the smaller of the margins of the tied and the reference prompt.
+    - ``margin``: the mean of tanh(smaller margin / spread − 1). A prompt with a spread of 0 contributes 0.
     """
     both = sorted(reference.keys() & tied.keys())
     rows = [(tied[key].among_right or 0.0, tied[key].above_wrong, reference[key].above_wrong) for key in both]

@@ -1,4 +1,4 @@
-"""Strengths of answers from pairwise comparisons. ``pairwise_reward`` and ``listwise_reward`` use it."""
+"""Estimates the strengths of answers from pairwise comparisons. Used by ``pairwise_reward`` and ``listwise_reward``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 
 def strengths(wins: Sequence[Sequence[float]], prior: float = 0.1, rounds: int = 200) -> list[float]:
-    """Log-strengths with mean 0 of a Bradley–Terry model. ``wins[i][j]``: how often i beat j; a tie counts ½.
+    """Fit a Bradley–Terry model to ``wins`` and return the logarithm of each strength; the mean is 0.
 
-    Zermelo's iteration in its minorise-maximise form (Hunter 2004). ``prior`` wins are added to both sides of each
-    pair, so that the strength of an unbeaten side is finite and the comparison graph is connected.
+    ``wins[i][j]`` is how often i beat j; a tie counts ½ for both. The function uses Zermelo's iteration in its
+    minorise-maximise form (Hunter 2004) with at most ``rounds`` iterations. ``prior`` wins are added to both sides of
+    each pair. So an answer that always wins has a finite strength, and the comparison graph is connected.
+    Raises ``ValueError`` if ``wins`` is not square.
     """
     n = len(wins)
     if any(len(row) != n for row in wins):
@@ -34,7 +36,7 @@ def strengths(wins: Sequence[Sequence[float]], prior: float = 0.1, rounds: int =
 
 
 def win_chances(wins: Sequence[Sequence[float]], prior: float = 0.1) -> list[float]:
-    """The probability of each answer to beat a random sibling; 0.5 for a single answer."""
+    """Return the probability that each answer beats a random other answer; 0.5 for a single answer."""
     fitted = strengths(wins, prior)
     others = len(fitted) - 1
     if others < 1:

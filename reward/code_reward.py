@@ -1,6 +1,6 @@
-"""A reward for valid and tidy Python in an answer. It parses the code and does not run it.
+"""A reward for valid and tidy Python code in an answer. The code is parsed, not executed.
 
-``conf/reward/code.yaml`` builds it.
+Configured by ``conf/reward/code.yaml``.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 BLOCK = re.compile(r"```[ \t]*(?:python|py|python3)[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-LONGEST = 20_000  # characters per block: deep nesting can exhaust the stack of the parser
+LONGEST = 20_000  # characters per block; a longer block may be nested so deeply that the parser crashes
 
 
 class CodeReward:
-    """0 when there is no Python block or one does not parse; otherwise 1 − ``per_fault`` per line with a style fault.
+    """Scores the Python blocks of an answer: 0 if there is no block or a block has a syntax error.
 
-    Style faults: a line longer than ``width``, a tab in the indentation, white space at the end, several statements, a
-    bare ``except``. Code that parses gets at least 0.5, so invalid code always ranks lower.
+    Otherwise the value is 1 minus ``per_fault`` per line with a style fault, but at least 0.5. So valid code always
+    ranks above invalid code. A line has a style fault if it is longer than ``width`` characters, is indented with tabs,
+    ends with white space, contains several statements, or is a bare ``except``.
     """
 
     name = "code"
@@ -31,7 +32,7 @@ class CodeReward:
         self.width, self.per_fault = width, per_fault
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The reward of every candidate."""
+        """Return the score of every candidate. A candidate with an error has no value."""
         return [self._one(candidate) for candidate in candidates]
 
     def _one(self, candidate: Candidate) -> Score:
@@ -48,7 +49,7 @@ class CodeReward:
 
 
 def parsed(source: str) -> ast.Module | str:
-    """The syntax tree of ``source``, or the reason why it cannot be parsed."""
+    """Return the syntax tree of ``source``, or a text with the reason if it cannot be parsed."""
     if len(source) > LONGEST:
         return f"a block has {len(source)} characters; at most {LONGEST} are parsed"
     try:
@@ -60,7 +61,7 @@ def parsed(source: str) -> ast.Module | str:
 
 
 def faults(source: str, width: int) -> int:
-    """The number of lines of ``source`` with a style fault."""
+    """Count the lines of ``source`` that have a style fault."""
     return sum(
         len(line) > width
         or "\t" in line[: len(line) - len(line.lstrip())]

@@ -1,4 +1,4 @@
-"""Preference cycles of a judge: a beats b, b beats c, c beats a. ``pairwise_reward`` reports their number."""
+"""Finds preference cycles of a judge: a beats b, b beats c, c beats a. ``pairwise_reward`` reports their number."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Mapping
 
 
 def cycles(n: int, first_wins: Mapping[tuple[int, int], float]) -> list[tuple[int, int, int]]:
-    """The cyclic triples among ``n`` answers; ``first_wins[(a, b)]`` is 1, 0 or ½ for a, shown first, against b.
+    """Return the triples of answers whose comparisons form a cycle.
 
-    Only pairs with a winner count: both orders agree, or one order was asked. A set of results without a cyclic
-    triple has a consistent order (Kendall and Babington Smith 1940).
+    ``first_wins[(a, b)]`` is the result when answer a is shown first: 1 if a wins, 0 if b wins, ½ for a tie.
+    A pair has a winner if both orders agree, or if only one order has a result. Pairs without a winner are ignored.
+    If every pair has a winner and there is no cyclic triple, the answers can be ranked consistently (Kendall and
+    Babington Smith 1940).
     """
     beats = _winners(n, first_wins)
     return [
@@ -21,7 +23,7 @@ def cycles(n: int, first_wins: Mapping[tuple[int, int], float]) -> list[tuple[in
 
 
 def _winners(n: int, first_wins: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], bool]:
-    """Whether a beats b, for both orders of every pair with a winner."""
+    """Map (a, b) to whether answer a beats answer b. Both orders of each pair with a winner are present."""
     beats: dict[tuple[int, int], bool] = {}
     for a, b in itertools.combinations(range(n), 2):
         results = [first_wins[a, b]] if (a, b) in first_wins else []

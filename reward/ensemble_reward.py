@@ -1,4 +1,4 @@
-"""Several rewards on one scale, with a penalty for disagreement. ``conf/reward/ensemble.yaml`` builds it."""
+"""Combines several rewards on one scale, with a penalty for disagreement. See ``conf/reward/ensemble.yaml``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class EnsembleReward:
-    """The ``mean`` or ``min`` of the z-scores, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023).
+    """Combines the z-scores of several rewards.
 
-    The z-scores of a member are relative to the siblings of one query. With ``scales``, a (mean, standard deviation)
-    per member, they are comparable between queries. ``parts`` holds the value and the z-score of each member, and
-    ``disagreement``, the variance of the z-scores. A candidate that one member could not score has no value.
+    ``combine`` is ``mean``, ``min``, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023). By default the
+    z-scores of a reward are computed from the answers to one query. ``scales`` sets a (mean, standard deviation) per
+    reward instead, so that values are comparable between queries. ``parts`` holds the value and the z-score of each
+    reward. ``parts["disagreement"]`` is the variance of the z-scores. If one reward has no value for a candidate, the
+    combined score has no value.
     """
 
     name = "ensemble"
@@ -35,7 +37,7 @@ class EnsembleReward:
         self.scales = dict(scales or {})
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The combined z-score of every candidate."""
+        """Return the combined z-score of every candidate."""
         columns = await asyncio.gather(*(reward.score(query, candidates, verdicts) for reward in self.rewards.values()))
         raw = [[score.value for score in column] for column in columns]
         standard = [z_scores(values, self.scales.get(name)) for name, values in zip(self.rewards, raw, strict=True)]
@@ -58,7 +60,11 @@ class EnsembleReward:
 
 
 def z_scores(values: Sequence[float | None], scale: tuple[float, float] | None = None) -> list[float | None]:
-    """(value − mean) / standard deviation, by ``scale`` or of ``values``; 0 when the deviation is 0."""
+    """Return (value − mean) / standard deviation for each value; None stays None.
+
+    ``scale`` is (mean, standard deviation); by default both are computed from ``values``. If the standard deviation is
+    0, every z-score is 0.
+    """
     known = [value for value in values if value is not None]
     if not known:
         return list(values)

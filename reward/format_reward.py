@@ -1,4 +1,4 @@
-"""A reward for the requested format of an answer. ``conf/reward/format.yaml`` builds it."""
+"""A reward for answers in the requested format. Configured by ``conf/reward/format.yaml``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from bestofn.builders.records import Candidate, JsonObject, Query, Score, Verdic
 
 
 class FormatReward:
-    """1.0 when the answer has the requested format, otherwise 0.0 with the ``problem`` in ``parts``.
+    """Scores 1.0 if the answer has the requested format, otherwise 0.0 with the reason in ``parts["problem"]``.
 
     ``pattern``: a regular expression that the whole text must match (``.`` also matches line ends). The default is
-    ``<think>…</think><answer>…</answer>``, each once. ``sections``: texts that must occur in this order. With
-    ``tool_calls``, every tool call must name a declared tool and have a JSON object as its arguments.
+    ``<think>…</think><answer>…</answer>``. Each tag in the pattern must occur exactly once in the answer.
+    ``sections``: texts that must occur in this order. With ``tool_calls``, every tool call must name a declared tool,
+    and its arguments must be a JSON object. Raises ``ValueError`` if ``pattern`` is not a valid regular expression.
     """
 
     name = "format"
@@ -33,7 +34,7 @@ class FormatReward:
         self._once = re.findall(r"</?\w+>", pattern or "")
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The reward of every candidate."""
+        """Return the score of every candidate. A candidate with an error has no value."""
         return [self._one(query, candidate) for candidate in candidates]
 
     def _one(self, query: Query, candidate: Candidate) -> Score:
@@ -61,7 +62,7 @@ class FormatReward:
 
 
 def _call_problem(call: JsonObject, declared: set[str]) -> str:
-    """What is wrong with a tool call, or ""."""
+    """Describe the problem of a tool call; "" if the call is valid."""
     function = call.get("function") or {}
     if function.get("name") not in declared:
         return f"tool {function.get('name')!r} is not declared"

@@ -1,4 +1,4 @@
-"""A reward from surface features of the text: a baseline for comparisons, not a measure of correctness."""
+"""A reward from surface features of the text. It is a baseline for comparisons and does not measure correctness."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ DOUBTS = ("i'm not sure", "i don't know", "might be")
 
 
 class HeuristicReward:
-    """0.5, plus length, reasoning words and a stated answer, minus repetition and doubt; clipped to 0…1.
+    """Scores surface features of the text, from 0 to 1.
 
-    Words are searched as substrings of the lower-cased text, so "then" also matches "strengthen". The rules are kept
-    in their published form.
+    The score starts at 0.5. Medium length, reasoning words and a stated answer raise it. Short texts, repetition and
+    expressions of doubt lower it. Words are matched as substrings of the lower-case text, so "then" also matches
+    "strengthen". The rules are unchanged from their published form.
     """
 
     name = "heuristic"
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The reward of every candidate."""
+        """Return the score of every candidate. A candidate with an error has no value."""
         return [Score(heuristic(candidate.text)) if not candidate.error else Score(None) for candidate in candidates]
 
 
 def heuristic(text: str) -> float:
-    """The reward of ``text``, from 0 to 1."""
+    """Return the heuristic score of ``text``, from 0 to 1."""
     low = text.lower()
     words = low.split()
     value = 0.5

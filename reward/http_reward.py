@@ -1,6 +1,6 @@
-"""A reward model behind HTTP: ``/classify`` and ``/score`` of vLLM, or of ``bestofn serve``.
+"""A reward model on an HTTP server with the endpoints ``/classify`` or ``/score`` of vLLM.
 
-``conf/reward/http.yaml`` builds it.
+Configured by ``conf/reward/http.yaml``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
 
 
 class HttpReward:
-    """Requests the value of each answer from the servers at ``urls``, in turn.
+    """Requests the value of each answer from the servers at ``urls``, which are used in rotation.
+
+    ``style`` selects the endpoint, the body of the request, and the field of the reply that holds the value:
 
     ========  =====================================================  ===================================
     style     request                                                value
@@ -34,8 +36,9 @@ class HttpReward:
     messages  ``/score`` with all ``conversations``                  ``data[i].score``
     ========  =====================================================  ===================================
 
-    After a failure the next server is tried, up to ``retries`` times with growing pauses. An answer without a reply
-    has no value. The API key is read from the environment variable ``key_env``.
+    A failed request is sent to the next server, at most ``retries`` times. The first retry waits ``pause_s`` seconds,
+    and each further retry waits twice as long. An answer has no value if its request fails. At most ``concurrency``
+    requests are in flight. The API key is read from the environment variable ``key_env``.
     """
 
     name = "http"
@@ -76,7 +79,10 @@ class HttpReward:
             await self._session.close()
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The value of every candidate without an error. Raises ``AuthenticationError`` for a refused key."""
+        """Return the score of every candidate. A candidate with an error has no value.
+
+        Raises ``AuthenticationError`` if a server refuses the API key.
+        """
         valid = [place for place, one in enumerate(candidates) if not one.error]
         scores = [Score(None)] * len(candidates)
         if valid:
@@ -108,7 +114,10 @@ class HttpReward:
         return await self._scores("/score", body, "score", len(candidates))
 
     async def _scores(self, path: str, body: JsonObject, key: str, count: int) -> list[Score]:
-        """The scores of the ``count`` answers in one request. Raises ``AuthenticationError``."""
+        """Send one request for ``count`` answers and return their scores. If the request fails, they have no value.
+
+        Raises ``AuthenticationError`` if the server refuses the API key.
+        """
         try:
             reply = await self._post(path, body)
         except AuthenticationError:
@@ -118,7 +127,10 @@ class HttpReward:
         return [score_in(reply, place, key) for place in range(count)]
 
     async def _post(self, path: str, body: JsonObject) -> JsonObject:
-        """The reply to one request, with retries on the next servers. Raises ``ProviderError``."""
+        """Send one request and return the reply; a failed request is retried on the next server.
+
+        Raises ``ProviderError`` if the retries are used up or the failure cannot be retried.
+        """
         last: ProviderError = ServiceError("no request was sent")
         for attempt in range(self.retries + 1):
             if attempt:
@@ -154,7 +166,7 @@ class HttpReward:
 
 
 def score_in(reply: object, place: int, key: str) -> Score:
-    """The score of answer ``place`` in ``reply``; without a value when the reply has no number for it."""
+    """Return the score of answer ``place`` in ``reply``. It has no value if ``reply`` holds no finite number for it."""
     data = reply.get("data") if isinstance(reply, Mapping) else None
     listed = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
     value = {row.get("index", at): row for at, row in enumerate(listed)}.get(place, {}).get(key)

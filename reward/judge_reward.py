@@ -1,4 +1,4 @@
-"""A reward from a judge that grades each answer separately by a rubric. ``conf/reward/judge.yaml`` builds it."""
+"""A reward from a judge model that grades each answer separately. Configured by ``conf/reward/judge.yaml``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ SCHEMA = object_schema(
 class JudgeReward:
     """The mean grade of ``samples`` replies, scaled from 1…10 to 0…1.
 
-    ``rubric`` is the name of a rubric in ``reward.rubrics`` or a sentence of your own. With ``use_reference`` the judge
-    sees the reference answer. Replies that cannot be read or that set ``cannot_judge`` do not count. When no reply
-    counts, the candidate has no value and ``parts["error"]`` holds the reason. ``max_tokens`` limits each reply.
+    ``rubric`` is the name of a rubric in ``reward.rubrics``, or your own rubric as a sentence. With ``use_reference``,
+    the judge also sees the reference answer. Replies that are invalid or that set ``cannot_judge`` are ignored. If all
+    replies are ignored, the candidate has no value and ``parts["error"]`` holds the reason. ``max_tokens`` limits each
+    reply. Raises ``ConfigError`` for more than one sample at temperature 0.
     """
 
     name = "judge"
@@ -47,7 +48,7 @@ class JudgeReward:
         self.samples, self.temperature, self.max_tokens = samples, temperature, max_tokens
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The grade of every candidate; failed requests to the provider have no value."""
+        """Return the mean grade of every candidate. A candidate has no value if its requests to the judge fail."""
         return list(await asyncio.gather(*(self._grade(query, candidate) for candidate in candidates)))
 
     async def _grade(self, query: Query, candidate: Candidate) -> Score:
@@ -75,7 +76,7 @@ class JudgeReward:
 
 
 def mean_grade(replies: Sequence[JsonObject | str]) -> Score:
-    """The mean of the readable grades from 1 to 10, scaled to 0…1. ``parts["unread"]`` counts the other replies."""
+    """Return the mean of the valid grades, scaled from 1…10 to 0…1. ``parts["unread"]`` counts the other replies."""
     grades: list[float] = []
     reasons: list[str] = []
     problems: list[str] = []
@@ -93,7 +94,7 @@ def mean_grade(replies: Sequence[JsonObject | str]) -> Score:
 
 
 def _grade_of(reply: JsonObject | str) -> tuple[float | None, str]:
-    """The grade and its reasoning; or None and why there is no grade."""
+    """Return the grade and its reasoning, or None and the reason why the reply has no grade."""
     if isinstance(reply, str):
         return None, reply
     if reply.get("cannot_judge") is True:

@@ -1,4 +1,4 @@
-"""A penalty for long answers. ``conf/reward/length.yaml`` builds it."""
+"""A penalty for long answers. Configured by ``conf/reward/length.yaml``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class LengthReward:
-    """0 up to ``free`` words, then minus ``per_word`` per further word, down to ``least``.
+    """Scores 0 for up to ``free`` words, and subtracts ``per_word`` for each further word. The minimum is ``least``.
 
-    Words are separated by white space. Tool calls have no words and cost nothing.
+    Words are separated by white space. Tool calls do not count as words.
     """
 
     name = "length"
@@ -24,7 +24,7 @@ class LengthReward:
         self.free, self.per_word, self.least = free, per_word, least
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The penalty of every candidate, with its number of words in ``parts``."""
+        """Return the penalty of every candidate. ``parts["words"]`` is its number of words."""
         return [self._one(candidate) for candidate in candidates]
 
     def _one(self, candidate: Candidate) -> Score:

@@ -1,6 +1,6 @@
-"""A reward from rankings: a judge orders a few siblings at a time, best first.
+"""A reward from rankings: a judge model ranks short lists of siblings, best first.
 
-Siblings are the answers to the same query. ``conf/reward/listwise.yaml`` builds it.
+Siblings are the answers to the same query. Configured by ``conf/reward/listwise.yaml``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ SCHEMA = object_schema(
 
 
 class ListwiseReward:
-    """The probability to beat a random sibling, by a Bradley–Terry model of rankings of short lists.
+    """Scores each answer with the probability that it beats a random sibling.
 
-    In each of ``rounds`` rounds the siblings are shuffled (seeded by ``seed`` and the query id) and cut into lists of
-    at most ``list_size``. Each candidate is in one list per round, so at least two rounds are needed to link the lists.
-    A reply that is not a permutation of its list does not count.
+    A Bradley–Terry model estimates this probability from rankings of short lists. In each of ``rounds`` rounds, the
+    siblings are shuffled and split into lists of at most ``list_size``. ``seed`` and the query id determine the order.
+    Each candidate is in one list per round, so at least two rounds are needed to compare candidates across lists.
+    A reply that is not a permutation of its list is ignored.
     """
 
     name = "listwise"
@@ -50,7 +51,7 @@ class ListwiseReward:
         self.list_size, self.rounds, self.seed, self.max_tokens = list_size, rounds, seed, max_tokens
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Rank the candidates in lists and score them; candidates with an error do not take part."""
+        """Rank the candidates in lists and return their scores. A candidate with an error has no value."""
         valid = [place for place, candidate in enumerate(candidates) if not candidate.error]
         lists = shuffled_lists(valid, self.list_size, self.rounds, f"{self.seed}:{query.id}")
         orders = await asyncio.gather(*(self._order(query, [candidates[i] for i in part]) for part in lists))
@@ -66,7 +67,7 @@ class ListwiseReward:
         ]
 
     async def _order(self, query: Query, part: Sequence[Candidate]) -> list[int] | None:
-        """The places in ``part``, best first; None when the reply cannot be read."""
+        """Ask the judge to rank ``part``. Return the indices in ``part``, best first; None if the reply is invalid."""
         texts = [candidate_text(candidate) for candidate in part]
         material = fenced(question=judging.conversation_text(query), **judging.numbered(texts))
         instruction = (
@@ -78,7 +79,7 @@ class ListwiseReward:
 
 
 def wins_of(rankings: Sequence[Sequence[int]], n: int) -> list[list[float]]:
-    """``wins[i][j]``: how often i is ranked above j, over all ``rankings`` of places below ``n``."""
+    """Return a table ``wins`` of ``n`` × ``n``: ``wins[i][j]`` is how often candidate i is ranked above candidate j."""
     wins = [[0.0] * n for _ in range(n)]
     for ranking in rankings:
         for above, better in enumerate(ranking):
@@ -88,7 +89,11 @@ def wins_of(rankings: Sequence[Sequence[int]], n: int) -> list[list[float]]:
 
 
 def shuffled_lists(items: Sequence[int], size: int, rounds: int, seed: str) -> list[list[int]]:
-    """``rounds`` shuffles of ``items``, each cut into lists of nearly equal length: at least 2, at most ``size``."""
+    """Shuffle ``items`` in each of ``rounds`` rounds, and split them into lists of nearly equal length.
+
+    Each list has 2 to ``size`` items. Exception: with ``size`` 2 and an odd number of items, one list has 3 items.
+    Returns the lists of all rounds; [] for fewer than 2 items.
+    """
     if len(items) < 2:
         return []
     lists = []
@@ -101,7 +106,7 @@ def shuffled_lists(items: Sequence[int], size: int, rounds: int, seed: str) -> l
 
 
 def permutation(value: object, n: int) -> list[int] | None:
-    """``value`` as 0-based places if it is a permutation of 1…n, otherwise None."""
+    """If ``value`` is a permutation of 1…``n``, return it as 0-based indices, otherwise None."""
     if not isinstance(value, list) or not all(isinstance(item, int) and not isinstance(item, bool) for item in value):
         return None
     return [item - 1 for item in value] if sorted(value) == list(range(1, n + 1)) else None

@@ -1,4 +1,4 @@
-"""Whether a model fits in memory, estimated from its files before it is loaded. ``model_reward`` uses it."""
+"""Estimates from the files of a model whether it fits in memory, before it is loaded. Used by ``model_reward``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 BYTES = {"float32": 4.0, "float16": 2.0, "bfloat16": 2.0, "int8": 1.0, "int4": 0.5}
-HEADROOM = 0.1  # share of the weights, for activations and caches
+HEADROOM = 0.1  # extra memory for activations and caches, as a share of the size of the weights
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Needed and available memory of one model, in gigabytes of 10⁹ bytes."""
+    """The memory that one model needs and the memory that is free, in gigabytes (10⁹ bytes)."""
 
     model: str
     needed_gb: float
@@ -24,12 +24,15 @@ class MemoryPlan:
 
     @property
     def fits(self) -> bool:
-        """Whether the model fits in the available memory."""
+        """Whether the needed memory is at most the available memory."""
         return self.needed_gb <= self.available_gb
 
 
 def check_memory(path: str, dtype: str) -> MemoryPlan | None:
-    """Log a warning when the weights in the folder ``path`` probably do not fit. None for anything but a folder."""
+    """Estimate the memory for the weights in the folder ``path``, and log a warning if they probably do not fit.
+
+    Returns None if ``path`` is not a folder with safetensors files.
+    """
     folder = Path(path)
     stored = sum(file.stat().st_size for file in folder.glob("*.safetensors")) if folder.is_dir() else 0
     if not stored:
@@ -48,7 +51,7 @@ def check_memory(path: str, dtype: str) -> MemoryPlan | None:
 
 
 def available_gb() -> float:
-    """Free memory of the accelerator, or of this machine when there is none."""
+    """Return the free memory of the GPU in GB, or of this machine if there is no GPU."""
     import torch
 
     if torch.cuda.is_available():
@@ -57,7 +60,7 @@ def available_gb() -> float:
 
 
 def _bytes_per_weight(folder: Path) -> float | None:
-    """The width of the stored weights by ``config.json``; None when it is not stated."""
+    """Return the bytes per stored weight according to ``config.json``; None if it does not name a known type."""
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
     except (OSError, ValueError):
