@@ -1,8 +1,8 @@
-"""The program's side of a driver's requests: it finds the program's objects, calls them, and answers.
+"""The program's side of the connection to a driver: it finds the program's objects, calls them, and answers.
 
-``languages.python`` calls ``serve_driver`` in the program's process. Plain data is answered by value; anything else
-stays here and the driver gets a handle for it. This process runs the program, so the driver trusts none of its
-answers: the tests run in the driver, and they compare plain values only.
+``languages.python`` calls ``serve_driver`` in the program's process. Plain data is sent by value. Any other object
+stays here, and the driver gets a handle to it. This process runs the untrusted program, so the driver does not trust
+its answers. The tests run in the driver and compare plain values only.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _MUTABLE = (list, dict, set, bytearray)
 
 
 class Exported:
-    """The program's objects that the driver can refer to, by a name in the module or by a handle."""
+    """The program's objects that the driver can refer to, by module-level name or by handle."""
 
     def __init__(self, module: types.ModuleType, link: Link) -> None:
         self.module = module
         self.link = link
-        self.objects: list[Any] = []  # by handle
+        self.objects: list[Any] = []  # an object's handle is its index
 
     def serve(self) -> None:
-        """Answer requests until the driver closes its end."""
+        """Answer the driver's requests until the driver closes its end of the link."""
         while True:
             try:
                 request = self.link.receive()
@@ -41,7 +41,10 @@ class Exported:
             self.link.send(self.answer(request))
 
     def answer(self, request: plain.FormObject) -> plain.FormObject:
-        """``{"ok": form, "args": changed arguments}``, ``{"raise": error}``, or the descriptions of names."""
+        """Perform one request and return the message to answer it with.
+
+        The answer is ``{"ok": form, "args": changed arguments}``, ``{"raise": error}`` or ``{"names": descriptions}``.
+        """
         try:
             if request["op"] == "names":
                 return {"names": {name: self._describe(name) for name in request["names"] if self._defines(name)}}
@@ -52,7 +55,7 @@ class Exported:
             if any(item is not None for item in changed):
                 answer["args"] = changed
             return answer
-        except BaseException as error:  # the program may raise anything, SystemExit too; the driver decides
+        except BaseException as error:  # the program may raise any error, even SystemExit; the driver decides
             return {"raise": self._describe_error(error)}
 
     def encode(self, value: object) -> plain.Form:
@@ -60,7 +63,7 @@ class Exported:
         return plain.encode(value, self._handle)
 
     def decode(self, form: plain.Form) -> Any:
-        """Decode a value that the driver sent."""
+        """Decode a value that the driver sent. Raises ``plain.NotPlain`` if the form is unknown."""
         return plain.decode(form, self._decode_object)
 
     def _perform(self, request: plain.FormObject, args: list[Any], kwargs: dict[str, Any]) -> object:
@@ -91,12 +94,12 @@ class Exported:
     def _defines(self, name: str) -> bool:
         try:
             find_function(self.module, name)
-        except BaseException:  # looking a name up runs the program's code (``Solution()``), which may raise anything
+        except BaseException:  # the lookup runs the program's code (``Solution()``), which may raise any error
             return False
         return True
 
     def _describe(self, name: str) -> plain.FormObject:
-        """What the driver's proxy for the program's ``name`` must be."""
+        """Return the description from which the driver creates a proxy for the program's ``name``."""
         value: object = find_function(self.module, name)
         if isinstance(value, types.ModuleType):
             return {"module": value.__name__}
@@ -114,7 +117,7 @@ class Exported:
     def _describe_error(self, error: BaseException) -> plain.FormObject:
         try:
             args = plain.encode(list(error.args))
-        except BaseException:  # ``args`` may hold objects of the program, whose methods may raise anything
+        except BaseException:  # ``args`` may hold objects of the program, whose methods may raise any error
             args = [error_text(error)]
         return {"type": type(error).__name__, "builtin": _builtin_name(type(error)), "args": args}
 
@@ -140,13 +143,16 @@ class Exported:
         raise plain.NotPlain(f"unknown form {tag!r}")
 
     def _callback(self, number: int) -> Callable[..., object]:
-        """A function of the tests that the program can call: arguments and result cross by value."""
+        """Return a function that calls a function of the tests in the driver.
+
+        Arguments and result are sent by value.
+        """
 
         def call(*args: object, **kwargs: object) -> object:
             named = {name: self.encode(item) for name, item in kwargs.items()}
             self.link.send({"callback": number, "args": [self.encode(item) for item in args], "kwargs": named})
             answer = self.link.receive()
-            while "raise" not in answer and "ok" not in answer:  # meanwhile the tests' function calls the program
+            while "raise" not in answer and "ok" not in answer:  # meanwhile the tests' function may call the program
                 self.link.send(self.answer(answer))
                 answer = self.link.receive()
             if "raise" in answer:
@@ -157,16 +163,16 @@ class Exported:
 
 
 def serve_driver(job: Job) -> None:
-    """Load the program and answer the driver until it has ended."""
+    """Load the program and answer the driver's requests until the driver has ended."""
     link = Link(CONTROL, RESULT)
-    serve = Exported  # bound before the program runs, because the program can change this module's globals
+    serve = Exported  # assigned before the program runs, because the program can change this module's globals
     module = load_or_exit(job["source"])
     sys.stdout.flush()
     serve(module, link).serve()
 
 
 def _builtin_name(kind: type) -> str:
-    """The name of the nearest builtin class that ``kind`` derives from."""
+    """Return the name of the nearest builtin class from which ``kind`` is derived."""
     for base in kind.__mro__:
         if getattr(builtins, base.__name__, None) is base:
             return base.__name__
@@ -174,6 +180,6 @@ def _builtin_name(kind: type) -> str:
 
 
 def _awaited(coroutine: types.CoroutineType[Any, Any, Any]) -> object:
-    import asyncio  # here, because it is large: every child would carry its pages
+    import asyncio  # imported here, because every child would otherwise hold its memory pages
 
     return asyncio.run(coroutine)

@@ -1,4 +1,4 @@
-"""Empties the folder of a program after its run. ``supervisor`` calls it in a child with the rights of the run."""
+"""Empties the folder of a program after its run. ``supervisor`` calls it in a child process with the run's uid."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 
 
 def empty_folder(folder: str) -> None:
-    """Remove all below ``folder`` that can be removed.
+    """Remove every file and folder below ``folder`` that this process may remove.
 
-    It works with descriptors, so it follows no link. It moves the content of each folder up to the root, so deep
-    nesting exhausts neither stack nor descriptors.
+    It works with descriptors, so it follows no symbolic link. It moves the content of each folder up to the root, so
+    that deep nesting exhausts neither the stack nor the descriptors.
     """
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     names = os.listdir(root)
@@ -21,7 +21,7 @@ def empty_folder(folder: str) -> None:
             os.unlink(name, dir_fd=root)
             continue
         except OSError:
-            pass  # a folder
+            pass  # it is a folder
         with contextlib.suppress(OSError):
             os.chmod(name, 0o700, dir_fd=root)
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)

@@ -1,4 +1,4 @@
-"""The jobs of children. Each child reads its own part of a request from the host's stream."""
+"""The jobs of child processes. Each child reads its own part of a request from the host's stream."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from bestofn.sandbox.inside.descriptors import CONTROL, READY, STREAM, read_exac
 Job = dict[str, Any]
 """The decoded part of a request.
 
-Of a program: ``mode`` (run, calls, serve), ``source``, ``stdin``, ``files``, ``calls``.
-Of a driver: ``setup``, ``cases``, ``entry_point``.
+Keys of a program's job: ``mode`` (run, calls or serve), ``source``, ``stdin``, ``files``, ``calls``.
+Keys of a driver's job: ``setup``, ``cases``, ``entry_point``.
 """
 
 
 def await_job() -> Job:
-    """Wait for the signal to start, then read this program's part and close the stream."""
+    """Wait for the start signal, then read this program's part of the request and close the stream."""
     announced = read_exactly(CONTROL, 4)
     if len(announced) < 4:
-        os._exit(0)  # the supervisor has ended, or dismisses this child
+        os._exit(0)  # the supervisor has ended, or does not need this child
     job = read_job(int.from_bytes(announced, "little"))
     if job["mode"] != "serve":
         os.close(CONTROL)
@@ -28,16 +28,17 @@ def await_job() -> Job:
 
 
 def read_job(count: int) -> Job:
-    """Read a part of ``count`` bytes and close the stream."""
+    """Read a part of ``count`` bytes from the stream, close the stream, and return the decoded part."""
     part = read_exactly(STREAM, count)
     os.close(STREAM)
     return json.loads(part)
 
 
 def start_program(count: int) -> None:
-    """Report that the driver has read its part: the program may read its ``count`` bytes, and the time starts.
+    """Send the program its start signal, and report to the supervisor that the driver has read its part.
 
-    The driver signals the program itself, because the program must get the signal before any request.
+    The program's part has ``count`` bytes. The driver signals the program itself, because this signal must arrive
+    before the first request.
     """
     os.write(CONTROL, count.to_bytes(4, "little"))
     os.write(READY, b"1")
@@ -45,7 +46,7 @@ def start_program(count: int) -> None:
 
 
 def write_files(files: dict[str, str]) -> None:
-    """Write the program's files into the current folder. The host has refused absolute paths and ``..``."""
+    """Write the program's files into the current folder. The host has already refused absolute paths and ``..``."""
     for name, text in files.items():
         if "/" in name:
             os.makedirs(os.path.dirname(name), exist_ok=True)

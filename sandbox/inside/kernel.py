@@ -1,4 +1,4 @@
-"""The few system calls that the standard library does not offer."""
+"""System calls that the standard library does not offer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _CapData(ctypes.Structure):
 
 
 def check(result: int, what: str) -> int:
-    """``result``. Raises ``OSError`` with ``what`` in its message when ``result`` is negative."""
+    """Return ``result``. Raises ``OSError`` with ``what`` in its message if ``result`` is negative."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -37,22 +37,22 @@ def check(result: int, what: str) -> int:
 
 
 def prctl(option: int, value: int = 0, third: object = 0) -> int:
-    """Call ``prctl``. Raises ``OSError``."""
+    """Call ``prctl``. Raises ``OSError`` if the call fails."""
     last = third if not isinstance(third, int) else ctypes.c_ulong(third)
     zero = ctypes.c_ulong(0)
     return check(libc.prctl(option, ctypes.c_ulong(value), last, zero, zero), f"prctl({option})")
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Make system call ``number``. Raises ``OSError``."""
+    """Make the system call ``number``. Raises ``OSError`` if the call fails."""
     wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
     return check(libc.syscall(ctypes.c_long(number), *wide), f"syscall({number})")
 
 
 def fork() -> int:
-    """``fork`` without the interpreter's bookkeeping for threads, with a fifth of the page faults of ``os.fork``.
+    """Fork without the interpreter's bookkeeping for threads, with one fifth of the page faults of ``os.fork``.
 
-    Only for a process of one thread whose child sets up what it needs itself.
+    Use it only in a process with one thread, whose child needs no set-up by the interpreter.
     """
     return check(libc.fork(), "fork")
 
@@ -74,5 +74,5 @@ _CAP_HEADER = _CapHeader(0x20080522, 0)
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities of the calling child. With no_new_privs it can get none back."""
+    """Drop all capabilities of the calling child. With no_new_privs set, it cannot regain them."""
     check(libc.capset(ctypes.byref(_CAP_HEADER), _NO_CAPABILITIES), "capset")

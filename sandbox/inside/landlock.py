@@ -1,4 +1,4 @@
-"""Landlock (Linux 5.13 and newer): limits which files a process may access and which processes it may signal.
+"""Landlock (Linux 5.13 and newer) limits the files that a process may access and the processes that it may signal.
 
 ``confine`` applies it.
 """
@@ -17,12 +17,12 @@ _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE, _READ, _READ_DIR = 1, 2, 4, 8
 _FILE_ONLY = _EXECUTE | _WRITE | _READ | (1 << 14) | (1 << 15)
 _ALL = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
-_NETWORK = 0b11  # bind and connect over TCP, from version 4
-_SCOPES = 0b11  # abstract Unix sockets and signals stay within, from version 6
+_NETWORK = 0b11  # bind and connect over TCP, supported from version 4
+_SCOPES = 0b11  # no abstract Unix sockets or signals to processes outside, supported from version 6
 
 
 def version() -> int:
-    """The kernel's Landlock version; 0 when it has none."""
+    """Return the kernel's Landlock version; 0 if the kernel does not support Landlock."""
     try:
         return syscall(_CREATE, 0, 0, 1)
     except OSError:
@@ -30,7 +30,7 @@ def version() -> int:
 
 
 class Ruleset:
-    """The files that a process may read and write. ``restrict`` applies it to the calling process and its children."""
+    """The set of files that a process may read and write. ``restrict`` applies it to this process and its children."""
 
     def __init__(self, fd: int, readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]) -> None:
         self.version = version()
@@ -62,5 +62,5 @@ class Ruleset:
             os.close(fd)
 
     def restrict(self) -> None:
-        """Apply the ruleset for good. The process must have set no_new_privs."""
+        """Apply the ruleset permanently. The process must have set no_new_privs before."""
         syscall(_RESTRICT, self.fd, 0)

@@ -1,9 +1,9 @@
-"""Makes a process into a box without Docker: namespaces, a read-only root, then the supervisor as PID 1.
+"""Turns a process into a box without Docker: namespaces, a read-only root folder, then the supervisor as PID 1.
 
-``start`` calls ``enter`` for ``sandbox=local``, in a process that the host has just started. The process joins the
-cgroups that the host made. It unshares user, PID, mount, network, IPC, UTS and cgroup namespaces, builds a read-only
+For ``sandbox=local``, ``start`` calls ``enter`` in a process that the host has just started. The process joins the
+cgroups that the host created. It creates user, PID, mount, network, IPC, UTS and cgroup namespaces, builds a read-only
 root from the system's folders, and forks PID 1. As root it maps a range of unprivileged uids, so that each execution
-gets its own uid. Otherwise it maps its own uid alone.
+gets a separate uid. Otherwise it maps its own uid only.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ UIDS = 65536
 
 
 def enter(settings: BoxSettings, launch: LaunchSettings) -> None:
-    """Become the box that the settings describe. Returns in PID 1 only; the calling process waits for it and exits.
+    """Turn this process into the box that the settings describe.
 
-    Raises ``OSError`` when the kernel refuses a step.
+    It returns in PID 1 only; the calling process waits for PID 1 and exits. Raises ``OSError`` if the kernel refuses a
+    step.
     """
     for path in launch["cgroups"]:
         with open(path, "w") as file:
             file.write("0")
     if settings["uids"]:
-        # As root, bind the folders before the user namespace is made: inside it, not all of them can be reached.
+        # As root, bind the folders before creating the user namespace, because some cannot be reached inside it.
         _unshare(_NEWNS)
         _build_root(settings["folders"], launch)
     _new_user(launch["first_uid"])
@@ -63,7 +64,7 @@ def _unshare(flags: int) -> None:
 def _new_user(first_uid: int | None) -> None:
     """Enter a new user namespace.
 
-    The map of a range of uids must be written from outside it, so a helper process stays outside until that is done.
+    A range of uids must be mapped from outside the namespace, so a helper process stays outside until that is done.
     """
     uid, gid = os.getuid(), os.getgid()
     if first_uid is None:
@@ -133,7 +134,7 @@ _ETC_OF_HOST = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc
 
 
 def _build_root(folders: list[str], launch: LaunchSettings) -> None:
-    """Mount ``folders``, a few files of /etc, devices and an empty /tmp below the new root."""
+    """Mount ``folders``, a few files of /etc, devices and an empty /tmp below the new root folder."""
     root = launch["root"]
     _mount("none", "/", flags=_REC | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,nr_inodes=1024,mode=755")
@@ -162,7 +163,7 @@ def _build_root(folders: list[str], launch: LaunchSettings) -> None:
 
 
 def _enter_root(root: str) -> None:
-    """Make ``root`` the root of this process, read-only, and unmount the old one."""
+    """Make ``root`` the read-only root folder of this process, and unmount the old root."""
     _mount(root, root, flags=_BIND | _REC)
     _mount_proc(root + "/proc")
     os.chdir(root)
@@ -173,7 +174,7 @@ def _enter_root(root: str) -> None:
 
 
 def _mount_proc(target: str) -> None:
-    """Mount /proc with the box's own processes only, if the kernel can; /proc stays empty if it may not be mounted."""
+    """Mount /proc, if possible with the box's own processes only. If the mount is not permitted, /proc stays empty."""
     for options in ("subset=pid,hidepid=2", "hidepid=2", ""):
         with contextlib.suppress(OSError):
             _mount("proc", target, "proc", _NOSUID | _NODEV | _NOEXEC, options)

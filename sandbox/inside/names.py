@@ -1,6 +1,6 @@
-"""Which names Python source reads, binds, calls and imports, by its syntax alone.
+"""Finds the names that Python source reads, binds, calls and imports, from its syntax only.
 
-The driver uses it to decide which names the program must supply; the code verifier looks at tests with it.
+The driver decides with it which names the program must define. The code verifier inspects tests with it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def read(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
-    """Every name that is read or imported from ``solution``; with ``executed``, function bodies are left out."""
+    """Return the names that are read.
+
+    ``executed`` skips function bodies; otherwise imports from ``solution`` count too.
+    """
     names = set()
     for node in _nodes(trees, executed):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -23,7 +26,7 @@ def read(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
 
 
 def bound(trees: Iterable[ast.AST]) -> set[str]:
-    """Every name that gets a value somewhere, arguments included."""
+    """Return all names that are assigned, defined or imported, including parameter names."""
     names = set()
     for node in _nodes(trees):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -40,7 +43,7 @@ def bound(trees: Iterable[ast.AST]) -> set[str]:
 
 
 def called(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
-    """Every plain name that is called; with ``executed``, function bodies are left out."""
+    """Return all plain names that are called. ``executed`` skips the bodies of functions."""
     return {
         node.func.id
         for node in _nodes(trees, executed)
@@ -49,7 +52,7 @@ def called(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
 
 
 def imported(tree: ast.AST) -> set[str]:
-    """The first part of every imported module's name."""
+    """Return the top-level package name of every absolute import."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -60,7 +63,7 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 def _nodes(trees: Iterable[ast.AST], executed: bool = False) -> Iterator[ast.AST]:
-    """All nodes; with ``executed`` without the bodies of functions, because those may never run."""
+    """Yield all syntax nodes. ``executed`` skips the bodies of functions, because they may never run."""
     waiting = list(trees)
     while waiting:
         node = waiting.pop()

@@ -1,9 +1,9 @@
-"""Plain typed data as JSON: the only values that cross between an untrusted process and any other.
+"""Plain data as typed JSON: only plain data passes between an untrusted process and another process.
 
 The host (``box``), the driver and the program all use it. ``None``, booleans, strings, lists, floats and ints of up to
-64 bits are written as they are. Every other value is an object with one key, its tag. Only the content of builtin
-types crosses: a subclass is read through the methods of the builtin, so no ``__eq__`` of the untrusted side ever runs.
-A value that is not plain raises ``NotPlain``, or becomes a handle.
+64 bits are written unchanged. Every other value becomes an object with one key, its tag. Only the content of builtin
+types is sent. A subclass is read through the methods of the builtin type, so no ``__eq__`` of the untrusted side is
+ever called. A value that is not plain raises ``NotPlain``, or becomes a handle.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-DEPTH = 200  # levels of nesting that are encoded
+DEPTH = 200  # maximum levels of nesting that are encoded
 
 Form = Any
-"""The JSON form of a value. It may come from an untrusted process, so its shape is known only after ``decode``."""
+"""The JSON form of a value. It may come from an untrusted process, so only ``decode`` checks its shape."""
 
 FormObject = dict[str, Any]
-"""A form, or a message, that is a JSON object."""
+"""A form or a message that is a JSON object."""
 
 
 class _Undefined:
-    """JavaScript's ``undefined``: equal to itself only, not to ``None``."""
+    """JavaScript's ``undefined``. It is equal to itself only, not to ``None``."""
 
     def __repr__(self) -> str:
         return "undefined"
@@ -41,9 +41,9 @@ class NotPlain(Exception):
 
 
 def encode(value: Any, other: Callable[[Any], Form] | None = None, depth: int = DEPTH) -> Form:
-    """The form of ``value``. ``other`` gives the form of a value that is not plain.
+    """Return the form of ``value``. If the value is not plain, ``other`` converts it.
 
-    Raises ``NotPlain`` when there is no ``other``, and for nesting deeper than ``depth``.
+    Raises ``NotPlain`` if there is no ``other``, or if the nesting is deeper than ``depth``.
     """
     kind = type(value)
     if value is None or kind is bool or kind is str:
@@ -98,11 +98,14 @@ _DATES = {datetime.date: "date", datetime.datetime: "dt", datetime.time: "time"}
 
 
 Other = Callable[[str, Form], Any]
-"""Gives the value of a form with an unknown tag, from the tag and its body; may raise ``NotPlain``."""
+"""Returns the value of a form with an unknown tag, given the tag and its content. It may raise ``NotPlain``."""
 
 
 def decode(form: Form, other: Other | None = None) -> Any:
-    """The value of a form. Raises ``NotPlain`` for anything that ``encode`` does not write and ``other`` refuses."""
+    """Return the value of a form.
+
+    Raises ``NotPlain`` if the form is malformed, or if its tag is unknown to ``encode`` and to ``other``.
+    """
     if form is None or isinstance(form, (bool, int, float, str)):
         return form
     if isinstance(form, list):
@@ -149,12 +152,12 @@ _MAKERS: dict[str, Callable[[Form, Other | None], Any]] = {
 
 
 def dumps(form: Form) -> bytes:
-    """One line of compact JSON, without its line end."""
+    """Return the form as compact JSON on one line, without a line end."""
     return json.dumps(form, separators=(",", ":")).encode()
 
 
 def loads(raw: bytes) -> Form:
-    """The form in ``raw``. Raises ``NotPlain`` when it is not JSON, or nested too deep for the parser."""
+    """Parse the form in ``raw``. Raises ``NotPlain`` if it is not JSON or is nested too deep for the parser."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:

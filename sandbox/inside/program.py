@@ -1,6 +1,6 @@
-"""Runs a Python program in the child that was forked for it: as a script, or call by call.
+"""Runs a Python program in a child process that was forked for it: as a script, or one call at a time.
 
-``languages.python`` calls it. ``exported`` also loads programs with it, and then answers the requests of a driver.
+``languages.python`` calls it. ``exported`` loads the program with it and then answers a driver's requests.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _hidden_modules: list[types.ModuleType] = []
 
 
 def remember_own_modules() -> None:
-    """Note which modules belong to bestofn. Called once, before any fork."""
+    """Remember which loaded modules belong to bestofn. Called once, before any fork."""
     _own_module_names[:] = [name for name in sys.modules if name.partition(".")[0] == "bestofn"]
 
 
 def prepare_interpreter() -> None:
-    """Make this child look like a fresh interpreter: bestofn's modules are hidden, garbage collection is on again."""
+    """Make this child look like a new interpreter: hide bestofn's modules and enable garbage collection."""
     for name in _own_module_names:
-        _hidden_modules.append(sys.modules.pop(name))  # kept alive, because freeing modules costs more than the fork
+        _hidden_modules.append(sys.modules.pop(name))  # kept alive, because freeing them takes longer than the fork
     sys.argv[:] = [FILE]
     sys.path.insert(0, "")  # the program can import its own files
-    random.seed(0)  # the same program gets the same verdict
+    random.seed(0)  # so that the same program always gets the same verdict
     gc.enable()
 
 
 def rehearse() -> None:
-    """Do once what every run does, while the child waits for its job.
+    """Perform the steps that every run needs once, while the child waits for its job.
 
-    This copies the memory pages that a run writes to (they are shared after the fork), so that no run waits for it.
+    The forked child shares its memory pages until it writes to them. Copying these pages now saves time in the run.
     """
     json.loads(json.dumps({"source": "", "files": {}, "calls": []}))
     load("name = 0", "rehearsal")
@@ -58,7 +58,7 @@ def rehearse() -> None:
 
 
 def load(source: str, name: str) -> types.ModuleType:
-    """Execute ``source`` as module ``name``. Raises whatever the source raises."""
+    """Execute ``source`` as module ``name`` and return the module. Any error of the source is raised."""
     module = types.ModuleType(name)
     module.__dict__.update(__file__=FILE, __builtins__=builtins)
     sys.modules[name] = module
@@ -67,29 +67,32 @@ def load(source: str, name: str) -> types.ModuleType:
 
 
 def load_or_exit(source: str) -> types.ModuleType:
-    """Execute ``source`` as module ``solution``. If it raises, print the traceback and end this process."""
+    """Execute ``source`` as module ``solution`` and return it.
+
+    If it raises, print the traceback and end this process.
+    """
     try:
         return load(source, "solution")
-    except BaseException as error:  # SystemExit too: a program that ends while it loads defines nothing to call
+    except BaseException as error:  # also SystemExit: a program that exits while loading defines no functions to call
         print_traceback(error)
         exit_process(1)
 
 
 def run_script(job: Job) -> None:
-    """Run the program as ``python main.py`` would, and end this process."""
+    """Run the program like ``python main.py`` and end this process."""
     try:
         load(job["source"], "__main__")
     except SystemExit as error:
         exit_process(exit_code(error))
-    except BaseException as error:  # KeyboardInterrupt and the like end a script with a traceback as well
+    except BaseException as error:  # KeyboardInterrupt and similar errors also end a script with a traceback
         print_traceback(error)
         exit_process(1)
     exit_process(0)
 
 
 def run_calls(job: Job) -> None:
-    """Make each call of the job and write its result to RESULT, one JSON line per call; then end this process."""
-    encode, dumps, write = plain.encode, plain.dumps, write_all  # before the program runs and can change modules
+    """Make each call of the job, write one JSON line per result to RESULT, then end this process."""
+    encode, dumps, write = plain.encode, plain.dumps, write_all  # bound before the program can change modules
     module = load_or_exit(job["source"])
     for call in job["calls"]:
         args, kwargs = plain.decode(call["args"]), dict(plain.decode(call["kwargs"]))
@@ -98,16 +101,16 @@ def run_calls(job: Job) -> None:
             line = {"value": encode(value)}
         except plain.NotPlain as error:
             line = {"error": ["NotPlain", str(error)]}
-        except BaseException as error:  # the program may raise anything; it is the result of this call
+        except BaseException as error:  # the program may raise any error, which is the result of this call
             line = {"error": [type(error).__name__, error_text(error)]}
         write(RESULT, dumps(line) + b"\n")
     exit_process(0)
 
 
 def find_function(module: types.ModuleType, name: str) -> Callable[..., Any]:
-    """The function ``name`` of the module, or a method of its class ``Solution`` (LeetCode's convention).
+    """Return the function ``name`` of the module, or the method ``name`` of its class ``Solution`` (as on LeetCode).
 
-    Raises ``NameError``.
+    Raises ``NameError`` if there is neither.
     """
     if hasattr(module, name):
         return getattr(module, name)
@@ -118,15 +121,15 @@ def find_function(module: types.ModuleType, name: str) -> Callable[..., Any]:
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an error, at most 500 characters."""
+    """Return the message of an error, at most 500 characters."""
     try:
         return str(error)[:500]
-    except BaseException:  # the program's own ``__str__`` may raise anything
+    except BaseException:  # the program's own ``__str__`` may raise any error
         return ""
 
 
 def print_traceback(error: BaseException) -> None:
-    """Print the traceback as a script's, without the frames of bestofn."""
+    """Print the traceback as Python does for a script, without the frames of bestofn."""
     if isinstance(error, MemoryError):
         os.write(2, b"MemoryError\n")
         return
@@ -137,7 +140,7 @@ def print_traceback(error: BaseException) -> None:
 
 
 def exit_code(error: SystemExit) -> int:
-    """The exit status that ``sys.exit`` asked for; text is printed to standard error, as Python does."""
+    """Return the exit status that ``sys.exit`` requested. A text is printed to standard error, as Python does."""
     if error.code is None or isinstance(error.code, int):
         return (error.code or 0) & 0xFF
     print(error.code, file=sys.stderr)
@@ -145,11 +148,11 @@ def exit_code(error: SystemExit) -> int:
 
 
 def exit_process(code: int) -> NoReturn:
-    """End this process as the interpreter would: join threads, call exit functions, flush the streams."""
+    """End this process like the interpreter does: join threads, call exit functions, flush the streams."""
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-    except BaseException:  # exit functions are the program's and may raise anything
+    except BaseException:  # exit functions belong to the program and may raise any error
         traceback.print_exc()
         code = code or 1
     try:

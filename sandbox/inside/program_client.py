@@ -1,7 +1,7 @@
-"""The driver's connection to the program: requests and answers, and the names that the program defines.
+"""The driver's connection to the program: it sends requests and creates proxies for the names of the program.
 
-``driver`` opens one client per run; the proxies of ``proxies`` call ``request``. The program's side is
-``exported.Exported``. The program's process is untrusted: an answer that is not well formed ends the tests.
+``driver`` creates one client per run; the proxies of ``proxies`` call ``request``. The program's side is
+``exported.Exported``. The program's process is untrusted: a malformed answer ends the tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bestofn.sandbox.inside.proxies import Function
 
 
 class ProgramClient:
-    """Asks the program for names, calls and attributes."""
+    """Sends the driver's requests to the program: names, calls and attributes."""
 
     def __init__(self) -> None:
         self.link = Link(FROM_PROGRAM, CONTROL)
@@ -35,9 +35,9 @@ class ProgramClient:
         kwargs: dict[str, Any] | None = None,
         name: str = "",
     ) -> Any:
-        """Perform ``op`` in the program and return its result; arguments that it changed are changed here too.
+        """Perform ``op`` in the program and return its result. Arguments that the program changed are changed here too.
 
-        Raises the program's own error, or ``ProgramGone`` when it does not answer.
+        Raises the error that the program raised, or ``ProgramGone`` if the program does not answer.
         """
         self.used = True
         forms = [self.values.encode(item) for item in args]
@@ -56,7 +56,7 @@ class ProgramClient:
             raise ProgramGone(f"the program's answer is malformed: {error!r} {answer!r}") from None
 
     def names(self, wanted: list[str]) -> dict[str, Any]:
-        """Proxies for those names of ``wanted`` that the program defines."""
+        """Return proxies for the names of ``wanted`` that the program defines."""
         answer = self._ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):
             raise ProgramGone("the program's answer is malformed")
@@ -64,7 +64,7 @@ class ProgramClient:
         return {name: proxy for name, proxy in proxies.items() if proxy is not None}
 
     def _ask(self, request: plain.FormObject) -> plain.FormObject:
-        """Send one message and return the answer; meanwhile the program may call functions of the tests."""
+        """Send one message and return the answer. Meanwhile the program may call functions of the tests."""
         try:
             self.link.send(request)
             answer = self.link.receive()
@@ -78,13 +78,16 @@ class ProgramClient:
         return answer
 
     def _call_back(self, message: plain.FormObject) -> plain.FormObject:
-        """The result of the tests' function that the program calls, or the error that it raised."""
+        """Call a function of the tests for the program.
+
+        Returns its result, or the error that it raised, as a message.
+        """
         try:
             function = self.values.functions[message["callback"]]
             args = [self.values.decode(item) for item in message["args"]]
             kwargs = {name: self.values.decode(item) for name, item in message["kwargs"].items()}
             return {"ok": self.values.encode(function(*args, **kwargs))}
-        except Exception as error:  # whatever a function of the tests raises, the program sees as an error of that call
+        except Exception as error:  # the program sees any error of the tests' function as an error of that call
             kind = next(base.__name__ for base in type(error).__mro__ if getattr(builtins, base.__name__, None) is base)
             return {"raise": {"builtin": kind, "args": plain.encode([str(error)])}}
 
@@ -101,7 +104,7 @@ class ProgramClient:
 
 
 def _standard_module(name: str) -> ModuleType | None:
-    """The driver's own import of a module that the program imported; None outside the standard library."""
+    """Import a module that the program imported; returns None if it is not in the standard library."""
     if name.partition(".")[0] not in sys.stdlib_module_names:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Stand-ins for the program's functions, classes and objects in the driver, where the tests run.
+"""Proxies for the program's functions, classes and objects in the driver's process, where the tests run.
 
-``program_client.ProgramClient`` makes them. Each operation on a proxy is one request to the program. The driver never
+``program_client.ProgramClient`` creates them. Each operation on a proxy is one request to the program. The driver never
 compares or computes with a proxy itself: ``==`` between a proxy and a plain value is False.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 
 class Requests(Protocol):
-    """Where a proxy sends its requests."""
+    """The interface through which a proxy sends its requests."""
 
     def request(
         self,
@@ -22,12 +22,12 @@ class Requests(Protocol):
         kwargs: dict[str, Any] | None = None,
         name: str = "",
     ) -> Any:
-        """The result of operation ``op`` on the program's object ``target`` (a handle, or a name)."""
+        """Perform operation ``op`` on the program's object ``target`` (a handle or a name) and return the result."""
         ...
 
 
 class Function:
-    """A function of the program, known by its name."""
+    """A proxy for a function of the program, identified by its name."""
 
     def __init__(self, program: Requests, reference: str) -> None:
         self._program, self._reference = program, reference
@@ -38,7 +38,7 @@ class Function:
 
 
 class Remote:
-    """An object that stays in the program, known by its handle."""
+    """A proxy for an object that stays in the program, identified by its handle."""
 
     _program: Requests
     _reference: int
@@ -83,7 +83,7 @@ class Remote:
         raise TypeError("the driver does not ask an object of the program what it contains; compare plain values")
 
     def __eq__(self, other: object) -> bool:
-        """The program's own comparison, and only between two objects of the program."""
+        """Compare with the program's own ``==``. Only two objects of the program can be equal."""
         if not isinstance(other, Remote):
             return False
         return self._program.request("equal", self._reference, (other,)) is True
@@ -101,10 +101,13 @@ class Remote:
 
 
 class Instance(Remote):
-    """An object of a class that the tests name. Its operators are under test, so the program computes them.
+    """A proxy for an object of a class that the tests name.
 
-    The driver does not trust the result. An arithmetic operator must give an object of the program again, and the
-    program orders only two of its own objects. Otherwise a class named ``f`` could pass ``abs(f(0.1) - 0.3) < 1e-9``.
+    The program computes its operators, because they are tested.
+
+    The driver does not trust the result. An arithmetic operator must return an object of the program, and ordering
+    works only between two objects of the program. Otherwise a program whose class is named ``f`` could pass
+    ``abs(f(0.1) - 0.3) < 1e-9``.
     """
 
     _class_name: str
@@ -127,7 +130,7 @@ class Instance(Remote):
 
 
 def _arithmetic_operator(name: str, reflected: bool = False) -> Any:
-    """The method of ``Instance`` for the function ``operator.<name>``."""
+    """Return the method of ``Instance`` that computes ``operator.<name>`` in the program."""
 
     def compute(self: Instance, *others: object) -> Remote:
         operands = (*others, self) if reflected else (self, *others)
@@ -158,7 +161,7 @@ for _name in _BINARY:
 
 
 def remote_class(program: Requests, name: str) -> type[Instance]:
-    """A class whose calls make objects in the program, for the program's class ``name``."""
+    """Return a proxy class for the program's class ``name``. Calling it creates an object in the program."""
 
     class Meta(type):
         def __call__(cls, *args: object, **kwargs: object) -> object:
@@ -173,7 +176,7 @@ def remote_class(program: Requests, name: str) -> type[Instance]:
 
 
 class _ClassMember:
-    """A static method or class method of a class of the program."""
+    """A proxy for a static method or a class method of a class of the program."""
 
     def __init__(self, program: Requests, owner: str, name: str) -> None:
         self._program, self._owner, self._name = program, owner, name

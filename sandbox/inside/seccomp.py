@@ -1,7 +1,7 @@
 """The seccomp filter of an untrusted process. It refuses system calls that a single-file program does not need.
 
-System calls newer than ``YOUNGEST`` were not reviewed. They answer ENOSYS, so a libc behaves as on an older kernel.
-Foreign calling conventions (32 bit, x32) kill the process. ``confine`` installs the filter.
+System calls newer than ``YOUNGEST`` were not reviewed. They fail with ENOSYS, so that a C library behaves as on an
+older kernel. System calls of other architectures (32 bit, x32) kill the process. ``confine`` installs the filter.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _NEW_NAMESPACES = 0x7E020080  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET,TIME}
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 
-# name: (number on x86_64, number on aarch64); -1: the machine has no such call
+# name: (number on x86_64, number on aarch64); -1: this architecture does not have the call
 REFUSED = {
     # access to other processes, and the kernel's debugging interfaces
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "process_madvise": (440, 440), "process_mrelease": (448, 448), "pidfd_getfd": (438, 438),
     "perf_event_open": (298, 241), "bpf": (321, 280), "userfaultfd": (323, 282), "seccomp": (317, 277),
     "lookup_dcookie": (212, 18), "syslog": (103, 116),
-    # mounts, namespaces, handles
+    # mounts, namespaces, file handles
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "setns": (308, 268),
     "unshare": (272, 97), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
     "move_mount": (429, 429), "open_tree": (428, 428), "fsopen": (430, 430), "fsconfig": (431, 431),
     "fsmount": (432, 432), "fspick": (433, 433), "mount_setattr": (442, 442), "quotactl": (179, 60),
     "quotactl_fd": (443, 443), "fanotify_init": (300, 262), "fanotify_mark": (301, 263),
-    # the machine
+    # settings of the whole machine
     "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273),
     "delete_module": (176, 106), "create_module": (174, -1), "get_kernel_syms": (177, -1), "query_module": (178, -1),
     "acct": (163, 89), "swapon": (167, 224), "swapoff": (168, 225), "reboot": (169, 142), "sethostname": (170, 161),
@@ -45,16 +45,16 @@ REFUSED = {
     # asynchronous I/O by the kernel: often attacked, and it bypasses this filter
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_setup": (206, 0),
     "io_submit": (209, 2), "vmsplice": (278, 75),
-    # objects that outlive a process or reach another one
+    # objects that outlive a process or are visible to another process
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218), "shmget": (29, 194), "shmat": (30, 196),
     "shmctl": (31, 195), "shmdt": (67, 197), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
     "msgctl": (71, 187), "semget": (64, 190), "semop": (65, 193), "semtimedop": (220, 192), "semctl": (66, 191),
     "mq_open": (240, 180), "mq_unlink": (241, 181), "mq_timedsend": (242, 182), "mq_timedreceive": (243, 183),
     "mq_notify": (244, 184), "mq_getsetattr": (245, 185), "memfd_secret": (447, 447),
-    # every address family; socketpair stays for event loops
+    # sockets of every address family; socketpair remains allowed for event loops
     "socket": (41, 198), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201), "accept": (43, 202),
     "accept4": (288, 242),
-    # scheduling of others, memory placement
+    # scheduling of other processes, memory placement
     "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setaffinity": (203, 122),
     "sched_setscheduler": (144, 119), "sched_setparam": (142, 118), "sched_setattr": (314, 274),
     "migrate_pages": (256, 238), "move_pages": (279, 239), "mbind": (237, 235), "set_mempolicy": (238, 237),
@@ -75,7 +75,7 @@ def _give(action: int) -> tuple[int, int, int, int]:
 
 
 def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """Instructions for call ``number``: EPERM unless the low half of ``argument`` is one of ``allowed``."""
+    """Return filter instructions for call ``number``: EPERM unless the low half of ``argument`` is in ``allowed``."""
     tests = [_load(16 + 8 * argument)]
     tests += [(_JEQ, len(allowed) - place, 0, value) for place, value in enumerate(allowed)]
     tests += [_give(_ERRNO | errno.EPERM), _give(_ALLOW)]
@@ -83,7 +83,7 @@ def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[in
 
 
 def _never(number: int, argument: int, refused: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """Instructions for call ``number``: EPERM when the low half of ``argument`` is one of ``refused``."""
+    """Return filter instructions for call ``number``: EPERM if the low half of ``argument`` is in ``refused``."""
     tests = [_load(16 + 8 * argument)]
     tests += [(_JEQ, len(refused) - place, 0, value) for place, value in enumerate(refused)]
     tests += [_give(_ALLOW), _give(_ERRNO | errno.EPERM)]
@@ -91,7 +91,7 @@ def _never(number: int, argument: int, refused: tuple[int, ...]) -> list[tuple[i
 
 
 def program() -> bytes:
-    """The BPF program for this machine. Raises ``OSError`` on a processor without a table of call numbers."""
+    """Return the BPF program for this machine. Raises ``OSError`` if its architecture is not supported."""
     if machine not in _AUDIT:
         raise OSError(errno.ENOSYS, f"there is no seccomp filter for {machine}; expected one of {sorted(_AUDIT)}")
     column = _COLUMN[machine]
@@ -102,7 +102,7 @@ def program() -> bytes:
     lines += [
         (_JEQ, 0, 1, _CLONE3),
         _give(_ERRNO | errno.ENOSYS),
-    ]  # its flags lie in memory, where no filter can read them; libc falls back to clone
+    ]  # its flags are in memory, which a filter cannot read; the C library uses clone instead
     for numbers in REFUSED.values():
         if numbers[column] >= 0:
             lines += [(_JEQ, 0, 1, numbers[column]), _give(_ERRNO | errno.EPERM)]
@@ -117,7 +117,7 @@ def program() -> bytes:
 
 
 class Filter:
-    """A compiled filter. ``install`` applies it to the calling process and its children."""
+    """A compiled seccomp filter. ``install`` applies it to the calling process and its children."""
 
     def __init__(self) -> None:
         code = program()
@@ -127,5 +127,5 @@ class Filter:
         )
 
     def install(self) -> None:
-        """Apply the filter for good. The process must have set no_new_privs."""
+        """Apply the filter permanently. The process must have set no_new_privs before."""
         prctl(PR_SET_SECCOMP, 2, ctypes.byref(self._header))

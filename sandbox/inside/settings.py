@@ -1,4 +1,7 @@
-"""What the host tells a box at its start. ``payload`` sends it; ``start`` and ``launcher`` read it."""
+"""The settings that the host sends to a box at its start.
+
+``payload`` sends them; ``start`` and ``launcher`` read them.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ from typing import TypedDict
 
 
 class LaunchSettings(TypedDict):
-    """How a process makes itself into a box, where Docker does not do it."""
+    """Settings for a process that turns itself into a box, where Docker is not used."""
 
-    cgroups: list[str]  # files that a process writes "0" to, to enter its cgroups
-    first_uid: int | None  # uid of the host where the box's range of uids begins; None: no range
-    root: str  # an empty folder, which becomes the root of the box
+    cgroups: list[str]  # files to which a process writes "0" to join its cgroups
+    first_uid: int | None  # first uid of the box's range, as the host numbers it; None: the box has no range
+    root: str  # an empty folder that becomes the root folder of the box
     disk_mb: int
     inodes: int
 
@@ -18,7 +21,7 @@ class LaunchSettings(TypedDict):
 class BoxSettings(TypedDict):
     """The settings of one box."""
 
-    launch: LaunchSettings | None  # None: the process is in a container already
-    uids: bool  # whether each run gets a uid of its own
+    launch: LaunchSettings | None  # None: the process is already in a container
+    uids: bool  # whether each run gets a separate uid
     uid_of_first_run: int
-    folders: list[str]  # folders that programs may read; with ``launch``, all folders that the box contains
+    folders: list[str]  # folders that programs may read; with ``launch``, the only host folders in the box

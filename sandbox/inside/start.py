@@ -1,4 +1,4 @@
-"""The entry point of a box: prepares the process, becomes PID 1 and serves requests.
+"""The entry point of a box: it prepares the process, becomes PID 1 and serves requests.
 
 The loader ``payload.BOOT`` calls ``start`` with the settings that the host sent.
 """
@@ -20,7 +20,7 @@ from bestofn.sandbox.inside.program import remember_own_modules
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.inside.supervisor import Supervisor
 
-# Modules that programs import most often. A child has them already, because it is forked.
+# The modules that programs import most often. A forked child already has them loaded.
 PRELOAD = (
     "abc", "array", "atexit", "bisect", "collections", "collections.abc", "contextlib", "copy", "datetime", "decimal",
     "enum", "fractions", "functools", "heapq", "io", "itertools", "json", "math", "numbers", "operator", "os", "random",
@@ -31,7 +31,7 @@ PRELOAD = (
 def start(settings: BoxSettings) -> NoReturn:
     """Serve requests until the host closes the stream, then exit.
 
-    The first line on the stream is this box's greeting: ``{"ok": version, ...}`` or ``{"refused": reason}``.
+    The first line that the box sends is its greeting: ``{"ok": version, ...}`` or ``{"refused": reason}``.
     """
     try:
         launch = settings["launch"]

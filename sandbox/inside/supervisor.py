@@ -1,10 +1,10 @@
-"""PID 1 of a box: forks one confined child per execution, and proves that no process outlives it.
+"""PID 1 of a box. It forks one confined child per execution, and ensures that no process of a run survives the run.
 
 ``start`` calls ``Supervisor.serve``, which runs one request at a time. The child for the next run is forked early,
-while no program runs, and waits for the signal to start. The supervisor holds neither program nor input, and keeps
+while no program runs, and waits for the start signal. The supervisor never reads the program or its input. It keeps
 outputs in memory maps that no later child inherits. A run ends when its main process ends, at its time limit, or when
 it writes too much output. Then the supervisor kills and reaps all processes. PID 1 adopts every orphan, so the error
-``ECHILD`` proves that none is left.
+``ECHILD`` proves that no process is left.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ from bestofn.sandbox.inside.wire import (
 from bestofn.sandbox.languages import BY_NAME
 
 _WIRE_IN, _WIRE_OUT = 0, 1
-_POLL_S = 0.002  # between looks at the main process, on kernels without pidfd_open
-_MAP_BYTES = 64 << 10  # an output map of up to this size is kept in memory between runs
+_POLL_S = 0.002  # seconds between checks of the main process, on kernels without pidfd_open
+_MAP_BYTES = 64 << 10  # an output map of at most this size is kept in memory between runs
 
 
 class Child(NamedTuple):
-    """A confined process that waits for the signal to start, and the supervisor's ends of its pipes."""
+    """A confined process that waits for the start signal, and the supervisor's ends of its pipes."""
 
     pid: int
     uid: int
@@ -65,7 +65,7 @@ class Child(NamedTuple):
 
 
 class Output:
-    """The bytes read from one pipe, in a memory map that forked children do not inherit; at most ``cap`` bytes."""
+    """The bytes read from one pipe, at most ``cap``. They are in a memory map that forked children do not inherit."""
 
     def __init__(self) -> None:
         self.map = mmap.mmap(-1, _MAP_BYTES)
@@ -74,7 +74,7 @@ class Output:
         self.begin(0, -1)
 
     def begin(self, cap: int, fd: int) -> None:
-        """Start to collect from ``fd`` (-1: from nothing)."""
+        """Start to collect the bytes from ``fd``; -1: there is no pipe."""
         if cap + 1 > len(self.view):
             self.view.release()
             self.map.close()
@@ -85,34 +85,34 @@ class Output:
 
     @property
     def over(self) -> bool:
-        """Whether there was more output than ``cap``."""
+        """Return True if the pipe delivered more bytes than ``cap``."""
         return self.count > self.cap
 
     def read(self) -> bool:
-        """Read once; False at the end of the pipe. Past the cap the pipe is read and thrown away."""
+        """Read once from the pipe; returns False at its end. Bytes beyond ``cap`` are discarded."""
         room = self.view[self.count : self.cap + 1] if not self.over else self.view[self.cap : self.cap + 1]
         got = os.readv(self.fd, [room])
         self.count += got if not self.over else 0
         return got > 0
 
     def drain(self) -> None:
-        """Read the rest and close the pipe. All writers have ended, so the pipe has an end."""
+        """Read the rest of the pipe and close it. All writers have ended, so the read ends."""
         while not self.over and self.read():
             pass
         os.close(self.fd)
 
     def kept(self) -> memoryview:
-        """The output, cut at ``cap``."""
+        """Return the output, cut to ``cap`` bytes."""
         return self.view[: min(self.count, self.cap)]
 
     def forget(self) -> None:
-        """Give the memory of a large output back to the kernel."""
+        """Return the memory of a large output to the kernel."""
         if self.count > _MAP_BYTES:
             self.map.madvise(mmap.MADV_DONTNEED)
 
 
 class Supervisor:
-    """The runs of one box."""
+    """Runs the requests of one box, one at a time."""
 
     def __init__(self, confinement: Confinement, first_uid: int) -> None:
         self.confinement = confinement
@@ -122,7 +122,7 @@ class Supervisor:
         self.stdout, self.stderr, self.result, self.verdict = Output(), Output(), Output(), Output()
 
     def serve(self) -> None:
-        """Answer requests until the host closes the stream."""
+        """Answer the host's requests until the host closes the stream."""
         while True:
             raw = read_exactly(_WIRE_IN, REQUEST.size)
             if len(raw) < REQUEST.size:
@@ -143,7 +143,7 @@ class Supervisor:
     # -- starting children
 
     def child_for(self, request: Request) -> Child:
-        """The waiting child if it has the right language and limits, else a new one."""
+        """Return the waiting child if its language and limits fit the request, else a new child."""
         caps = Caps(request.cpu_s, request.memory_mb, request.processes, request.disk_mb)
         child, self.waiting = self.waiting, None
         if child is not None and (child.language, child.caps) != (request.language, caps):
@@ -152,7 +152,7 @@ class Supervisor:
         return child or self.start(request.language, caps)
 
     def start(self, language: str, caps: Caps) -> Child:
-        """Fork a child. It confines itself and waits for the signal to start."""
+        """Fork a child. The child confines itself and waits for the start signal."""
         self.uid += 1
         go, control = os.pipe()
         out, out_w = os.pipe()
@@ -164,7 +164,7 @@ class Supervisor:
                 null = os.open("/dev/null", os.O_RDONLY)
                 place({STDIN: null, STDOUT: out_w, STDERR: err_w, RESULT: result_w, CONTROL: go, STREAM: _WIRE_IN})
                 self.become_program(language, caps)
-            except BaseException:  # whatever fails here is a fault of the sandbox, not of the program
+            except BaseException:  # any error here is a fault of the sandbox, not of the program
                 _report_own_fault()
             finally:
                 os._exit(70)
@@ -173,17 +173,17 @@ class Supervisor:
         return Child(pid, self.uid, language, caps, control, out, err, result)
 
     def become_program(self, language: str, caps: Caps) -> None:
-        """In the child: enter the confinement, then wait for a program and run it."""
+        """Run in the child: confine it, wait for a program, and run the program."""
         runtime = BY_NAME[language]
         os.chdir(FOLDER)
         self.confinement.enter(self.uid, caps, address_space=runtime.LIMITS_ADDRESS_SPACE)
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # makes its own /proc/self readable, which /dev/stdin needs
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # allows the child to read its own /proc/self, which /dev/stdin needs
         runtime.become_program(caps)
 
     def start_driver(self, request: Request, child: Child) -> tuple[int, int]:
-        """Fork the driver with the supervisor's ends of the program's pipes, and wait until it has read its part.
+        """Fork the driver, connect it to the program's pipes, and wait until it has read its part of the request.
 
-        Returns its process id, and the pipe of its verdicts.
+        Returns its process id, and the descriptor of the pipe with its verdicts.
         """
         self.uid += 1
         ready, ready_w = os.pipe()
@@ -208,7 +208,7 @@ class Supervisor:
                 os.chdir("/")
                 self.confinement.enter(self.uid, child.caps, writes=False, address_space=runtime.LIMITS_ADDRESS_SPACE)
                 runtime.become_driver(request.driver_bytes, request.program_bytes, child.caps)
-            except BaseException:  # whatever fails here is a fault of the sandbox, not of the program
+            except BaseException:  # any error here is a fault of the sandbox, not of the program
                 _report_own_fault()
             finally:
                 os._exit(70)
@@ -228,13 +228,13 @@ class Supervisor:
     # -- one run
 
     def run(self, request: Request, child: Child) -> Reply:
-        """Run the request in ``child`` to its end, and clean up after it."""
+        """Run the request in ``child`` until it ends, remove its processes and files, and return the reply."""
         self.sequence += 1
         main, verdict = child.pid, -1
         if request.driver_bytes:
             main, verdict = self.start_driver(request, child)
         started = time.monotonic()
-        if verdict < 0:  # else the driver has given the signal to start
+        if verdict < 0:  # otherwise the driver has sent the start signal
             with contextlib.suppress(BrokenPipeError):
                 os.write(child.control, request.program_bytes.to_bytes(4, "little"))
         os.close(child.control)
@@ -256,7 +256,7 @@ class Supervisor:
             output.drain()
         status = stopped or _status(code, cpu_s, child.caps)
         if waited_s > seconds / 2 and cpu_s < seconds / 4 and not left:
-            status = "infra"  # other processes held the processors, so the time is no evidence about the program
+            status = "infra"  # other processes used the processors, so the time is no evidence about the program
         if any(output.over for output in outputs) and status in ("ok", "error"):
             status = "output"
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
@@ -268,10 +268,10 @@ class Supervisor:
         return Reply(status, flags, code, stdout, stderr, result, verdict, self.sequence, seconds, cpu_s)
 
     def watch(self, main: int, outputs: list[Output], wall_s: float, end: float) -> str:
-        """Read the outputs until ``main`` has ended, or must be ended.
+        """Read the outputs until ``main`` ends or reaches a limit.
 
-        Returns "" when it has ended by itself, else "timeout" or "output". Each result restarts the time ``wall_s`` for
-        the next one; ``end`` is the limit for all.
+        Returns "" if it ended by itself, else "timeout" or "output". Each result restarts the limit of ``wall_s``
+        seconds; ``end`` is the deadline for all results together.
         """
         deadline = min(end, time.monotonic() + wall_s)
         poll = select.poll()
@@ -302,9 +302,10 @@ class Supervisor:
                 os.close(ended)
 
     def reap(self, main: int, program: int) -> tuple[int, float, bool]:
-        """Kill and reap until no process is left.
+        """Kill and reap processes until none is left.
 
-        Returns ``main``'s exit code, the CPU seconds used, and whether there were processes besides the known ones.
+        Returns the exit code of ``main``, the CPU seconds used, and True if any process other than ``main`` and
+        ``program`` was found.
         """
         code, cpu_s, left = 0, 0.0, False
         options = os.WNOHANG
@@ -328,7 +329,7 @@ class Supervisor:
                     os.kill(-1, signal.SIGKILL)
 
     def clean(self, uid: int) -> bool:
-        """Empty the program's folder, as ``uid``. False when something could not be removed."""
+        """Empty the program's folder with the rights of ``uid``. Returns False if anything could not be removed."""
         if not os.listdir(FOLDER):
             return True
         pid = kernel.fork()
@@ -346,7 +347,7 @@ class Supervisor:
 
 
 def _report_own_fault() -> None:
-    """Write the current error to standard error in the form that the host takes for a fault of the sandbox."""
+    """Write the current error to standard error, in the form that the host recognizes as a fault of the sandbox."""
     os.write(STDERR, OWN_FAULT + traceback.format_exc().encode()[-2000:])
 
 
@@ -356,7 +357,7 @@ def _kill(pid: int) -> None:
 
 
 def _end_of(pid: int) -> int:
-    """A descriptor that is readable once ``pid`` has ended; -1 when the kernel offers none."""
+    """Return a descriptor that is readable once ``pid`` has ended; -1 if the kernel does not support it."""
     try:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):
@@ -364,9 +365,10 @@ def _end_of(pid: int) -> int:
 
 
 def _waited_for_processor(pid: int) -> float:
-    """Seconds that the killed child ``pid`` was ready to run and got no processor. The child is not reaped yet.
+    """Return the seconds that the killed child ``pid`` was ready to run but got no processor.
 
-    The kernel counts a wait when it is over; the child's end ends its last one. 0.0 when the kernel does not report it.
+    The child must not be reaped yet. The kernel adds each wait when the wait ends, so the last one is added when the
+    child ends. Returns 0.0 if the kernel does not report waits.
     """
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
@@ -382,5 +384,5 @@ def _status(code: int, cpu_s: float, caps: Caps) -> str:
     if code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu_s >= caps.cpu_s - 0.5):
         return "timeout"
     if code == -signal.SIGKILL:
-        return "memory"  # the supervisor did not kill it, so the kernel did, out of memory
+        return "memory"  # the supervisor did not kill it, so the kernel killed it because memory ran out
     return "error"

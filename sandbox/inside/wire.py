@@ -1,7 +1,8 @@
-"""The messages between host and supervisor: headers of fixed size, then the parts that they announce.
+"""The messages between the host and the supervisor: headers of fixed size, each followed by its parts.
 
-A request is a header, the driver's part and the program's part. The supervisor reads the header only. Each part is read
-by its own child, so no later child can find it in the supervisor's memory. ``box`` is the host's side.
+A request consists of a header, the driver's part and the program's part. The supervisor reads the header only. Each
+part is read by its own child, so that no later child can find it in the supervisor's memory. ``box`` implements the
+host's side.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ LEFT_PROCESSES, LEFT_FILES, KILLED = 1, 2, 4
 
 
 class Request(NamedTuple):
-    """The header of a request: sizes of its parts, and limits of the run."""
+    """The header of a request: the sizes of its parts, and the limits of the run."""
 
     language: str
     driver_bytes: int  # 0: no driver
     program_bytes: int
-    wall_ms: int  # for one case: each result that arrives restarts this time
-    total_ms: int  # for all cases
+    wall_ms: int  # limit for one case: each result restarts this time
+    total_ms: int  # limit for all cases together
     cpu_s: int
     memory_mb: int
     processes: int
@@ -39,7 +40,7 @@ class Request(NamedTuple):
     disk_mb: int
 
     def pack(self) -> bytes:
-        """The header as bytes."""
+        """Return the header as bytes."""
         code = self.language[:4].encode()
         return REQUEST.pack(MAGIC, code, *self[1:])
 
@@ -60,17 +61,17 @@ class Reply(NamedTuple):
 
     status: str
     flags: int
-    exit_code: int  # negative: killed by that signal
+    exit_code: int  # negative: the process was killed by that signal
     stdout_bytes: int
     stderr_bytes: int
     result_bytes: int
-    driver_bytes: int  # of the driver's verdicts
-    sequence: int  # number of the run in this box
-    seconds: float  # wall-clock time
+    driver_bytes: int  # size of the driver's verdicts
+    sequence: int  # number of this run in its box
+    seconds: float  # wall-clock time of the run
     cpu_s: float
 
     def pack(self) -> bytes:
-        """The header as bytes."""
+        """Return the header as bytes."""
         return REPLY.pack(MAGIC, STATUSES.index(self.status), *self[1:])
 
 

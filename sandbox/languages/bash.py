@@ -17,7 +17,7 @@ LIMITS_ADDRESS_SPACE = True
 
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ENVIRONMENT = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
-_SCRIPT = 10  # the descriptor of the script
+_SCRIPT = 10  # file descriptor of the script
 
 # The program's side. A request is NUL-terminated words: their number, then the words of a call. The answer is the
 # output of the call and its exit status.
@@ -35,7 +35,7 @@ while IFS= read -r -d '' -u 4 __count; do
 done
 """
 
-# The driver's side: a function of the tests per function of the program.
+# The driver's side: defines one function for the tests per function of the program.
 _DRIVE = r"""
 __ask() {
   printf '%s\0' "$#" "$@" >&4
@@ -52,7 +52,7 @@ unset __name
 
 
 def become_program(caps: Caps) -> None:
-    """Wait for a job, then become the shell that runs it."""
+    """Wait for a job, then replace this process with the shell that runs it."""
     job = await_job()
     become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
     write_files(job["files"])
@@ -63,7 +63,7 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Run all cases as one script. They pass if the script ends with status 0, as Bash tests are written."""
+    """Run all cases as one script. The cases pass if the script exits with status 0, as is usual for tests in Bash."""
     job = read_job(count)
     start_program(program_count)
     source = "\n".join([f"__entry={shlex.quote(job['entry_point'])}", _DRIVE, *job["cases"]])
@@ -81,7 +81,7 @@ def become_driver(count: int, program_count: int, caps: Caps) -> None:
 
 
 def _become_shell(source: str, arguments: list[str]) -> None:
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `yes | head` ends by it
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the default action, so that `yes | head` ends
     script = os.memfd_create("main.sh")
     write_all(script, source.encode("utf-8", "surrogateescape"))
     os.lseek(script, 0, os.SEEK_SET)

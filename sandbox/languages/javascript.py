@@ -1,4 +1,4 @@
-"""JavaScript: Node starts early and waits, confined, before it gets the program.
+"""JavaScript: Node starts early, already confined, and waits for the program.
 
 ``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
 """
@@ -13,7 +13,7 @@ from bestofn.sandbox.inside.descriptors import STDIN
 from bestofn.sandbox.languages.javascript_driver import DRIVE
 from bestofn.sandbox.languages.javascript_program import PROGRAM
 
-LIMITS_ADDRESS_SPACE = False  # V8 reserves more than it uses; heap, data and the memory of the box are limited instead
+LIMITS_ADDRESS_SPACE = False  # V8 reserves more than it uses; heap, data and the box's memory are limited instead
 
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -24,14 +24,14 @@ _ENVIRONMENT = {
 
 
 def become_program(caps: Caps) -> None:
-    """Become a Node that waits for a job and runs it."""
-    # Node remembers at its start what descriptor 0 is. So it gets a file in memory, which is filled later.
+    """Replace this process with Node, which waits for a job and runs it."""
+    # Node examines descriptor 0 only at its start. So descriptor 0 is a file in memory, which is filled later.
     os.dup2(os.memfd_create("stdin"), STDIN)
     _become_node(PROGRAM, caps, [])
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Become a Node that reads ``count`` bytes of tests and runs them."""
+    """Replace this process with Node, which reads ``count`` bytes of tests and runs them."""
     _become_node(DRIVE, caps, [str(count), str(program_count)])
 
 

@@ -1,4 +1,4 @@
-"""The JavaScript of the driver's connection to the program: requests, answers, and proxies of the program's objects.
+"""JavaScript source of the driver's connection to the program: requests, answers and proxies.
 
 ``javascript_driver`` includes it. The program's side is ``serve`` in ``javascript_program``.
 """

@@ -1,4 +1,4 @@
-"""The JavaScript of the driver's process: runs the test cases and decides per case whether the program passes.
+"""JavaScript source of the driver's process: it runs the test cases and decides per case whether the program passes.
 
 ``languages.javascript`` starts Node with it.
 """

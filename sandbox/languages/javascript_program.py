@@ -1,4 +1,4 @@
-"""The JavaScript of the program's process: loads the program, and makes its calls or answers the driver.
+"""JavaScript source of the program's process: it loads the program, then makes the job's calls or answers the driver.
 
 ``languages.javascript`` starts Node with it.
 """

@@ -1,6 +1,6 @@
-"""JavaScript that both processes share: whole messages over pipes, and values as plain data.
+"""JavaScript source that both processes share: it sends whole messages over pipes and converts values to plain data.
 
-``javascript_program`` and ``javascript_driver`` begin with these sources.
+``javascript_program`` and ``javascript_driver`` begin with it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ function receive(fd) {
 }
 """
 
-# The same forms as ``inside.plain`` writes.
+# It writes the same forms as ``inside.plain``.
 VALUES = r"""// Makes an own property, also for the name `__proto__`.
 function assign(made, key, value) {
   Object.defineProperty(made, key, {value, enumerable: true, writable: true, configurable: true});

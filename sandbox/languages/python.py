@@ -1,4 +1,4 @@
-"""Python: programs run in the forked child itself, so that no interpreter has to start.
+"""Python: a program runs directly in the forked child, so no new interpreter has to start.
 
 ``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
 """
@@ -23,7 +23,7 @@ _MODES: dict[str, Callable[[Job], None]] = {
 
 
 def become_program(caps: Caps) -> None:
-    """Prepare the interpreter, wait for a job and run it."""
+    """Prepare the interpreter, wait for a job and run the job."""
     program.prepare_interpreter()
     program.rehearse()
     job = await_job()
@@ -34,7 +34,7 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Read ``count`` bytes of tests, let the program start, and run the tests."""
+    """Read ``count`` bytes of tests, signal the program to start, and run the tests."""
     job = read_job(count)
     start_program(program_count)
     driver.drive(job)

@@ -1,4 +1,4 @@
-"""SQL: SQLite in the forked child, with a new database in memory for each call.
+"""SQL: SQLite runs in the forked child, with a new database in memory for each call.
 
 ``supervisor`` calls ``become_program`` in a confined child.
 """
@@ -20,9 +20,9 @@ _REFUSED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
 
 
 def become_program(caps: Caps) -> None:
-    """Wait for a job and answer each of its calls with the rows of the program's query.
+    """Wait for a job and answer each of its calls with the rows that the program's query returns.
 
-    The ``args`` of a call are ``[setup]``, the SQL that makes the tables.
+    The ``args`` of a call are ``[setup]``, the SQL statements that create the tables.
     """
     job = await_job()
     calls = job["calls"] or [{"args": [""]}]
@@ -45,14 +45,15 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Not implemented: the host compares the rows of a query, so there is no driver."""
+    """Not supported: the host compares the rows of a query, so SQL needs no driver."""
     raise NotImplementedError("SQL programs are verified by the rows of their query; there are no tests to run")
 
 
 def query(source: str, setup: str) -> list[tuple[Any, ...]]:
-    """The rows of ``source`` in the database that ``setup`` makes.
+    """Run the query ``source`` in a database created by ``setup``, and return its rows.
 
-    Raises ``sqlite3.ProgrammingError`` unless ``source`` holds exactly one query, because only one can be the answer.
+    Raises ``sqlite3.ProgrammingError`` unless ``source`` contains exactly one query, because only one can be the
+    answer.
     """
     database = sqlite3.connect(":memory:", isolation_level=None)
     database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
@@ -71,7 +72,7 @@ def query(source: str, setup: str) -> list[tuple[Any, ...]]:
 
 
 def statements(source: str) -> list[str]:
-    """``source`` cut at the semicolons that end a statement."""
+    """Split ``source`` at the semicolons that end a statement."""
     parts, begin = [], 0
     for place, letter in enumerate(source):
         if letter == ";" and sqlite3.complete_statement(source[begin : place + 1]):
