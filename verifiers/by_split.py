@@ -1,4 +1,4 @@
-"""Sends each query to the verifier of its domain. ``conf/verifier/by_split.yaml`` and ``with_judge.yaml`` build it."""
+"""Chooses the verifier for each query. ``conf/verifier/by_split.yaml`` and ``with_judge.yaml`` build it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bestofn.verifiers.with_refusal import WithRefusal
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """How queries of a domain are recognised: other names of its split, and the reference that only it has."""
+    """How to recognise the queries of a domain: other split names, and a test for its kind of reference."""
 
     splits: tuple[str, ...]
     has_reference: Callable[[Reference], bool]
@@ -26,8 +26,8 @@ DOMAINS = {
     ),
     "math": Domain(("gsm8k", "aime"), lambda reference: reference.answer is not None),
 }
-"""The domains that come with bestofn. References are checked in this order. A domain that is not listed here is
-recognised by a split of the same name."""
+"""The domains that bestofn includes. References are checked in this order. Any other domain is recognised only if
+its name equals the split name."""
 ALIASES = {split: name for name, domain in DOMAINS.items() for split in domain.splits}
 
 
@@ -37,16 +37,17 @@ def routed(
     default: Verifier | None = None,
     refusals: RefusalClassifier | None = None,
 ) -> Verifier:
-    """``BySplit`` over ``domains``. With ``refusals``, every verdict also records whether the answer refuses."""
+    """Return a ``BySplit`` verifier. If ``refusals`` is given, verdicts also record the refusal classification."""
     by_split = BySplit(domains, default)
     return WithRefusal(by_split, refusals) if refusals else by_split
 
 
 class BySplit:
-    """The verifier of the query's domain, by split name; for an unknown split, by the kind of its reference.
+    """Verify each query with the verifier of its domain.
 
-    ``domains`` maps a domain to its verifier. A domain without a verifier (absent, or None) goes to ``default``.
-    Without a default the verdict is an abstention.
+    The split name determines the domain. If the split is unknown, the kind of reference determines it. ``domains`` maps
+    a domain to its verifier. If that verifier is None or missing, ``default`` is used. If there is no default, the
+    verdict is ``abstain``.
     """
 
     name = "by_split"
@@ -55,7 +56,7 @@ class BySplit:
         self.domains, self.default = dict(domains), default
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """The verdict of the verifier that is responsible for ``query``."""
+        """Return the verdict of the verifier for the domain of ``query``."""
         domain = domain_of(query, self.domains)
         verifier = self.domains.get(domain) or self.default
         if verifier is None:
@@ -64,14 +65,14 @@ class BySplit:
 
 
 def domain_of_split(split: str, more: Collection[str] = ()) -> str:
-    """The domain that ``split`` names, or "". ``more``: domains besides those in ``DOMAINS``."""
+    """Return the domain of the split name, or "" if it is unknown. ``more``: domains in addition to ``DOMAINS``."""
     name = split.lower().removesuffix("_v1").removesuffix("_v2")
     name = name if name in more else ALIASES.get(name, name)
     return name if name in DOMAINS or name in more else ""
 
 
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
-    """The domain of ``query`` by its split, else by its reference; "" when neither shows it."""
+    """Return the domain of ``query``, by its split or else by its reference, or "" if both are unknown."""
     named = domain_of_split(query.split, more)
     if named:
         return named

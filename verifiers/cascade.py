@@ -9,21 +9,22 @@ from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, JsonObject, Query, Verdict
 
 GATE = 0.4
-"""A verdict with a lower confidence is not conclusive."""
+"""Default minimum confidence of a conclusive first verdict."""
 ACCEPT = 0.7
-"""The second verdict counts from this confidence on."""
+"""Default minimum confidence of an accepted second verdict."""
 
 
 class Cascade:
-    """The verdict of ``first`` if it is conclusive, otherwise the verdict of ``then``.
+    """Verify with ``first``; if its verdict is not conclusive, verify with ``then``.
 
-    Pass and fail with a confidence of at least ``below`` are conclusive; then the second verifier is not asked. The
-    second verdict counts if it is pass or fail with a confidence of at least ``accept``. Otherwise the first verdict
-    remains. An ``error`` of the first verifier, such as a broken sandbox, also remains, so that it is noticed and not
-    hidden by a guess; ``on_error="ask"`` asks the second verifier.
+    A pass or fail is conclusive if its confidence is at least ``below``. The second verdict is accepted if it is a pass
+    or fail with a confidence of at least ``accept``. Otherwise the first verdict is returned.
 
-    ``then=None``: there is no second verifier. ``first=None`` (code without a sandbox): the second is always asked.
-    ``detail`` records ``llm_judge_used``, ``llm_judge_failed``, and the verdict that did not count.
+    An ``error`` of the first verifier, such as a broken sandbox, is returned, so that the error is not hidden.
+    With ``on_error="ask"``, the second verifier is asked instead.
+
+    If ``then`` is None, the first verdict is always returned. If ``first`` is None (code, but no sandbox), the second
+    verifier is always asked. ``detail`` records ``llm_judge_used``, ``llm_judge_failed``, and the other verdict.
     """
 
     name = "cascade"
@@ -43,7 +44,7 @@ class Cascade:
         self.below, self.accept, self.on_error = below, accept, on_error
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """The verdict of the first verifier, or of the second when the first is not conclusive."""
+        """Return the first verdict, or the second verdict if the first is not conclusive."""
         verdict = (
             await self.first.verify(query, candidate)
             if self.first is not None
@@ -64,7 +65,7 @@ class Cascade:
 
 
 def _summary(verdict: Verdict) -> JsonObject:
-    """The entry of a verdict in the ``detail`` of the other one."""
+    """Return ``verdict`` as a dictionary, for the ``detail`` of the returned verdict."""
     return {
         "outcome": verdict.outcome,
         "confidence": verdict.confidence,

@@ -287,7 +287,7 @@ _EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # after each case of a Bash script: 
 
 
 async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
-    """Judge tests of the kinds ``asserts`` and ``check``: the program runs in a process of its own."""
+    """Judge tests of the kinds ``asserts`` and ``check``: a driver runs them and calls the program."""
     sources = tuple(str(case["source"]) for case in tests.cases)
     if program.language == "bash":
         sources = (_EACH_CASE.join(sources),)

@@ -1,6 +1,7 @@
-"""How strongly a persona shows in an answer, graded 0 to 5 by a model. ``bestofn voice`` with a judge uses it.
+"""Asks a model for a score from 0 to 5: how clearly an answer has the voice of a persona.
 
-The markers in ``builders.analysis.voice`` measure the same by regular expressions, without a model.
+``bestofn voice`` uses it if a judge is configured. ``builders.analysis.voice`` measures the same with regular
+expressions and needs no model.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ SCHEMA = object_schema(
 
 @dataclass(frozen=True, slots=True)
 class PersonaScore:
-    """``score`` from 0 to 5, or None with the problem in ``reasoning``. ``heard``: the score reaches ``min_score``."""
+    """The score of one answer, from 0 to 5.
+
+    If the reply could not be read, ``score`` is None and ``reasoning`` contains the problem.
+    ``heard`` is true if the score is at least ``min_score`` of the judge.
+    """
 
     score: int | None
     confidence: float
@@ -32,7 +37,7 @@ class PersonaScore:
 
 
 class PersonaJudge:
-    """Scores only the voice, not whether the answer is right. Temperature 0; the journal stores the replies."""
+    """Score the voice of an answer, not its correctness. The temperature is 0; the journal stores the replies."""
 
     def __init__(self, sampler: Sampler, persona: Persona, *, min_score: int = 3, max_tokens: int = 800) -> None:
         if not 0 <= min_score <= 5:
@@ -40,7 +45,7 @@ class PersonaJudge:
         self.sampler, self.persona, self.min_score, self.max_tokens = sampler, persona, min_score, max_tokens
 
     async def score(self, text: str) -> PersonaScore:
-        """The score of one answer. Raises only errors that stop the run."""
+        """Return the score of one answer. An unreadable reply raises no error."""
         material = fenced(persona=self.persona.text, answer=text)
         request = judge_request(SYSTEM, material, prompt("persona").text, SCHEMA, max_tokens=self.max_tokens)
         (reply,) = await judge_replies(self.sampler, request, [text])

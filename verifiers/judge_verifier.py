@@ -1,4 +1,4 @@
-"""A language model as a verifier, for answers that no program can decide. ``conf/verifier/judge.yaml`` builds it."""
+"""Verifies answers with a language model (a judge). ``conf/verifier/judge.yaml`` builds it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ SCHEMA = object_schema(
     confidence={"type": "number", "minimum": 0, "maximum": 1},
 )
 _PROMPT_OF_SPLIT = {"math": "math", "gsm8k": "math", "code": "code", "humaneval": "code"}
-_MOST_CASES = 5  # test cases that the judge is shown
+_MOST_CASES = 5  # maximum number of test cases in the request
 
 
 class Judge:
-    """Asks a model whether an answer is right: compared with the reference, or by its own knowledge without one.
+    """Ask a model whether an answer is correct. If there is a reference, the model compares the answer with it.
 
-    ``prompt`` is the name of a text in ``verifiers/prompts`` (``math``, ``code``, ``tools``, ``reference``,
-    ``appropriate``), the path of your own ``.md`` file, or ``auto``: chosen by the query's split and reference.
-    ``rubric`` is appended to it. ``use_reference=False`` hides the reference, for datasets whose references are not
-    trusted.
+    ``prompt`` is a name in ``verifiers/prompts`` (``math``, ``code``, ``tools``, ``reference``, ``appropriate``), the
+    path of your own ``.md`` or ``.txt`` file, or ``auto``. With ``auto``, the split and the reference of the query
+    determine the prompt. ``rubric`` is appended to it. ``use_reference=False`` hides references that are not trusted.
 
-    The majority of ``samples`` replies decides; a tie abstains. The confidence is the mean confidence of the majority
-    times its share of the readable replies. When the model says that it cannot tell, the verdict is ``abstain``. When
-    no reply can be read, it is ``error``, never ``fail``. The journal stores the replies, so the same question is
-    never paid for twice.
+    The majority of ``samples`` replies decides. The confidence is the mean confidence of the majority times its share
+    of the readable replies. The verdict is ``abstain`` if the votes are tied or the model cannot tell, and ``error`` if
+    no reply can be read. The journal stores the replies, so an equal request is not paid for again.
     """
 
     name = "judge"
@@ -53,7 +51,7 @@ class Judge:
         self.temperature = temperature if temperature is not None else (0.0 if samples == 1 else 0.7)
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """The majority verdict of the judge. An empty answer fails without a request."""
+        """Return the majority verdict of the judge. An empty answer fails, and no request is sent."""
         text = candidate_text(candidate, MOST_JUDGED)
         if not text.strip():
             return Verdict("fail", 1.0, "the answer is empty", self.name)
@@ -62,7 +60,7 @@ class Judge:
         return self._majority(await judge_replies(self.sampler, request, [text], self.samples), chosen)
 
     def request_for(self, query: Query, text: str, chosen: Prompt) -> Request:
-        """The request that asks whether ``text`` answers ``query``, with the prompt ``chosen``."""
+        """Return the request that asks whether ``text`` answers ``query`` correctly, with the prompt ``chosen``."""
         material = {"question": _conversation(query)}
         reference = reference_text(query) if self.use_reference else ""
         if reference:
@@ -109,7 +107,7 @@ class Judge:
 
 
 def reference_text(query: Query) -> str:
-    """The reference of ``query`` as text for the judge; "" when there is none."""
+    """Return the reference of ``query`` as text for the judge, or "" if there is none."""
     reference, parts = query.reference, []
     if reference.answer is not None:
         parts.append(reference.answer)

@@ -1,8 +1,7 @@
-"""Verifiers by name: ``from bestofn.verifiers import get_verifier``.
+"""Builds verifiers by name, and registers new ones.
 
-The names are those of the group ``verifier`` in ``builders/config/choices.py``: the files in conf/verifier, entry
-points of installed packages in the group ``bestofn.verifiers``, and what ``register`` adds. Nothing heavy is imported
-before a verifier is requested.
+A name is a file in conf/verifier, an entry point of an installed package in the group ``bestofn.verifiers``, or a name
+added with ``register`` (see ``builders/config/choices.py``). Heavy modules are imported only when a verifier is built.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ _OF_DOMAIN = {"math": "math", "code": "code", "tool_calling": "tool"}
 
 
 def register(name: str, verifier: str | Callable[..., Verifier]) -> None:
-    """Add the verifier ``name`` in this process: a class, a function, or its dotted path.
+    """Register ``verifier`` (a class, a function, or its dotted path) under ``name``, in this process only.
 
-    Then ``get_verifier(name)`` builds it, and so does ``compose(["verifier=NAME"])``. Raises ``ConfigError`` for a name
-    that bestofn ships or an installed package adds.
+    Afterwards, ``get_verifier(name)`` and ``compose(["verifier=NAME"])`` build it. Raises ``ConfigError`` if the name
+    already belongs to bestofn or to an installed package.
     """
     from bestofn.builders.config import choices
 
@@ -28,14 +27,17 @@ def register(name: str, verifier: str | Callable[..., Verifier]) -> None:
 
 
 def get_verifier(name: str, **settings: object) -> Verifier:
-    """The verifier ``name``, built with ``settings``. Raises ``ConfigError`` for an unknown name."""
+    """Build the verifier ``name`` with ``settings``. Raises ``ConfigError`` if the name is unknown."""
     from bestofn.builders.config.choices import constructor_of
 
     return cast("Verifier", constructor_of("verifier", name)(**settings))
 
 
 def get_verifier_for_split(split: str, **settings: object) -> Verifier:
-    """The verifier of a dataset's split: math and gsm8k → math, code and humaneval → code, tool_use → tool."""
+    """Build the verifier for a split: math and gsm8k → math, code and humaneval → code, tool_use → tool.
+
+    Raises ``ConfigError`` if the split is unknown.
+    """
     from bestofn.builders.errors import ConfigError
     from bestofn.verifiers.by_split import domain_of_split
 

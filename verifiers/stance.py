@@ -1,7 +1,7 @@
-"""The stance of an answer: it answers, flags a fault in the question, asks back, or refuses. Decided by English words.
+"""Determines the stance of an answer by patterns of English words. ``posed_verifier`` uses it.
 
-``posed_verifier`` uses it. An answer that names a fault and then states a result is a *hedge*: "the price is not
-given; assuming 5, the answer is 20".
+The stances: the answer states a result, flags a flaw in the question, asks for clarification, hedges, or refuses. An
+answer *hedges* if it names a flaw and also states a result: "the price is not given; assuming 5, the answer is 20".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ABSENT = (
 )
 _SUBSTANCE = r"(?:information|data|details?|context|conditions?|facts?|formula|statement)"
 _CLAIMS = r"(?:statements?|conditions?|facts?|claims?|requirements?|sentences?|constraints?|equations?)"
-# Words of ordinary solutions ("the unknown", "the missing number", "mutually exclusive events") name no fault.
+# Phrases of ordinary solutions ("the unknown", "the missing number", "mutually exclusive events") must not match.
 FLAGS = re.compile(
     r"\b(?:not\senough|insufficient|too\slittle|lack(?:s|ing)?)\s(?:\w+\s){0,2}?"
     rf"(?:{_SUBSTANCE}|value|numbers?)\b|"
@@ -65,7 +65,7 @@ _RESULT = re.compile(
     re.IGNORECASE,
 )
 _CONCLUDES = re.compile(r"^\W*(?:therefore|thus|so|hence|in\stotal|altogether|finally)\b.*\d", re.IGNORECASE)
-# "… so x = 3", "…, leaving 28 of them": a conclusion within a sentence ends in its number, and compares nothing.
+# A conclusion within a sentence ("… so x = 3", "…, leaving 28 of them") ends in its number and has no comparison.
 _DERIVES = re.compile(
     r"^.*\b(?:so|hence|thus|therefore|leav(?:es|ing)|giv(?:es|ing)|we\s(?:get|find|obtain))\b"
     r"(?P<clause>[^?]*\d[\d.,/]*%?[^\W\d]{0,9}(?:\W+[^\W\d]+){0,4}\W*)$",
@@ -73,20 +73,24 @@ _DERIVES = re.compile(
 )
 _COMPARES = re.compile(
     r"[<>≠≤≥]|\b(?:not|no|never|only|but|cannot|less|more|fewer|shorter|longer|smaller|larger|greater)\b|n't\b|"
-    r"^\W*(?:that|then)?\W*-?[\d.,]+\s*=\s*-?[\d.,]+\W*$",  # 0 = 4
+    r"^\W*(?:that|then)?\W*-?[\d.,]+\s*=\s*-?[\d.,]+\W*$",  # an equation of two numbers, such as 0 = 4
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _FIGURE = re.compile(r"\d")
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "−": "-"})
-_MOST = 10_000  # characters of a long answer that are searched, at each end
-_CLAUSE = 200  # characters at the end of the last sentence that are searched for a conclusion
-_ENDING = 600  # characters at the end in which a digit counts as a result
+_MOST = 10_000  # a longer answer is searched only in this many characters at each end
+_CLAUSE = 200  # number of characters at the end of the last sentence that are searched for a conclusion
+_ENDING = 600  # number of characters at the end of the answer in which a digit counts as a result
 
 
 def stance(text: str, symbol: str = "") -> Stance:
-    """The stance of an answer. ``symbol``: a letter that the question does not define; a result with it flags that."""
+    """Return the stance of an answer.
+
+    ``symbol`` is a letter that the question uses but does not define, or "". A result that depends on this letter has
+    the stance ``flags``.
+    """
     answer = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
     if len(answer) > 2 * _MOST:
         answer = answer[:_MOST] + "\n" + answer[-_MOST:]
@@ -109,13 +113,13 @@ def stance(text: str, symbol: str = "") -> Stance:
 
 
 def _leaves_open(result: str, symbol: str) -> bool:
-    """Whether a result depends on ``symbol``: "k + 22" does, "k = 4" does not."""
+    """Return whether a result depends on ``symbol``: "k + 22" depends on k, "k = 4" does not."""
     rest = re.sub(rf"(?<![a-z]){symbol}\s*=\s*(?=[-$]*\d)", "", result)
     return re.search(rf"(?<![a-z]){symbol}(?![a-z])", rest) is not None
 
 
 def _result(answer: str) -> str | None:
-    """The stated result: the last box, the text after "the answer is", or a conclusion; None without a result."""
+    """Return the stated result (the last box, the text after "the answer is", or a conclusion), or None."""
     boxes = _BOX.findall(answer)
     if boxes:
         return boxes[-1]

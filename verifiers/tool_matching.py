@@ -1,4 +1,4 @@
-"""Matches the calls of a model with the expected calls. ``tool_verifier`` uses it."""
+"""Matches the tool calls of a model with the expected calls. ``tool_verifier`` uses it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Order = Literal["any", "sequence", "subsequence"]
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which made call matches which expected call.
+    """The result of matching the expected calls with the calls that the model made.
 
-    ``matched``: pairs (expected index, made index). ``missing``: unmatched expected indices. ``extra``: unmatched made
-    indices.
+    ``matched`` contains pairs (index of the expected call, index of the made call). ``missing`` contains the indices of
+    the unmatched expected calls; ``extra`` contains the indices of the unmatched made calls.
     """
 
     matched: tuple[tuple[int, int], ...]
@@ -27,13 +27,13 @@ class Matching:
 
     @property
     def precision(self) -> float:
-        """The share of made calls that are expected; 1.0 without made calls."""
+        """The share of the made calls that were expected; 1.0 if no call was made."""
         made = len(self.matched) + len(self.extra)
         return len(self.matched) / made if made else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of expected calls that were made; 1.0 without expected calls."""
+        """The share of the expected calls that were made; 1.0 if no call is expected."""
         expected = len(self.matched) + len(self.missing)
         return len(self.matched) / expected if expected else 1.0
 
@@ -46,10 +46,10 @@ def match(
     order: Order = "any",
     lenient: bool = False,
 ) -> Matching:
-    """Match as many calls as possible, each at most once.
+    """Match as many expected calls as possible with made calls, each at most once.
 
-    ``order="any"``: as a multiset, by maximum bipartite matching. ``"sequence"``: position by position.
-    ``"subsequence"``: in order, with other calls allowed between them.
+    ``order`` is ``any`` (in any order, by maximum bipartite matching), ``sequence`` (position by position) or
+    ``subsequence`` (in the expected order; other calls may be between them).
     """
     fits = [[not difference(want, call, tools, lenient=lenient) for call in made] for want in expected]
     if order == "any":
@@ -69,11 +69,11 @@ def match(
 def difference(
     want: JsonObject, call: MadeCall, tools: Sequence[Tool] = (), *, lenient: bool = False
 ) -> dict[str, str]:
-    """How ``call`` differs from the expected call ``want``: argument -> reason; {} when it does not differ.
+    """Return how ``call`` differs from the expected call ``want``: argument -> reason; {} if they match.
 
-    ``want`` is ``{"name", "arguments": {argument: value}}`` or ``{"name", "possible": {argument: [allowed, …]}}``. The
-    allowed value "" marks an argument that may be left out. ``unordered`` names the arguments whose list items may be
-    in any order.
+    ``want`` is ``{"name", "arguments": {argument: value}}`` or ``{"name", "possible": {argument: [allowed, …]}}``. An
+    allowed value of "" means that the argument may be left out. ``want["unordered"]`` lists the arguments whose list
+    items may be in any order.
     """
     if not same_name(str(want["name"]), call.name):
         return {"name": f"is {call.name!r}; expected {want['name']!r}"}
@@ -89,7 +89,7 @@ def difference(
 
 
 def _difference_from_one(want: JsonObject, made: JsonObject, defaults: JsonObject, lenient: bool) -> dict[str, str]:
-    """How the arguments differ from one right set; on both sides, an absent argument has its default."""
+    """Return the differences from one set of expected arguments. An absent argument has its default value."""
     expected = {**defaults, **{key: value for key, value in (want.get("arguments") or {}).items() if value is not None}}
     given = {**defaults, **{key: value for key, value in made.items() if value is not None}}
     unordered = want.get("unordered") or ()
@@ -105,7 +105,10 @@ def _difference_from_one(want: JsonObject, made: JsonObject, defaults: JsonObjec
 
 
 def maximum_matching(fits: Sequence[Sequence[bool]], size: int) -> dict[int, int]:
-    """Maximum bipartite matching by augmenting paths (Kuhn); expected index -> made index."""
+    """Return a maximum bipartite matching (Kuhn's algorithm): expected index -> made index.
+
+    ``fits[expected][made]`` is true if the two calls may be matched; ``size`` is the number of made calls.
+    """
     owner: dict[int, int] = {}
 
     def place(want: int, seen: set[int]) -> bool:
@@ -123,7 +126,7 @@ def maximum_matching(fits: Sequence[Sequence[bool]], size: int) -> dict[int, int
 
 
 def _longest_in_order(fits: Sequence[Sequence[bool]], size: int) -> dict[int, int]:
-    """The longest matching that keeps both orders (a longest common subsequence)."""
+    """Return the longest matching with both sides in order (longest common subsequence): expected -> made index."""
     best = [[0] * (size + 1) for _ in range(len(fits) + 1)]
     for want in range(len(fits) - 1, -1, -1):
         for call in range(size - 1, -1, -1):

@@ -1,15 +1,16 @@
-"""Whether the value of an argument is the expected one. ``tool_matching`` and ``tool_state`` use it.
+"""Compares the values of tool arguments with the expected values. ``tool_matching`` and ``tool_state`` use it.
 
 The rules:
 
 - Numbers are equal as numbers: ``3`` equals ``3.0``, because JSON has one number type. The relative tolerance is 1e-9.
   ``true`` does not equal 1.
-- Strings are compared after Unicode NFKC and case folding, without spaces and the separators ``, . / - _ *`` between
-  words. Within numbers and formulas the separators stay (``3.5``, ``-5``, ``1/2``, ``x**2``); ``**`` equals ``^``, and
-  ``3*x`` equals ``3x``. All quotation marks are equal. ISO dates and times are equal when they name the same instant.
-- Lists are equal item by item, or in any order where the reference says so.
-- Objects are equal key by key. A null value equals an absent one.
-- With ``lenient``, a number or a boolean may be written as a string, and the reverse.
+- Strings are compared after Unicode NFKC normalisation and case folding. Spaces are ignored, and so are the separators
+  ``, . / - _ *`` between words. Separators within numbers and formulas are compared (``3.5``, ``-5``, ``1/2``,
+  ``x**2``). ``**`` equals ``^``, and ``3*x`` equals ``3x``. All quotation marks are equal.
+- ISO dates and times are equal if they denote the same instant.
+- Lists are compared item by item, or in any order if the reference allows it.
+- Objects are compared key by key. A null value equals an absent value.
+- With ``lenient``, a number or boolean equals the string that contains it.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from typing import TypeGuard
 
 from bestofn.verifiers.written_numbers import MINUS, plain, with_plain_numbers
 
-OPTIONAL = ""  # as an allowed value: the argument may be left out
+OPTIONAL = ""  # an allowed value that means: the argument may be left out
 _DROPPED = re.compile(
     r"_"
-    r"|[.](?!\d)|(?<=[^\W\d])[.]"  # not the point of a number
-    r"|,(?!\d)|(?<!\d),|,(?=\d{3}(?!\d))"  # not a comma between the numbers of a list
-    r"|[/-](?!\d)|(?<=[^\W\d])[/-]"  # not a sign, a range, a fraction or a date
-    r"|\*(?!\w)|(?<!\w)\*|(?<=\d)\*(?=[^\W\d])"  # not a product, save 3*x, which is 3x
+    r"|[.](?!\d)|(?<=[^\W\d])[.]"  # keeps the decimal point of a number
+    r"|,(?!\d)|(?<!\d),|,(?=\d{3}(?!\d))"  # keeps commas between the numbers of a list
+    r"|[/-](?!\d)|(?<=[^\W\d])[/-]"  # keeps the mark of a sign, a range, a fraction or a date
+    r"|\*(?!\w)|(?<!\w)\*|(?<=\d)\*(?=[^\W\d])"  # keeps the mark of a product, but drops it in 3*x
 )
 
 Equal = Callable[[object, object], bool]
 
 
 def equal_values(expected: object, made: object, *, lenient: bool = False, unordered: bool = False) -> bool:
-    """Whether the value ``made`` equals ``expected``, by the rules above."""
+    """Return whether the value ``made`` equals ``expected``, by the rules of this module."""
     if isinstance(expected, bool) or isinstance(made, bool):
         return expected is made or (lenient and _as_text(expected) == _as_text(made))
     if _is_number(expected) and _is_number(made):
@@ -54,7 +55,10 @@ def equal_values(expected: object, made: object, *, lenient: bool = False, unord
 
 
 def among(allowed: Sequence[object], made: object, *, lenient: bool = False, unordered: bool = False) -> bool:
-    """Whether ``made`` is one of the ``allowed`` values. An object among them maps keys to allowed values."""
+    """Return whether ``made`` equals one of the ``allowed`` values.
+
+    An allowed object whose values are all lists maps each key to the allowed values of that key.
+    """
     return any(_possible(value, made, lenient=lenient, unordered=unordered) for value in allowed)
 
 
@@ -80,7 +84,7 @@ def unmatched_arguments(
     unordered: Sequence[str] = (),
     defaults: Mapping[str, object] | None = None,
 ) -> dict[str, str]:
-    """Argument -> what is wrong with it; {} when all arguments are allowed and none is missing.
+    """Return the problem of each wrong or missing argument: argument -> problem; {} if there are none.
 
     ``possible`` maps each argument to its allowed values. An argument that is left out has its declared default.
     """
@@ -103,17 +107,17 @@ def unmatched_arguments(
 
 
 def normalised(text: str) -> str:
-    """``text`` in the form in which strings are compared (see the rules above)."""
+    """Return ``text`` in the form that is used to compare strings (see the rules of this module)."""
     text = unicodedata.normalize("NFKC", text).casefold()
     text = re.sub(r"[\"`’‘“”]", "'", re.sub(r"[‐‑–—−]", "-", text)).replace("**", "^")
     return unicodedata.normalize("NFKC", _DROPPED.sub("", re.sub(r"\s", "", text)))
 
 
 def contains_fact(text: str, fact: str) -> bool:
-    """Whether ``fact`` occurs in ``text`` as whole words: "30" is in "30.0" and "$30", not in "300" or "-30".
+    """Return whether ``fact`` occurs in ``text`` as whole words: "30" is in "30.0" and "$30", not in "300" or "-30".
 
-    Numbers are compared as numbers, however they are written (see ``written_numbers``). A fact without a unit accepts
-    any unit. "5%" requires the percent sign, and "$5" requires that currency.
+    Numbers are equal in any notation (see ``written_numbers``). A fact that has no unit matches any unit. "5%" matches
+    only a percentage, and "$5" matches only dollars.
     """
     write = with_plain_numbers if re.search(r"\d", fact) else plain
     pattern = r"\s+".join(re.escape(part) for part in write(fact).split())
@@ -140,7 +144,10 @@ def _equal_strings(expected: str, made: str) -> bool:
 
 
 def _instant(text: str) -> datetime | None:
-    """The instant of an ISO date or time; a date is its midnight. Times with and without offset never agree."""
+    """Return the instant of an ISO date or time, or None. For a date, it is midnight.
+
+    A time with a UTC offset never equals a time that has none.
+    """
     text = text.strip().replace("/", "-")
     if not re.match(r"\d{4}-\d{2}-\d{2}", text):
         return None
@@ -174,7 +181,7 @@ def _items(expected: Sequence[object], made: Sequence[object], equal: Equal, uno
     if not unordered:
         return all(equal(left, right) for left, right in zip(expected, made, strict=True))
     rest = list(made)
-    for item in expected:  # any match will do: equality is transitive here
+    for item in expected:  # equality is transitive here, so the first match is enough
         match = next((index for index, other in enumerate(rest) if equal(item, other)), None)
         if match is None:
             return False

@@ -1,6 +1,6 @@
-"""Verifies tool calls against the reference: the calls, the final state, and the facts of the final answer.
+"""Verifies tool use against the reference: the calls, the final state, and the facts in the final answer.
 
-``conf/verifier/tool.yaml`` builds it; ``docs/tools.md`` describes references.
+``conf/verifier/tool.yaml`` builds it; ``docs/tools.md`` describes the format of references.
 """
 
 from __future__ import annotations
@@ -19,25 +19,27 @@ from bestofn.verifiers.tool_state import state_differences
 from bestofn.verifiers.tool_values import contains_fact
 
 Finding = tuple[bool, str]
-"""Whether one part of the reference holds, and the reason."""
+"""(holds, reason): whether the answer meets one part of the reference, and the reason."""
 
 
 class ToolVerifier:
-    """Passes when the calls, the final state and the facts of the reference all hold.
+    """Verify tool use: an answer passes if its calls, final state and facts all agree with the reference.
 
-    ``order``: how ``Reference.calls`` are matched (``any``: as a multiset; ``sequence``: position by position;
-    ``subsequence``). ``calls=()`` in a reference means that any call is wrong, even one that a tool refused. Otherwise
-    refused calls do not count, because the model saw the refusal and may have repeated the call.
-    ``extra_calls="allow"`` accepts calls beyond the expected ones, such as look-ups.
+    ``order``: how ``Reference.calls`` are matched: ``any`` order, ``sequence`` (position by position) or
+    ``subsequence`` (in order, with other calls between them). ``extra_calls="allow"`` accepts calls that are not
+    expected, such as look-ups. ``types="lenient"`` accepts ``"5"`` for ``5``. If ``written`` is true and there are no
+    native calls, calls written in the text are used.
 
-    ``references`` names the sources of references that are trusted. By default a reference that a model wrote
-    (``Reference.source == "model"``) is not: it would fail other right ways to use the tools. Without a trusted
-    reference the verdict is ``abstain``, because a well-formed call may still be wrong. But a call that no declared
-    tool accepts fails even then, unless ``invalid="abstain"``.
+    Calls that a tool refused are ignored, because the model saw the refusal and may have repeated the call. If the
+    reference has ``calls=()``, every call is wrong, including refused calls.
 
-    When a mock tool failed because of a fault in bestofn, ``fail`` becomes ``error``. ``types="lenient"`` accepts
-    ``"5"`` for ``5``. ``written`` reads calls that are written in the text when there are no native calls. ``detail``
-    records precision and recall of the calls.
+    ``references`` lists the trusted sources of references. By default, a reference written by a model
+    (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. If there is no
+    trusted reference, the verdict is ``abstain``. It is ``fail`` if no declared tool accepts a call, unless
+    ``invalid="abstain"``.
+
+    If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``. ``detail`` records precision and
+    recall of the calls.
     """
 
     name = "tool"
@@ -60,7 +62,7 @@ class ToolVerifier:
         self.written = written
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Compare one answer with every part of the reference."""
+        """Return the verdict on one answer: compare it with every part of the reference."""
         try:
             tools = [to_chat(tool) for tool in query.tools]
         except ValueError as error:
@@ -88,7 +90,7 @@ class ToolVerifier:
         return Verdict("pass", 0.95, "; ".join(reason for _, reason in findings), self.name, detail)
 
     def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> list[MadeCall]:
-        """The calls that count: native ones that were not refused, or written ones when there is no native call."""
+        """Return the calls to judge: native calls that no tool refused, or the calls in the text if none are native."""
         native = candidate.tool_calls
         counted = [call for call, refused in zip(native, _refused(candidate), strict=True) if not refused]
         if not native and self.written:
@@ -131,10 +133,10 @@ class ToolVerifier:
 
 
 def _refused(candidate: Candidate) -> list[bool]:
-    """Whether the tools refused each call of the trace, in order.
+    """Return, for each call in order, whether a tool refused it.
 
-    Some servers number the calls from the start in each turn, so several calls may have the same id. The results of an
-    id belong to its calls in order.
+    Some servers restart the call numbers in each turn, so several calls may have the same id. Calls and results with
+    the same id are matched in order.
     """
     results: defaultdict[str, deque[bool]] = defaultdict(deque)
     for result in candidate.detail.get("tool_results") or ():
@@ -145,7 +147,7 @@ def _refused(candidate: Candidate) -> list[bool]:
 
 
 def _broken_tool(candidate: Candidate) -> str:
-    """The first failure of a mock tool that is a fault in bestofn, or ""."""
+    """Return the first mock tool failure that is caused by bestofn itself, or ""."""
     for result in candidate.detail.get("tool_results") or ():
         if isinstance(result, Mapping) and result.get("source") == "failed":
             return f"{result.get('name')}: {result.get('error')}"
@@ -174,7 +176,7 @@ def _missing(
     tools: Sequence[Tool],
     lenient: bool,
 ) -> str:
-    """Why the first missing call is missing: how the most similar made call differs from it."""
+    """Explain the first missing call: how the most similar unmatched call differs from it."""
     want = expected[matching.missing[0]]
     if not calls:
         return f"no call was made; expected {want['name']}"

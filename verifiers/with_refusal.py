@@ -1,4 +1,4 @@
-"""Records with each verdict whether the answer refuses. ``by_split.routed`` uses it."""
+"""Adds to each verdict whether the answer is a refusal. ``by_split.routed`` uses it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_deta
 
 
 class WithRefusal:
-    """The verdict of ``verifier``, with the classification in ``detail["refusal"]``.
+    """Verify with ``verifier``, and add the refusal classification as ``detail["refusal"]``.
 
-    The outcome does not change: a right answer with the words "I cannot" still passes. Pairing may leave out refusals.
+    The outcome does not change: a correct answer that contains "I cannot" still passes. Pairing may exclude refusals.
     """
 
     def __init__(self, verifier: Verifier, classifier: RefusalClassifier) -> None:
@@ -21,7 +21,7 @@ class WithRefusal:
         self.name = verifier.name
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Verify and classify one answer at the same time."""
+        """Return the verdict on one answer. Verification and classification run concurrently."""
         refusal, verdict = await asyncio.gather(
             self.classifier.classify(query, candidate), self.verifier.verify(query, candidate)
         )

@@ -1,9 +1,11 @@
-"""Writes every number in a text in one form, so that two texts can be compared. ``tool_values`` uses it.
+"""Rewrites every number in a text in a standard form, so that two texts can be compared. ``tool_values`` uses it.
 
 ``1,200.00``, ``1'200`` and ``1200`` become ``1200``; ``.5`` becomes ``0.5``; ``5 percent`` becomes ``5%``; ``5 €``,
-``EUR 5`` and ``5 euros`` become ``€5``. A dash that is the sign of a number becomes ``−``, and all others become ``-``.
-A sign is at the start, after a blank or after an opening mark; the dashes of ranges and dates ("3-5") are not signs.
-Numbers with leading zeros are codes or parts of dates and do not change. Neither do versions (``1.5.0``) and decimal
+``EUR 5`` and ``5 euros`` become ``€5``. A dash that is the sign of a number becomes ``−``; every other dash becomes
+``-``. A sign is at the start of the text, after a blank, or after punctuation such as ``(``, ``,`` or ``=``. The dashes
+of ranges and dates ("3-5") are not signs.
+
+Three forms do not change: numbers with leading zeros (codes or parts of dates), versions (``1.5.0``) and decimal
 commas.
 """
 
@@ -44,16 +46,16 @@ _RULES = tuple(
 
 
 def plain(text: str) -> str:
-    """``text`` in lower case, without emphasis, and with one kind of dash and apostrophe."""
-    text = re.sub(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))", ",", text)  # blanks in a number
-    text = re.sub(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻¼-¾⅐-⅞])", "^", text)  # 5² is not 52
+    """Return ``text`` in lower case, after removing Markdown emphasis and unifying dashes and apostrophes."""
+    text = re.sub(r"(?<=\d)[\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))", ",", text)  # spaces within a number
+    text = re.sub(r"(?<=\d)(?=[²³¹⁰⁴-⁹⁻¼-¾⅐-⅞])", "^", text)  # 5² becomes 5^2, not 52
     text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     text = re.sub(r"[‐‒–−]", "-", re.sub(r"[—―]", " - ", text))
     return re.sub(r"(?<![\d*])\*+|\*++(?!\d)|[_`]", "", text)
 
 
 def with_plain_numbers(text: str) -> str:
-    """``plain(text)`` with its numbers in the form above."""
+    """Return ``plain(text)`` with its numbers in the standard form of this module."""
     text = _GROUPS.sub(lambda group: re.sub(r"[,']", "", group[0]), plain(text))
     for pattern, written in _RULES:
         text = pattern.sub(written, text)
