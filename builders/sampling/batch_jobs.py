@@ -1,10 +1,10 @@
-"""Batch jobs at a service: submitted, found again when their id was lost, and polled until they are done.
+"""Batch jobs at a service: submits them, finds them if their id was lost, and polls them until they are done.
 
-Each step is recorded in the journal, so that the next run resumes a job that a killed run has submitted. Before a job
-is submitted, the journal holds the names of its requests under a mark of our own (state "planned"). When the id never
-came back, because the process was killed or the connection broke, the service is searched for a job with that mark.
-Some services store no mark, so there a job is identified by its time and size only (state "found"). The requests of
-such a job may be in another job. Used by ``builders.sampling.batch_queue``.
+Each step is recorded in the journal, so that the next run can resume the jobs of a killed run. Before a job is
+submitted, the journal stores the names of its requests under a generated mark (state "planned"). If the process is
+killed or the connection breaks before the service returns the job's id, the service is searched for the mark.
+A job that a search finds has the state "found". If the service stores no mark, the search compares only time and size,
+so a found job may be the wrong one, and its requests may be in another job. Used by ``builders.sampling.batch_queue``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.provider import BatchApi, Batching, Outcome, Reply
 
 TRANSIENT = (ConnectionFailed, RateLimitError, ServiceError)
-SEARCHES = 5  # tries to list the batch jobs of the service before the search fails
+SEARCHES = 5  # the search fails after this many attempts to list the batch jobs
 log = logging.getLogger(__name__)
 
 
@@ -42,17 +42,17 @@ def _new_future() -> asyncio.Future[Reply | ProviderError | None]:
 class BatchRequest:
     """One request in batch mode, from when it is queued until its reply is stored.
 
-    ``name`` is made of the journal key and the indices; ``body`` is the body that the service takes, and ``request``
-    the request as the journal stores it; both are dropped once they are submitted. ``expected_usd`` estimates the cost
-    at the time of the call. ``reply`` becomes None when the request has to be sent online.
+    ``name`` is made of the journal key and the indices; ``body`` is the body for the service, and ``request`` the
+    form that the journal stores; both are emptied after submission. ``expected_usd`` returns the current estimate of
+    the cost. The result of ``reply`` is None if the request must be sent online.
     """
 
     name: str
     body: JsonObject = field(default_factory=dict)
     request: bytes = b""
     expected_usd: Callable[[], float] = lambda: 0.0
-    reserved_usd: float = 0.0  # counted as spent until the reply is stored
-    parked: bool = False  # its reply is not stored yet, and nothing waits for that
+    reserved_usd: float = 0.0  # reserved in the budget until the reply is stored
+    parked: bool = False  # its reply is not stored, and nothing waits for that
     reply: asyncio.Future[Reply | ProviderError | None] = field(default_factory=_new_future)
 
 
@@ -65,15 +65,14 @@ class BatchJob:
     submitted_at: float = field(default_factory=time.time)  # seconds since 1970
     state: State = "planned"
     unsettled: set[str] = field(default_factory=set)  # names of requests whose replies are not stored yet
-    first_check: asyncio.Event | None = None  # of a resumed job: set when its status was checked once
-    given_up: bool = False  # not done within patience: it stays open in the journal, for the next run
+    first_check: asyncio.Event | None = None  # only in a resumed job: set once its status has been checked
+    given_up: bool = False  # not done within ``patience_s``: it stays open in the journal for the next run
 
 
 class BatchJobs:
     """The batch jobs of one provider, at the service and in the journal.
 
-    ``uncertain`` holds the jobs that are being searched for, and the jobs that a search has found and whose replies
-    are not known yet.
+    ``uncertain`` contains jobs that are being searched for, and found jobs whose replies are not known yet.
     """
 
     def __init__(self, api: BatchApi, identity: str, journal: Journal, settings: Batching) -> None:
@@ -82,11 +81,11 @@ class BatchJobs:
         self._identity = identity
         self._journal = journal
         self._settings = settings
-        self._claimed: set[str] = set()  # ids and marks in ``journal.claimed_batches`` that are ours
+        self._claimed: set[str] = set()  # the ids and marks that this object added to ``journal.claimed_batches``
         self._search_lock = asyncio.Lock()
 
     def claim_open(self) -> list[BatchJob]:
-        """The unfinished jobs of earlier runs that no other sampler of this process waits for."""
+        """Claim and return the unfinished jobs of earlier runs that no other sampler of this process has claimed."""
         rows = open_batches(self._journal, self._identity)
         jobs = [BatchJob(names, batch, at, state) for batch, state, names, at in rows if self._is_unclaimed(batch)]
         for job in jobs:
@@ -94,7 +93,7 @@ class BatchJobs:
         return jobs
 
     def release(self) -> None:
-        """Let other samplers wait for the jobs."""
+        """Release all claimed jobs, so that other samplers can claim them."""
         self._journal.claimed_batches -= self._claimed
 
     async def plan(self, job: BatchJob, requests: Iterable[BatchRequest]) -> None:
@@ -107,10 +106,10 @@ class BatchJobs:
         )
 
     async def submit(self, job: BatchJob, requests: Iterable[BatchRequest]) -> bool:
-        """Submit the planned ``job``; False when the service certainly did not take it.
+        """Submit the planned ``job``. Returns False if the service certainly has not accepted it.
 
-        Raises ``ProviderError`` when the service refuses the job, or when nobody knows whether it took the job. Then
-        the plan stays in the journal, and the next run searches for the job.
+        Raises ``ProviderError`` if the service refuses the job, or if it is unknown whether the service accepted it. If
+        it is unknown, the plan stays in the journal, and the next run searches for the job.
         """
         try:
             batch = await self._api.submit({request.name: request.body for request in requests}, job.id)
@@ -120,7 +119,7 @@ class BatchJobs:
         except RateLimitError as error:
             await self._forget(job)
             reason: Exception = error
-        except (ConnectionFailed, ServiceError) as error:  # the job may have arrived all the same
+        except (ConnectionFailed, ServiceError) as error:  # the service may still have accepted the job
             log.warning(
                 "%s: it is not known whether the service took a batch job, so it is searched for: %s",
                 *(self._identity, error),
@@ -136,15 +135,15 @@ class BatchJobs:
         return False
 
     async def find(self, job: BatchJob) -> bool:
-        """Search the service for the planned ``job``; False, and the plan is deleted, when the service has no such job.
+        """Search the service for the planned ``job``. If it is not there, delete the plan and return False.
 
-        Raises ``ProviderError`` when the service cannot be searched; then the plan stays for the next run.
+        Raises ``ProviderError`` if the service cannot be searched; then the plan stays for the next run.
         """
         self.uncertain.add(job)
         batch = None
         try:
             candidates = await self._search(job)
-            async with self._search_lock:  # so that no two plans take the same job
+            async with self._search_lock:  # so that two plans cannot claim the same job
                 known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
                 batch = next((candidate for candidate in candidates if candidate not in known), None)
                 if batch is None:
@@ -157,7 +156,10 @@ class BatchJobs:
         return batch is not None
 
     async def outcome(self, job: BatchJob) -> Outcome | None:
-        """The replies of ``job``: {} when the service has lost or refused it, None when it is not done in time."""
+        """Poll ``job`` and return its result.
+
+        Returns {} if the service has lost or refused the job, and None if it is not done within ``patience_s``.
+        """
         until = time.monotonic() + self._settings.patience_s
         while True:
             try:
@@ -180,11 +182,11 @@ class BatchJobs:
             await asyncio.sleep(min(self._settings.poll_s, left))
 
     async def close(self, jobs: Iterable[BatchJob]) -> None:
-        """Record in the journal that all replies of ``jobs`` are stored."""
+        """Mark ``jobs`` as closed in the journal, because all their replies are stored."""
         await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (job.id,)) for job in jobs])
 
     async def _search(self, job: BatchJob) -> list[str]:
-        """The service's ids of the batch jobs that may be ``job``, found by generated id, size and submission time."""
+        """Return the ids of the service's batch jobs that may be ``job``, by its mark, size and submission time."""
         for attempt in range(1, SEARCHES + 1):
             try:
                 return await self._api.find(job.id, len(job.names), job.submitted_at)
@@ -199,14 +201,14 @@ class BatchJobs:
         raise AssertionError("SEARCHES is at least 1")
 
     async def _identify(self, job: BatchJob, batch: str, state: State) -> None:
-        """Record the service's id of the planned ``job``."""
+        """Replace the mark of the planned ``job`` by its id ``batch`` at the service, also in the journal."""
         mark, job.id, job.state = job.id, batch, state
         self._claim(batch)
         row = batch_row(batch, self._identity, state, list(job.names), job.submitted_at)
         await self._journal.note([_deletion(mark), row])
 
     async def _forget(self, job: BatchJob) -> None:
-        """Delete the plan of a job that the service does not have."""
+        """Delete the plan of ``job`` from the journal, because the service does not have the job."""
         await self._journal.note([_deletion(job.id)])
 
     def _log_first_check(self, job: BatchJob) -> None:
@@ -223,7 +225,7 @@ class BatchJobs:
         return batch not in self._journal.claimed_batches
 
     def _claim(self, batch: str) -> None:
-        """Keep the other samplers of this process from waiting for ``batch``: its replies would be counted twice."""
+        """Claim ``batch``, so that no other sampler of this process waits for it and counts its replies twice."""
         self._journal.claimed_batches.add(batch)
         self._claimed.add(batch)
 

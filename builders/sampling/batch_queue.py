@@ -1,6 +1,6 @@
-"""The batch queue: gathers requests, submits them as batch jobs within the budget, and hands out the replies.
+"""The batch queue: gathers requests, submits them as batch jobs within the budget, and returns the replies.
 
-Used by ``builders.sampling.batch_route``. The jobs themselves are in ``builders.sampling.batch_jobs``.
+Used by ``builders.sampling.batch_route``. ``builders.sampling.batch_jobs`` submits and polls the jobs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class BatchQueue:
-    """``await submit(request)`` gives the reply from a batch job, or None when the request has to be sent online.
+    """``await submit(request)`` returns the reply from a batch job, or None if the request must be sent online.
 
     Call ``settle(name)`` for every request that was submitted or resumed. A job whose requests are all settled is
     closed.
@@ -33,15 +33,15 @@ class BatchQueue:
         self._settings = settings
         self._requests: dict[str, BatchRequest] = {}  # not settled yet, by name
         self._queued: list[BatchRequest] = []  # for the next job
-        self._postponed: list[BatchRequest] = []  # they do not fit into the budget now
+        self._postponed: list[BatchRequest] = []  # requests that do not fit into the budget now
         self._waiting_for: set[BatchJob] = set()  # jobs at the service with unsettled requests
         self._resumed: list[BatchJob] = []
-        self._unclaimed: set[str] = set()  # names that were missing from the job that a search had found for them
+        self._unclaimed: set[str] = set()  # names without a reply in the job that a search found
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
     async def resume(self) -> list[str]:
-        """Start waiting for the jobs that earlier runs left in progress; returns the names of their requests."""
+        """Start waiting for the unfinished jobs of earlier runs. Returns the names of their requests."""
         try:
             for job in self._jobs.claim_open():
                 if job.state == "found":
@@ -51,18 +51,21 @@ class BatchQueue:
         except BaseException:
             await self.close()
             raise
-        for job in self._resumed:  # after the search for all, because the requests of one may be in another
+        for job in self._resumed:  # after all searches, because the requests of one job may be in another
             log.warning("%s: resuming batch job %s with %d requests", self._identity, job.id, len(job.names))
             job.first_check = asyncio.Event()
             self._follow(job)
         return list(dict.fromkeys(name for job in self._resumed for name in job.names))
 
     async def first_checks(self) -> None:
-        """Wait until the status of each resumed job was checked once."""
+        """Wait until the status of each resumed job has been checked once."""
         await asyncio.gather(*(job.first_check.wait() for job in self._resumed if job.first_check is not None))
 
     async def submit(self, request: BatchRequest) -> Reply | None:
-        """The reply to ``request``; None when the batch job has none. Raises the error that came in its place."""
+        """Queue ``request`` and wait for its reply; None if the batch job has no reply to it.
+
+        Raises the error that the batch job reports for this request.
+        """
         if self.closed:
             raise asyncio.CancelledError
         if request.name not in self._requests:
@@ -72,7 +75,7 @@ class BatchQueue:
         return await self.wait_for(request.name)
 
     async def wait_for(self, name: str) -> Reply | None:
-        """The same for a request that is submitted already. A request without a reply is settled here."""
+        """Wait for the reply to a queued or resumed request; see ``submit``. If there is none, settle the request."""
         answer = await asyncio.shield(self._request(name).reply)
         if not isinstance(answer, Reply):
             await self.settle(name)
@@ -81,12 +84,12 @@ class BatchQueue:
         return answer
 
     def is_answered(self, name: str) -> bool:
-        """Whether the request ``name`` needs no more waiting."""
+        """Return whether the request ``name`` is settled, or its reply or error is known."""
         request = self._requests.get(name)
         return request is None or request.reply.done()
 
     async def settle(self, name: str) -> None:
-        """Record that the reply to ``name`` is stored, or that there is none. Closes jobs that are complete by this."""
+        """Record that the reply to ``name`` is stored, or that there is none. Close all jobs that are now complete."""
         request = self._requests.pop(name, None)
         if request is not None:
             self._release(request)
@@ -101,13 +104,13 @@ class BatchQueue:
         self._requeue_postponed()
 
     def park(self, name: str) -> None:
-        """The reply to ``name`` is not stored for now: its job stays open, and nothing waits for it."""
-        if name in self._requests:  # otherwise it is settled
+        """Record that the reply to ``name`` will not be stored now. Its job stays open, but nothing waits for it."""
+        if name in self._requests:  # if not, the request is settled
             self._requests[name].parked = True
         self._requeue_postponed()
 
     def reserve(self, name: str, usd: float) -> None:
-        """Count ``usd`` as spent until ``name`` is settled."""
+        """Reserve ``usd`` dollars of the budget until ``name`` is settled."""
         self._request(name).reserved_usd = usd
         self._ledger.set_aside(usd)
 
@@ -160,13 +163,13 @@ class BatchQueue:
                 self._requeue_postponed()
 
     def _requeue_postponed(self) -> None:
-        """Queue the postponed requests again when nothing is in flight."""
+        """Queue the postponed requests again if nothing is in flight."""
         if self._postponed and not self._is_busy() and not self.closed:
             self._queued, self._postponed = self._postponed + self._queued, []
             self._schedule()
 
     def _is_busy(self) -> bool:
-        """Whether a job is being submitted or waited for."""
+        """Return whether the queue is submitting a job or waiting for one."""
         unsettled = (request for job in self._waiting_for for request in self._unsettled(job.unsettled))
         return bool(self._tasks) or not all(request.parked for request in unsettled)
 
@@ -175,8 +178,8 @@ class BatchQueue:
         try:
             await self._jobs.plan(job, requests)
             submitted = await self._jobs.submit(job, requests)
-        except Exception as error:  # it stops the run: every caller raises it
-            if not isinstance(error, TRANSIENT):  # after a transient error the service may have taken the job
+        except Exception as error:  # the error stops the run: every caller raises it
+            if not isinstance(error, TRANSIENT):  # after a transient error the service may have accepted the job
                 for request in requests:
                     self._release(request)
             self._fail(job.names, error)
@@ -199,7 +202,7 @@ class BatchQueue:
     # --- waiting -----------------------------------------------------------------------------------------------------
 
     def _follow(self, job: BatchJob) -> None:
-        """Wait for ``job`` in a task of its own."""
+        """Start a task that waits for ``job``."""
         for name in job.names:
             self._request(name)
         job.unsettled = set(job.names)
@@ -209,7 +212,7 @@ class BatchQueue:
     async def _wait(self, job: BatchJob) -> None:
         try:
             await self._distribute(job)
-        except Exception as error:  # it stops the run, or it is a bug: every caller raises it
+        except Exception as error:  # the error stops the run, or is a bug: every caller raises it
             log.warning("%s: stopped waiting for batch job %s: %s", self._identity, job.id, error)
             self._waiting_for.discard(job)
             self._fail(job.names, error)
@@ -222,7 +225,7 @@ class BatchQueue:
                 job.first_check.set()
 
     async def _distribute(self, job: BatchJob) -> None:
-        """Wait for the outcome of ``job`` and hand out its replies. Requests without a reply are sent online."""
+        """Wait for the result of ``job`` and pass on its replies. Requests that have no reply are sent online."""
         outcome = await self._jobs.outcome(job)
         if outcome is None:
             log.warning(
@@ -232,7 +235,7 @@ class BatchQueue:
             )
             job.given_up = True
             for request in self._unsettled(job.names):
-                request.reserved_usd = 0.0  # never given back: the job will be paid for all the same
+                request.reserved_usd = 0.0  # the dollars stay reserved, because the job will still be paid for
         answered = {name: answer for name, answer in (outcome or {}).items() if name in self._requests}
         self._answer(answered)
         unanswered = {name for name in job.names if name not in answered}
@@ -244,7 +247,7 @@ class BatchQueue:
             self._send_online(unanswered)
 
     def _send_unclaimed_online(self) -> None:
-        """Send unclaimed requests online, once there is no uncertain job left that may hold them."""
+        """Send the unclaimed requests online, unless an uncertain job may still contain them."""
         if not self._jobs.uncertain:
             unclaimed, self._unclaimed = self._unclaimed, set()
             self._send_online(unclaimed)
@@ -267,10 +270,10 @@ class BatchQueue:
             reply = self._request(name).reply
             if not reply.done():
                 reply.set_exception(error)
-                reply.exception()  # so that asyncio does not log it when there is no caller
+                reply.exception()  # so that asyncio does not log it if no caller is waiting
 
     def _request(self, name: str) -> BatchRequest:
-        """The request called ``name``; a new record for a request of an earlier run."""
+        """Return the request with the name ``name``. Create it if it belongs to an earlier run."""
         request = self._requests.get(name)
         if request is None:
             request = self._requests[name] = BatchRequest(name)
@@ -280,7 +283,7 @@ class BatchQueue:
         return (self._requests[name] for name in names if name in self._requests)
 
     def _release(self, request: BatchRequest) -> None:
-        """Give the reserved dollars of ``request`` back to the budget."""
+        """Return the reserved dollars of ``request`` to the budget."""
         self._ledger.set_aside(-request.reserved_usd)
         request.reserved_usd = 0.0
 

@@ -1,6 +1,6 @@
-"""The batch route: queue -> batch job -> journal, and online for what the batch job leaves out.
+"""The batch route: queue -> batch job -> journal. Requests that get no usable reply there are sent online.
 
-Used by ``builders.sampling.sampler`` in batch mode, and for batch jobs that earlier runs left in progress.
+Used by ``builders.sampling.sampler`` in batch mode, and in both modes for unfinished batch jobs of earlier runs.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from bestofn.builders.sampling.online import OnlineRoute
 from bestofn.builders.sampling.provider import BatchProvider, Reply
 from bestofn.builders.sampling.reply import ParsedReply, ReplyStore
 
-PRIOR_ANSWERS = 4  # the mean length starts as if this many completions of maximum length had been sampled
+PRIOR_ANSWERS = 4  # prior weight of the mean length: this many completions of maximum length are assumed at the start
 
 
 class BatchRoute:
-    """Gets one request answered in a batch job. See ``builders.sampling.in_flight.Route``."""
+    """Gets the completions of one request from a batch job. Implements ``builders.sampling.in_flight.Route``."""
 
     def __init__(
         self, provider: BatchProvider, journal: Journal, ledger: Ledger, replies: ReplyStore, online: OnlineRoute
@@ -41,15 +41,15 @@ class BatchRoute:
         self._answers = 0  # completions in the replies so far
 
     async def resume(self) -> list[InFlight]:
-        """The requests in batch jobs that earlier runs left in progress."""
+        """Resume the unfinished batch jobs of earlier runs. Returns their requests."""
         return [self._resumed(name) for name in await self._queue.resume()]
 
     async def first_checks(self) -> None:
-        """Wait until the status of each resumed batch job was checked once."""
+        """Wait until the status of each resumed batch job has been checked once."""
         await self._queue.first_checks()
 
     def is_answered(self, in_flight: InFlight) -> bool:
-        """Whether the batch job of ``in_flight`` needs no more waiting."""
+        """Return whether the batch job has already given the reply, or an error, for ``in_flight``."""
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, in_flight.indices)
         return self._queue.is_answered(name)
 
@@ -58,9 +58,9 @@ class BatchRoute:
         await self._queue.close()
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
-        """The completions of one request from its batch job; sent online when the job gives no usable reply.
+        """Return the completions of one request from its batch job. If the job has no usable reply, send it online.
 
-        A request of an earlier run that no caller needs is not sent online until a caller needs it.
+        A request of an earlier run is sent online only once a caller needs it.
         """
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, indices)
         try:
@@ -83,8 +83,8 @@ class BatchRoute:
         return InFlight(key, attempt, indices, batch_name=name, sent=True)
 
     async def _reply(self, in_flight: InFlight, name: str, indices: Sequence[int]) -> Reply | None:
-        """The reply from the batch job; None when the job gives none."""
-        if in_flight.batch_name:  # only once: what this reply leaves out is not in the resumed batch job
+        """Return the reply from the batch job; None if the job has no reply to this request."""
+        if in_flight.batch_name:  # only once: missing samples are not in the resumed batch job
             in_flight.batch_name = ""
             return await self._queue.wait_for(name)
         in_flight.mark_sent()
@@ -95,7 +95,7 @@ class BatchRoute:
     async def _stored(
         self, in_flight: InFlight, indices: Sequence[int], name: str, reply: Reply | None
     ) -> dict[int, Completion]:
-        """The completions in ``reply``, stored in the journal; those of an online request when there is no reply."""
+        """Store and return the completions in ``reply``. If there is no usable reply, send the request online."""
         in_flight.body = in_flight.body or request_of(self._journal, in_flight.key)
         if reply is not None and not in_flight.body:  # the journal of an older version does not hold the request
             self._queue.park(name)
@@ -104,16 +104,16 @@ class BatchRoute:
             stored = self._replies.find(in_flight, indices)
             if any(_is_same(reply, one) for one in stored.values()):
                 return self._replies.replay(stored)  # another run has stored this reply
-            with contextlib.suppress(ServiceError):  # it cannot be parsed: it is stored, and requested online
+            with contextlib.suppress(ServiceError):  # the reply cannot be parsed: send the request online
                 parsed = await self._replies.parse(in_flight, reply, len(indices), "batch")
                 self._count(parsed)
                 return await self._replies.store(in_flight, indices, parsed)
             await self._queue.settle(name)
         await in_flight.until_needed()
         stored = self._replies.find(in_flight, indices)
-        if len(stored) == len(indices):  # another run has stored them
+        if len(stored) == len(indices):  # another run has stored all of them
             return self._replies.replay(stored)
-        in_flight.sent = False  # nothing of it is at the service until the online request goes out
+        in_flight.sent = False  # not at the service until the online request is sent
         if self._queue.closed:
             raise asyncio.CancelledError
         return await self._online.answer(in_flight, indices)
@@ -123,9 +123,9 @@ class BatchRoute:
         self._answers += len(parsed.completions)
 
     def _expected_usd(self, body: bytes, answers: int) -> float:
-        """Expected dollars of a request in a batch job, for the budget; 0 when there is no budget.
+        """Return the expected cost in dollars of a request in a batch job; 0 if there is no budget or no price.
 
-        At first completions are taken to be as long as the request allows, later as long as the mean so far.
+        The expected length of a completion is the mean so far; at first it is the maximum that the request allows.
         """
         price = self._replies.price
         if price is None or self._ledger.budget_usd is None:

@@ -1,4 +1,4 @@
-"""Cost and usage: prices of models, what a run has spent, its estimated cost, and the budget that stops it.
+"""Cost and usage: model prices, the cost of a run so far, its estimated cost, and its budget.
 
 Prices are dollars per million tokens, from ``conf/prices/*.yaml``; each file names its date and source. Used by
 ``builders.sampling.sampler``, ``builders.run.pipeline`` and ``bestofn build``.
@@ -21,15 +21,15 @@ from bestofn.builders.records import JsonObject, Usage
 from bestofn.builders.sampling.limiter import Limiter
 
 DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")
-HOUR = 2.0  # price of tokens written into the cache for one hour, as a factor of ``input``
+HOUR = 2.0  # tokens that are cached for one hour cost this multiple of ``input``
 CHARACTERS_PER_TOKEN = 4.0  # for English text and usual vocabularies; used for estimates, never for bills
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars per million tokens; ``call`` is dollars per completion.
+    """The price of a model in dollars per million tokens; ``call`` is in dollars per completion.
 
-    ``cached`` and ``cache_write`` None: the price of ``input``.
+    If ``cached`` or ``cache_write`` is None, these tokens cost the same as ``input``.
     """
 
     input: float = 0.0
@@ -42,7 +42,7 @@ class Price:
     source: str = ""
 
     def of(self, usage: Usage, *, answers: float = 1.0, batch: bool = False) -> float:
-        """Dollars for the ``usage`` of ``answers`` completions."""
+        """Return the cost in dollars of ``answers`` completions with ``usage`` in total."""
         plain = usage.prompt - usage.cached - usage.cache_write
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
@@ -56,7 +56,7 @@ FREE = Price(source="runs on this machine")
 
 
 class Prices:
-    """Model name -> price. A dated name (``gpt-4.1-2025-04-14``) has the price of the name without the date."""
+    """Model name -> price. A dated name (``gpt-4.1-2025-04-14``) has the same price as the undated name."""
 
     def __init__(self, table: Mapping[str, Price]) -> None:
         self._table = dict(table)
@@ -76,9 +76,10 @@ class Prices:
 
 
 def load_prices(own: JsonObject | None = None) -> Prices:
-    """The shipped prices, with ``own`` added to them or replacing them.
+    """Return the prices in ``conf/prices``; prices in ``own`` are added or replace them.
 
-    ``own`` has the form of a file in ``conf/prices``, or of its ``models`` alone: model -> {input, output, …}.
+    ``own`` has the form of a file in ``conf/prices``, or only of its ``models``: model -> {input, output, …}.
+    Raises ``ConfigError`` if a price is malformed.
     """
     table = dict(_shipped())
     if own:
@@ -87,9 +88,9 @@ def load_prices(own: JsonObject | None = None) -> Prices:
 
 
 class Ledger:
-    """Counts the requests and the cost of a run, and stops the run at ``budget_usd``.
+    """Counts the requests and the cost of a run, and stops the run when ``budget_usd`` is spent.
 
-    The budget covers everything in the journal, so a resumed run does not get the budget again.
+    The budget covers all replies in the journal, including replies of earlier runs.
     """
 
     def __init__(self, budget_usd: float | None = None, prices: JsonObject | None = None) -> None:
@@ -98,8 +99,8 @@ class Ledger:
         self.budget_usd = budget_usd
         self.prices = load_prices(prices)
         self.usd = 0.0
-        self.usd_before = 0.0  # cost of the replies that the journal held when the run began
-        self.usd_aside = 0.0  # reserved for batch jobs in progress, whose cost is counted when their replies arrive
+        self.usd_before = 0.0  # cost of the replies that were in the journal when the run began
+        self.usd_aside = 0.0  # reserved for batch jobs in progress; their cost is counted once their replies arrive
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0}
         self._limiters: list[Limiter] = []
@@ -107,7 +108,7 @@ class Ledger:
         self._lock = threading.Lock()
 
     def price_of(self, model: str, *, free: bool = False) -> Price | None:
-        """The price of ``model``. Raises ``ConfigError`` when there is a budget and no price."""
+        """Return the price of ``model``; None if it is not known. With a budget, raises ``ConfigError`` instead."""
         price = self.prices[model] or (FREE if free else None)
         if price is None and self.budget_usd is not None:
             raise ConfigError(
@@ -118,16 +119,16 @@ class Ledger:
         return price
 
     def watch(self, limiter: Limiter) -> None:
-        """Include the retries of ``limiter``, and why its requests wait, in ``totals``."""
+        """Include the retries of ``limiter``, and the reason why its requests wait, in ``totals``."""
         if limiter not in self._limiters:
             self._limiters.append(limiter)
 
     def carry(self, usd: float) -> None:
-        """Set the cost of earlier runs: the cost ``usd`` of the whole journal, minus the cost of this run."""
+        """Set the cost of earlier runs to ``usd``, the cost of the whole journal, minus the cost of this run."""
         self.usd_before = max(self.usd_before, usd - self.usd)
 
     def check(self, more: float = 0.0) -> None:
-        """Raise ``BudgetError`` when the budget is spent, or has no room for ``more`` dollars."""
+        """Raise ``BudgetError`` if the budget is spent, or if less than ``more`` dollars are left."""
         if not self.fits(more):
             reserved = f", ${self.usd_aside:.4f} more reserved for batch jobs" if self.usd_aside > 0 else ""
             needed = f"; the next request may cost ${more:.4f}" if more else ""
@@ -138,24 +139,24 @@ class Ledger:
             )
 
     def fits(self, usd: float = 0.0) -> bool:
-        """Whether the budget, without what is spent and reserved, has room for ``usd``."""
+        """Return whether ``usd`` dollars of the budget are neither spent nor reserved; True if there is no budget."""
         if self.budget_usd is None:
             return True
         left = self.budget_usd - self.usd_before - self.usd - self.usd_aside
         return left > 0 and usd <= left
 
     def set_aside(self, usd: float) -> None:
-        """Reserve ``usd`` of the budget; a negative amount gives back."""
+        """Reserve ``usd`` dollars of the budget; a negative amount releases a reservation."""
         with self._lock:
             self.usd_aside += usd
 
     def time_left(self, seconds: float) -> float:
-        """The rest of the ``seconds`` that a stop may take, counted from the first call; at least 0."""
+        """Return the part of ``seconds`` that is left since the first call of this method; at least 0."""
         self._stopping_since = self._stopping_since or time.monotonic()
         return max(0.0, self._stopping_since + seconds - time.monotonic())
 
     def paid(self, usage: Usage, usd: float | None, answers: int) -> None:
-        """Count one request that gave ``answers`` completions."""
+        """Count one paid request with ``answers`` completions, its usage and its cost ``usd``."""
         with self._lock:
             self.counts["requests"] += 1
             self.counts["completions"] += answers
@@ -163,12 +164,12 @@ class Ledger:
             self.usd += usd or 0.0
 
     def count(self, what: str, by: int = 1) -> None:
-        """Count completions ``replayed`` from the journal, or ``errors``."""
+        """Add ``by`` to the count ``what``: ``replayed`` (completions from the journal) or ``errors``."""
         with self._lock:
             self.counts[what] += by
 
     def totals(self) -> dict[str, object]:
-        """Everything counted so far, as plain data for the manifest and the terminal."""
+        """Return all counts so far as plain data, for the manifest and the terminal."""
         with self._lock:
             return {
                 **self.counts,
@@ -190,7 +191,7 @@ class Plan:
 
     model: str
     n: int  # candidates per query
-    requests: int  # requests per query: fewer than n where one request gives several completions
+    requests: int  # requests per query: fewer than n if one request gives several completions
     max_tokens: int | None = None
     free: bool = False
     batch: bool = False
@@ -198,18 +199,18 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The requests and the cost of a run, before anything is sent. Dollars None: no price is known."""
+    """The estimated requests and cost of a run, computed before it starts. ``usd`` is None if no price is known."""
 
     plan: Plan
     queries: int
     prompt_tokens: int
-    completion_tokens: tuple[int, int]  # expected, at most
+    completion_tokens: tuple[int, int]  # (expected, maximum); ``usd`` likewise
     usd: tuple[float, float] | None
     price: Price | None = None
 
     @property
     def calls(self) -> int:
-        """The number of completions; each is billed as one call, as a price list counts calls."""
+        """The number of completions. A price per call (``Price.call``) applies to each of them."""
         return self.queries * self.plan.n
 
     def __str__(self) -> str:
@@ -229,7 +230,7 @@ class Estimate:
         return "\n".join(lines)
 
 
-EXPECTED_TOKENS = 400  # of one completion, when nothing is known
+EXPECTED_TOKENS = 400  # assumed length of one completion, in tokens
 
 
 class HasPlan(Protocol):
@@ -242,9 +243,10 @@ class HasPlan(Protocol):
 
 
 def estimate(stage: HasPlan, *, queries: int, prompt_characters: int, ledger: Ledger) -> Estimate:
-    """The estimate for the generate ``stage`` over ``queries`` whose prompts have ``prompt_characters`` in total.
+    """Return the estimated requests and cost of the generate ``stage``.
 
-    The upper bound takes every completion to be as long as ``sampling.max_tokens`` allows.
+    ``queries`` is the number of queries, and ``prompt_characters`` the total length of their prompts. The maximum
+    assumes that every completion is as long as ``sampling.max_tokens`` allows.
     """
     plan = stage.plan
     prompt = math.ceil(prompt_characters / CHARACTERS_PER_TOKEN) * plan.requests
@@ -290,5 +292,5 @@ def _read(file: JsonObject, where: str) -> dict[str, Price]:
 
 
 def _is_dated(model: str, name: str) -> bool:
-    """Whether ``model`` is ``name`` followed by a date or ``latest``."""
+    """Return whether ``model`` is ``name`` followed by a date or by ``latest``."""
     return model.startswith(name) and DATED.fullmatch(model[len(name) :]) is not None

@@ -22,8 +22,8 @@ Answer = Completion | ProviderError
 class InFlight:
     """One request for consecutive samples, from its first caller until its completions are in the journal.
 
-    ``request`` None and ``body`` empty: an earlier run submitted it in a batch job, and no caller needs it yet.
-    ``batch_name`` is the name of the request in that batch job. ``after`` is a request that must finish first.
+    If an earlier run submitted the request in a batch job, ``request`` is None and ``body`` is empty until a caller
+    needs it; ``batch_name`` is then its name in that batch job. ``after`` is a request that must finish first.
     """
 
     key: bytes
@@ -33,33 +33,33 @@ class InFlight:
     body: bytes = b""
     after: InFlight | None = None
     batch_name: str = ""
-    sent: bool = False  # paid for, as far as we know: it is no longer cancelled with its last caller
+    sent: bool = False  # probably paid for, so it continues even if its last caller is cancelled
     callers: int = 0
     task: asyncio.Task[dict[int, Answer]] = field(init=False)
     needed: asyncio.Event = field(default_factory=asyncio.Event)
-    parked: asyncio.Event = field(default_factory=asyncio.Event)  # it does nothing more until a caller needs it
+    parked: asyncio.Event = field(default_factory=asyncio.Event)  # set once it waits for a caller, or has ended
 
     def __post_init__(self) -> None:
         if self.request is not None:
             self.needed.set()
 
     def join(self, request: Request, body: bytes) -> None:
-        """Record what a caller needs, so that the request can be sent again when its batch job gives no reply."""
+        """Record that a caller needs this request. It can then be sent online if its batch job has no reply."""
         self.request, self.body = request, body
         self.needed.set()
 
     async def until_needed(self) -> None:
-        """Wait until a caller needs this request."""
+        """Set ``parked`` and wait until a caller needs this request."""
         self.parked.set()
         await self.needed.wait()
 
     def seeded(self, index: int) -> Request:
-        """The request with the seed of sample ``index``."""
+        """Return the request with the seed of sample ``index``."""
         assert self.request is not None
         return seeded(self.request, index, self.attempt)
 
     def mark_sent(self) -> None:
-        """Record that the request goes out now."""
+        """Record that the request is sent now."""
         self.sent = True
 
     def leave(self) -> None:
@@ -76,7 +76,7 @@ class InFlightRequests:
         self._by_sample: dict[tuple[bytes, int, int], InFlight] = {}
 
     def find(self, key: bytes, attempt: int, index: int) -> InFlight | None:
-        """The request in flight for one sample, or None."""
+        """Return the request in flight for one sample; None if there is none."""
         return self._by_sample.get((key, attempt, index))
 
     def add(self, in_flight: InFlight) -> None:
@@ -85,7 +85,7 @@ class InFlightRequests:
             self._by_sample.setdefault((in_flight.key, in_flight.attempt, index), in_flight)
 
     def remove(self, in_flight: InFlight) -> None:
-        """Remove ``in_flight`` from the samples that it is registered for."""
+        """Remove the registration of ``in_flight`` for all its samples."""
         for index in in_flight.indices:
             sample = (in_flight.key, in_flight.attempt, index)
             if self._by_sample.get(sample) is in_flight:
@@ -93,11 +93,11 @@ class InFlightRequests:
 
 
 class Route(Protocol):
-    """A way to get one request answered: online, or in a batch job."""
+    """A way to get the completions of one request: online, or in a batch job."""
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
-        """Completions by index, stored in the journal. There may be fewer or more than ``indices``.
+        """Store the completions of one request in the journal and return them by sample index.
 
-        Raises ``ProviderError`` when there is none.
+        There may be fewer or more than ``indices``. Raises ``ProviderError`` if there is none.
         """
         ...

@@ -1,13 +1,13 @@
-"""The journal: every reply that was paid for, in one SQLite file, on disk before it is returned.
+"""The journal: one SQLite file with every paid reply. A reply is on disk before the sampler returns it.
 
-    requests   what was requested: provider identity and request, once
-    calls      what the service returned: the reply as it came, so that a later parser can read it again for free
-    answers    (request, attempt, index) -> the choice of a call that answers it
+    requests   each request once, with the identity of its provider
+    calls      the unparsed replies of the service, so that a later version can parse them again for free
+    answers    (request, attempt, index) -> the call and the choice that answer this sample
 
 The key of an answer is (hash of the provider identity and the whole request, attempt, sample index). Resume looks up
-the same keys, a larger n looks up higher indices, and regeneration looks up a higher attempt. A thread commits writes,
-all that wait in one transaction (``builders.sampling.journal_writer``). With SQLite's WAL other processes can read and
-write the file at the same time, and a killed process loses nothing that was committed. Opened by
+the same keys, a larger n looks up higher indices, and regeneration looks up a higher attempt. A thread commits all
+waiting writes in one transaction (``builders.sampling.journal_writer``). SQLite's WAL mode lets other processes read
+and write the file at the same time, and a killed process loses no committed reply. Opened by
 ``builders.run.pipeline`` and by ``bestofn journal``.
 """
 
@@ -46,11 +46,11 @@ class StoredAnswer:
 
 
 class Journal:
-    """The journal at ``path``, which is created when it does not exist. Several processes may open it.
+    """The journal at ``path``. Several processes may open it at the same time.
 
-    Raises ``JournalError`` for a file that is damaged, of another program, or not writable. A ``readonly`` journal
-    never writes. The samplers of one process that use this journal share ``in_flight``, the requests in flight, and
-    ``claimed_batches``, the ids of the batch jobs that one of them waits for.
+    Methods raise ``JournalError`` if the file is damaged, belongs to another program, or is not writable. A
+    ``readonly`` journal never writes. All samplers of a process that use this journal share ``in_flight``, the requests
+    in flight, and ``claimed_batches``, the ids and marks of the batch jobs that one of the samplers waits for.
     """
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
@@ -60,7 +60,7 @@ class Journal:
         self.claimed_batches: set[str] = set()
 
     def open(self) -> Journal:
-        """Open for reading, and create the file when it does not exist."""
+        """Open the file for reading. Unless the journal is ``readonly``, create the file if it does not exist."""
         with journal_errors(self.path):
             if not self.readonly:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ class Journal:
         return self
 
     def close(self) -> None:
-        """Close what ``open`` opened."""
+        """Close the connection that ``open`` opened."""
         self._reader.close()
 
     async def __aenter__(self) -> Journal:
@@ -82,7 +82,7 @@ class Journal:
         self.close()
 
     def find(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, StoredAnswer]:
-        """Index -> stored answer, for those of ``indices`` that are stored."""
+        """Return the stored answers by sample index; indices that have no stored answer are missing."""
         with journal_errors(self.path):
             rows = self._reader.execute(
                 "SELECT number, call, choice, reply, request_id, seconds, answers, usd, mode FROM answers "
@@ -97,39 +97,39 @@ class Journal:
         }
 
     def check(self) -> None:
-        """Raise ``JournalError`` when an earlier write failed, so that no further request is paid for."""
+        """Raise ``JournalError`` if an earlier write failed, so that no further request is sent and paid for."""
         if self._writer.failure is not None:
             raise self._writer.failure
 
     async def add(self, entry: Entry) -> bool:
-        """Returns when ``entry`` is on disk: whether all its answers are new. Answers stored earlier are not replaced.
+        """Write ``entry`` and return, once it is on disk, whether all its answers were new.
 
-        The reply is paid for, so it is written even when an earlier write failed.
+        Answers stored earlier are not replaced. The reply is paid for, so it is written even after a failed write.
         """
         return await self._writer.write(entry)
 
     async def note(self, statements: Sequence[Statement]) -> None:
-        """Run SQL ``statements`` in the writing thread; returns when they are on disk."""
+        """Run SQL ``statements`` in the writing thread and return once they are on disk."""
         self.check()
         await self._writer.write(tuple(statements))
 
     def spent_usd(self) -> float:
-        """Dollars paid for all replies in the journal."""
+        """Return the dollars paid for all replies in the journal."""
         with journal_errors(self.path):
             return self._reader.execute("SELECT coalesce(sum(usd), 0.0) FROM calls").fetchone()[0]
 
     def rows(self, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """The rows of an SQL ``query`` over the tables."""
+        """Return all rows of an SQL ``query``."""
         with journal_errors(self.path):
             return self._reader.execute(query, values).fetchall()
 
     def stream(self, query: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of an SQL ``query``, one at a time."""
+        """Yield the rows of an SQL ``query``, one at a time."""
         with journal_errors(self.path):
             yield from self._reader.execute(query, values)
 
     def change(self, statements: Sequence[Statement]) -> None:
-        """Run SQL ``statements`` in one transaction, and shrink the file."""
+        """Run SQL ``statements`` in one transaction, then shrink the file."""
         with journal_errors(self.path):
             with transaction(self._reader):
                 for statement, values in statements:

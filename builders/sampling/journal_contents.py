@@ -1,4 +1,4 @@
-"""The contents of a journal: counted, exported, pruned, also while a run uses it. Used by ``bestofn journal``."""
+"""Counts, exports and prunes the contents of a journal, even while a run uses it. Used by ``bestofn journal``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bestofn.builders.sampling.journal import Journal
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Counts of one provider in a journal. Times are seconds since 1970."""
+    """The journal's totals for one provider identity. Times are in seconds since 1970."""
 
     provider: str
     requests: int
@@ -27,7 +27,7 @@ class Holding:
 
 
 def holdings(journal: Journal) -> list[Holding]:
-    """The counts per provider identity, the most expensive first."""
+    """Return the totals per provider identity, the most expensive first."""
     rows = journal.rows(
         "SELECT provider, count(DISTINCT request), count(*), "
         "sum((SELECT count(*) FROM answers WHERE answers.call = calls.id AND answers.request = calls.request "
@@ -40,7 +40,7 @@ def holdings(journal: Journal) -> list[Holding]:
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """A batch job that is not finished. ``planned``: it was submitted, but its id never came back."""
+    """A batch job that is not finished. ``planned``: its id is not known, so it may not have reached the service."""
 
     id: str
     provider: str
@@ -50,7 +50,7 @@ class OpenBatch:
 
 
 def unfinished_batches(journal: Journal) -> list[OpenBatch]:
-    """The batch jobs that the next run resumes, oldest first."""
+    """Return the batch jobs that the next run will resume, oldest first."""
     rows = journal.rows("SELECT id, provider, state, parts, at FROM batches WHERE state != 'closed' ORDER BY at")
     return [
         OpenBatch(batch, provider, state == "planned", len(json.loads(zlib.decompress(parts))), at)
@@ -59,10 +59,10 @@ def unfinished_batches(journal: Journal) -> list[OpenBatch]:
 
 
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]:
-    """Every answer as plain data with its request and raw reply, in the order of payment.
+    """Yield every answer as plain data with its request and raw reply, in the order of payment.
 
-    A reply that was paid for and could not be parsed has the index None. ``provider`` selects identities that contain
-    it.
+    A reply that could not be parsed is included with the index None. Only provider identities that contain the text
+    ``provider`` are included.
     """
     rows = journal.stream(
         "SELECT requests.provider, requests.body, calls.attempt, answers.number, answers.choice, calls.reply, "
@@ -93,7 +93,7 @@ def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Counts of what was removed, or would be removed by a dry run."""
+    """The number of calls and answers that ``prune`` removed, or would remove in a dry run, and their cost."""
 
     calls: int
     answers: int
@@ -101,9 +101,10 @@ class Pruned:
 
 
 def prune(journal: Journal, *, provider: str = "", before: float | None = None, dry_run: bool = False) -> Pruned:
-    """Delete the calls of identities that contain ``provider``, made before the time ``before`` (seconds since 1970).
+    """Delete the calls made before ``before`` (seconds since 1970; None: all) and shrink the file.
 
-    A run that needs a deleted sample requests and pays for it again. The file shrinks.
+    Only calls of provider identities that contain ``provider`` are deleted. A run that needs a deleted sample requests
+    and pays for it again.
     """
     chosen = (
         "SELECT calls.id FROM calls JOIN requests ON requests.id = calls.request "
@@ -131,7 +132,7 @@ def prune(journal: Journal, *, provider: str = "", before: float | None = None, 
 
 
 def as_json(journal: Journal) -> dict[str, object]:
-    """The counts and the unfinished batch jobs, as plain data."""
+    """Return the totals per provider and the unfinished batch jobs as plain data."""
     return {
         "path": str(journal.path),
         "holdings": [asdict(holding) for holding in holdings(journal)],

@@ -1,4 +1,4 @@
-"""The SQLite file of a journal: its tables, the checks of a file before use, and error messages with a remedy.
+"""The SQLite file of a journal: its tables, the checks before the file is used, and error messages with a remedy.
 
 Used by ``builders.sampling.journal`` and by its writing thread, ``builders.sampling.journal_writer``.
 """
@@ -16,7 +16,7 @@ from bestofn.builders.errors import JournalError
 
 APPLICATION_ID = 0x62_6F_6E_31  # "bon1": distinguishes journals from other SQLite files
 FORMAT = 1
-BUSY_S = 30.0  # how long SQLite waits for a locked file in one try
+BUSY_S = 30.0  # SQLite waits this long for a locked file, per attempt
 
 SCHEMA = """
 CREATE TABLE requests (
@@ -40,9 +40,10 @@ CREATE TABLE batches (
 
 
 def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
-    """A connection to the journal at ``path``. An empty or new file gets the tables, unless ``readonly``.
+    """Open an SQLite connection to the journal at ``path``.
 
-    Raises ``JournalError`` for an SQLite file that is not a journal of this format.
+    Creates the tables in a new or empty file, unless ``readonly``. Raises ``JournalError`` if the file is an SQLite
+    file but not a journal of this format.
     """
     uri = f"{path.resolve().as_uri()}?mode={'ro' if readonly else 'rwc'}"
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
@@ -55,7 +56,7 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit all statements of the block, or none when it raises."""
+    """Commit all SQL statements of the block; roll them all back if the block raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -68,7 +69,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 @contextlib.contextmanager
 def journal_errors(path: Path) -> Iterator[None]:
-    """Raise the errors of SQLite and of the file system as ``JournalError`` with a remedy."""
+    """Convert errors of SQLite, zlib and the file system in the block to a ``JournalError`` that suggests a remedy."""
     try:
         yield
     except (sqlite3.Error, OSError, zlib.error) as error:
@@ -76,7 +77,7 @@ def journal_errors(path: Path) -> Iterator[None]:
 
 
 def as_journal_error(path: Path, error: Exception) -> JournalError:
-    """``error`` as a ``JournalError`` that names its cause and a remedy."""
+    """Convert ``error`` to a ``JournalError`` that names the cause and a remedy."""
     if isinstance(error, JournalError):
         return error
     explained = JournalError(_explain(path, error))
@@ -85,13 +86,13 @@ def as_journal_error(path: Path, error: Exception) -> JournalError:
 
 
 def is_locked(error: object) -> bool:
-    """Whether ``error``, or the cause of a ``JournalError``, is that another process has locked the file."""
+    """Return whether ``error``, or its cause if it is a ``JournalError``, means that another process locks the file."""
     cause = error.__cause__ if isinstance(error, JournalError) else error
     return getattr(cause, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise ``JournalError`` for a file that is not an SQLite file, or that is incomplete."""
+    """Raise ``JournalError`` if the file at ``path`` is not an SQLite file, or is shorter than its header says."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with path.open("rb") as file:
@@ -112,7 +113,7 @@ def refuse_foreign(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, readonly: bool) -> None:
-    """Create the tables in an empty file; refuse a file of another program or format."""
+    """Create the tables in an empty file. Raises ``JournalError`` if another program or format wrote the file."""
     if not readonly:
         connection.execute("BEGIN IMMEDIATE")
     try:

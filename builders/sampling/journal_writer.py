@@ -1,7 +1,7 @@
-"""The writing thread of a journal: commits everything that waits in one transaction (group commit).
+"""The writing thread of a journal: commits all waiting writes in one transaction (group commit).
 
-Started by ``builders.sampling.journal.Journal``. A reply is paid for, so the thread keeps trying to write it while
-another process holds the file, and a write that fails does not affect the others of its group.
+Started by ``builders.sampling.journal.Journal``. Replies are already paid for, so the thread retries while another
+process locks the file. If one write of a group fails, the other writes are still committed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bestofn.builders.records import Usage
 from bestofn.builders.sampling import journal_file
 from bestofn.builders.sampling.journal_file import as_journal_error, connect, is_locked, transaction
 
-LOCKED_S = 3600.0  # how long another process may hold the file before the run stops
+LOCKED_S = 3600.0  # the run stops if another process locks the file for longer
 MOST_TOKENS = 1 << 60
 log = logging.getLogger(__name__)
 
@@ -32,10 +32,10 @@ Statement = tuple[str, Sequence[object] | dict[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One reply, and the indices of the samples that its choices answer.
+    """One reply with its request, and the sample index of each choice in the reply.
 
     ``request`` is the key (``builders.sampling.request_key``), ``body`` the request as JSON, and ``indices`` the sample
-    index of choice 0, 1, and so on. ``usd`` is for all choices together; None when no price is known.
+    index of choice 0, 1, and so on. ``usd`` is the cost of all choices together; None if no price is known.
     """
 
     request: bytes
@@ -54,14 +54,17 @@ class Entry:
 
 @dataclass(slots=True)
 class Write:
-    """An entry, or SQL statements, waiting to be written. ``done``: for an entry, whether all its answers were new."""
+    """An entry, or SQL statements, waiting to be written.
+
+    ``done`` is the result of the write: for an entry, whether all its answers were new; for statements, True.
+    """
 
     what: Entry | tuple[Statement, ...]
     done: asyncio.Future[bool]
 
 
 class JournalWriter:
-    """Writes to the journal at ``path`` in a thread of its own, from construction until ``stop``."""
+    """Writes to the journal at ``path`` in a separate thread, from construction until ``stop``."""
 
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop) -> None:
         self.failure: JournalError | None = None  # the first write that failed
@@ -73,18 +76,21 @@ class JournalWriter:
         self._thread.start()
 
     async def write(self, what: Entry | tuple[Statement, ...]) -> bool:
-        """Returns when ``what`` is on disk: for an entry, whether all its answers were new. Raises ``JournalError``."""
+        """Write ``what`` and return once it is on disk. Raises ``JournalError`` if the write fails.
+
+        Returns, for an entry, whether all its answers were new; for statements, True.
+        """
         write = Write(what, self._loop.create_future())
         self._waiting.put(write)
         return await write.done
 
     async def stop(self) -> None:
-        """Write everything that waits, and end the thread."""
+        """Write everything that is still queued, then end the thread."""
         self._waiting.put(None)
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        late: list[Write] = []  # they failed because the file was locked; they get a last try at the end
+        late: list[Write] = []  # entries that failed because the file was locked; they are tried once more at the end
         running = True
         while running:
             group = self._next_group()
@@ -97,14 +103,14 @@ class JournalWriter:
                 if isinstance(write.what, Entry) and is_locked(outcome)
             ]
             if writes:
-                with contextlib.suppress(RuntimeError):  # the event loop is closed: no caller waits any more
+                with contextlib.suppress(RuntimeError):  # the event loop is closed, so no caller is waiting
                     self._loop.call_soon_threadsafe(_resolve, writes, outcomes)
         self._commit(late)
         if self._connection is not None:
             self._connection.close()
 
     def _next_group(self) -> list[Write | None]:
-        """Everything that waits, at least one; None asks the thread to end."""
+        """Wait for at least one write and return all queued writes. None in the list means that the thread must end."""
         group = [self._waiting.get()]
         with contextlib.suppress(queue.Empty):
             while True:
@@ -112,10 +118,10 @@ class JournalWriter:
         return group
 
     def _commit(self, writes: Sequence[Write]) -> list[bool | JournalError]:
-        """The outcome of each of ``writes``. When the group fails, each write is committed alone."""
+        """Commit ``writes`` as one group; if that fails, commit each write alone. Returns one outcome per write."""
         try:
             return [*self._commit_when_free(writes)] if writes else []
-        except Exception as error:  # any error: the thread must continue, because other writes wait
+        except Exception as error:  # any error: the thread must continue, because other writes are queued
             if len(writes) == 1 or is_locked(error):
                 failure = as_journal_error(self._path, error)
                 self.failure = self.failure or failure
@@ -123,7 +129,7 @@ class JournalWriter:
         return [outcome for write in writes for outcome in self._commit([write])]
 
     def _commit_when_free(self, writes: Sequence[Write]) -> list[bool]:
-        """Commit ``writes``, waiting while another process holds the file."""
+        """Commit ``writes``; retry while another process locks the file. Raises the SQLite error after ``LOCKED_S``."""
         since, warned = time.monotonic(), False
         while True:
             try:
@@ -139,7 +145,7 @@ class JournalWriter:
 
 
 def _resolve(writes: Sequence[Write], outcomes: Sequence[bool | JournalError]) -> None:
-    """Give each caller its outcome; runs in the event loop."""
+    """Set the outcome of each write, so that its caller continues. Runs in the event loop."""
     for write, outcome in zip(writes, outcomes, strict=True):
         if write.done.done():
             continue  # the caller was cancelled
@@ -150,7 +156,7 @@ def _resolve(writes: Sequence[Write], outcomes: Sequence[bool | JournalError]) -
 
 
 def _insert(connection: sqlite3.Connection, writes: Sequence[Entry | tuple[Statement, ...]]) -> list[bool]:
-    """Commit ``writes`` in one transaction; for each entry, whether all its answers were new."""
+    """Commit ``writes`` in one transaction. Returns, per write, whether all its answers were new (statements: True)."""
     now = time.time()
     replies = [zlib.compress(what.reply, 1) if isinstance(what, Entry) else b"" for what in writes]  # before the lock
     all_new = []
@@ -187,10 +193,10 @@ def _insert_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes, no
 
 
 def _encodable(text: str) -> str:
-    """``text`` without lone surrogates, which SQLite refuses: a header of a service may hold bytes outside UTF-8."""
+    """Escape lone surrogates in ``text``: SQLite refuses them, and response headers may contain bytes outside UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _storable(tokens: float) -> int:
-    """``tokens`` as a 64-bit integer: a service may report any number, also NaN."""
+    """Convert ``tokens`` to a 64-bit integer of at least 0; NaN becomes 0, because a service may report any number."""
     return int(min(max(tokens, 0), MOST_TOKENS)) if tokens == tokens else 0

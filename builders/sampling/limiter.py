@@ -1,13 +1,13 @@
-"""Rate limits and retries: how many requests may be in flight to one model, how fast, and what follows a failure.
+"""Rate limits and retries: how many requests to one model may be in flight, their rate, and the retries after errors.
 
-Each (service, model) has one ``Limiter``, shared by everything that sends it requests: samples, judges, mocked tools.
+Each (service, model) has one ``Limiter``, shared by all its callers: sampling, judges and mocked tools.
 Only the limiter retries. It applies:
 
-- ``RateLimits``: what the user allows;
+- ``RateLimits``: the limits that the user has set;
 - token buckets for requests, input tokens and output tokens, with rates learned from response headers;
-- ``Retry-After``, for all waiting requests; a time longer than the user's patience stops the run;
-- a window of requests in flight, which grows by one per round trip and shrinks by 30 % at each overload (AIMD);
-- a circuit breaker: after many failures in a row, one request at a time tests whether the service is back.
+- ``Retry-After`` for all waiting requests; if it exceeds ``patience_s``, the run stops;
+- a limit of requests in flight (the window), which grows by one per round trip and shrinks by 30 % per overload (AIMD);
+- a circuit breaker: after many failures in a row, only one request at a time is sent, until one succeeds.
 
 Used by ``builders.sampling.online``.
 """
@@ -40,19 +40,19 @@ log = logging.getLogger(__name__)
 
 RETRIED = (RateLimitError, ServiceError, ConnectionFailed)
 BREAKS_AFTER = 12  # this many failures in a row open the circuit breaker
-REFUSED_AT_START = 25  # this many refusals before the first success: the settings are wrong, not the requests
-SHRINK = 0.7  # factor of the window at an overload
+REFUSED_AT_START = 25  # this many refused requests before any success stop the run: the settings must be wrong
+SHRINK = 0.7  # the window is multiplied by this at each overload
 FIRST_BACKOFF_S = 0.5
 LONGEST_PAUSE_S = 60.0
-BURST_S = 0.25  # seconds of its rate that a bucket holds: so any 5 s stay within 10 % of the rate
+BURST_S = 0.25  # a bucket holds the tokens of this time, so that any 5 s stay within 10 % of the rate
 
 
 @dataclass(frozen=True)
 class RateLimits:
-    """What the user allows. None: no limit except those in the service's response headers.
+    """The rate limits that the user has set. None: only the limits in the service's response headers apply.
 
-    ``timeout_s`` applies to one request; ``retries`` is the number of retries per request; ``patience_s`` is how many
-    seconds a service may be unavailable before the run stops. A stopped run can be resumed.
+    ``timeout_s`` applies to one request; ``retries`` is the number of retries per request. If a service is
+    unavailable for more than ``patience_s`` seconds, the run stops. A stopped run can be resumed.
     """
 
     concurrency: int = 64
@@ -71,7 +71,7 @@ class RateLimits:
                 raise ValueError(f"{field.name} is {value}; expected {'at least 0' if least == 0 else 'more than 0'}")
 
     def stricter(self, other: RateLimits) -> RateLimits:
-        """The smaller value of both in every field."""
+        """Return the limits with the smaller of both values in every field."""
 
         def least(name: str) -> float | None:
             known = [value for value in (getattr(self, name), getattr(other, name)) if value is not None]
@@ -82,7 +82,7 @@ class RateLimits:
 
 @dataclass(slots=True)
 class Size:
-    """The expected size of a request. ``Limiter.used`` corrects the estimate when the reply is known."""
+    """The expected input tokens and completions of a request. ``Limiter.used`` corrects them after the reply."""
 
     input_tokens: float = 0.0
     answers: int = 1
@@ -96,8 +96,8 @@ class Limiter:
         self.limits = limits
         self.window = float(limits.concurrency)
         self.in_flight = 0
-        self.retries = 0  # so far, for reports
-        self.waiting_for = ""  # why requests wait; "" when none does
+        self.retries = 0  # number of retries so far
+        self.waiting_for = ""  # the reason why requests wait; "" if none waits
         self._requests = Bucket(limits.requests_per_minute)
         self._input = Bucket(limits.input_tokens_per_minute)
         self._output = Bucket(limits.output_tokens_per_minute)
@@ -106,20 +106,20 @@ class Limiter:
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
         self._shrunk_at = 0.0
-        self._failures = 0  # in a row
-        self._refusals = 0  # in a row
-        self._succeeded = False  # ever
+        self._failures = 0  # consecutive
+        self._refusals = 0  # consecutive
+        self._succeeded = False  # whether any request has succeeded
         self._down_since: float | None = None
         self._outage: OutageError | None = None
 
     async def run(
         self, send: Callable[[], Awaitable[T]], size: Size = Size(), started: Callable[[], None] = lambda: None
     ) -> T:
-        """The result of ``send``. ``started`` is called when the request goes out.
+        """Call ``send`` as soon as the limits allow, retry it, and return its result.
 
-        Raises ``RequestError`` and ``AuthenticationError`` at once, any other ``ProviderError`` after ``retries``
-        retries, and ``OutageError`` when the service was unavailable for longer than ``patience_s``. A reply that
-        cannot be parsed is paid for, so it is requested again only once.
+        ``started`` is called before each attempt. Raises ``RequestError`` and ``AuthenticationError`` at once, and any
+        other ``ProviderError`` after ``retries`` retries. Raises ``OutageError`` if the service is unavailable for
+        longer than ``patience_s``. An ``UnreadableReply`` is paid for, so the request is retried only once.
         """
         failed = unread = 0
         while True:
@@ -130,7 +130,7 @@ class Limiter:
                 result = await send()
             except RETRIED as error:
                 self._note_failure(error, sent_at)
-                failed += not probe  # testing whether the service is back costs no retry
+                failed += not probe  # a request that tests an unavailable service does not count as a retry
                 unread += isinstance(error, UnreadableReply)
                 if failed > self.limits.retries or unread > 1:
                     raise
@@ -149,7 +149,7 @@ class Limiter:
                 await asyncio.sleep(_jittered(FIRST_BACKOFF_S * 2 ** (failed - 1)))
 
     def restrict(self, limits: RateLimits) -> None:
-        """Apply ``limits`` as well, where they are stricter."""
+        """Apply each limit in ``limits`` that is stricter than the current one."""
         self.limits = self.limits.stricter(limits)
         self.window = min(self.window, float(self.limits.concurrency))
         self._requests.restrict(limits.requests_per_minute)
@@ -157,12 +157,12 @@ class Limiter:
         self._output.restrict(limits.output_tokens_per_minute)
 
     def learn(self, headers: Mapping[str, str]) -> None:
-        """Take over the rate limits in response headers."""
+        """Apply the rate limits in response headers."""
         for allowance in allowances(headers):
             self._apply(allowance)
 
     def used(self, size: Size, input_tokens: int, output_tokens: int) -> None:
-        """Correct the estimate in ``size`` with the tokens that the reply reports."""
+        """Replace the estimate in ``size`` by the tokens that the reply reports."""
         if output_tokens:
             share = output_tokens / max(size.answers, 1)
             self._output.take(output_tokens - self._expected_output(size))
@@ -173,7 +173,10 @@ class Limiter:
     # --- turns -------------------------------------------------------------------------------------------------------
 
     async def _turn(self, size: Size, first: bool) -> None:
-        """Wait until a request of ``size`` may go out, and count it as in flight. ``first``: ahead of the queue."""
+        """Wait until a request of ``size`` may be sent, then count it as in flight.
+
+        With ``first`` it waits at the head of the queue. Raises ``OutageError`` if the service is unavailable.
+        """
         if self._outage is not None:
             raise self._outage
         if not self._queue and self._delay(size) == 0.0:
@@ -191,7 +194,7 @@ class Limiter:
             raise
 
     def _pump(self) -> None:
-        """Let the waiting requests out that may go now."""
+        """Release the queued requests that may be sent now."""
         while self._queue:
             turn, size = self._queue[0]
             if turn.done():  # the caller was cancelled
@@ -199,7 +202,7 @@ class Limiter:
                 continue
             delay = self._delay(size)
             if delay is None:
-                return  # the next request that ends pumps again
+                return  # the next request that ends calls ``_pump`` again
             if delay > 0.0:
                 self._wake_in(delay)
                 return
@@ -208,7 +211,7 @@ class Limiter:
             turn.set_result(None)
 
     def _delay(self, size: Size) -> float | None:
-        """Seconds until a request of ``size`` may go out; None: not before another request ends."""
+        """Return the seconds until a request of ``size`` may be sent; None if another request must end first."""
         allowed = 1 if self._broken else max(1, int(self.window))
         if self.in_flight >= allowed:
             return None
@@ -239,7 +242,7 @@ class Limiter:
             self._timer.cancel()
         self._timer = loop.call_later(delay, self._pump)
 
-    # --- what the service answers ------------------------------------------------------------------------------------
+    # --- successes and failures --------------------------------------------------------------------------------------
 
     @property
     def _broken(self) -> bool:
@@ -261,7 +264,7 @@ class Limiter:
         self._failures += 1
         self._down_since = self._down_since or sent_at
         overloaded = isinstance(error, RateLimitError) or error.status in (503, 529)
-        if overloaded and sent_at >= self._shrunk_at:  # requests sent before the last step carry no new information
+        if overloaded and sent_at >= self._shrunk_at:  # older requests carry no new information
             self.window = max(1.0, self.window * SHRINK)
             self._shrunk_at = now
         patience = self.limits.patience_s if self._succeeded else min(self.limits.patience_s, 20.0)
@@ -304,7 +307,7 @@ class Limiter:
 
     def _apply(self, allowance: Allowance) -> None:
         bucket = {"requests": self._requests, "input": self._input, "output": self._output}[allowance.of]
-        if allowance.window_s <= 60:  # a daily limit does not slow requests down; they only wait when it is used up
+        if allowance.window_s <= 60:  # a longer limit, such as a daily one, does not change the rate
             bucket.learn(allowance.limit / allowance.window_s)
         if allowance.remaining is not None and allowance.remaining <= 0 and allowance.reset_s:
             until = time.monotonic() + min(allowance.reset_s, LONGEST_PAUSE_S)
@@ -314,7 +317,7 @@ class Limiter:
 
 
 class Bucket:
-    """A token bucket of ``per_minute``. None: no limit until ``learn`` sets a rate."""
+    """A token bucket with a rate of ``per_minute``. None: no limit until ``learn`` or ``restrict`` sets a rate."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._own = per_minute / 60 if per_minute else None
@@ -323,11 +326,11 @@ class Bucket:
         self._at = time.monotonic()
 
     def learn(self, per_second: float) -> None:
-        """Apply the rate of the service, or the user's where it is lower."""
+        """Set the rate to the service's rate, or to the user's rate if that is lower."""
         self._rate = per_second if self._own is None else min(self._own, per_second)
 
     def restrict(self, per_minute: float | None) -> None:
-        """Apply ``per_minute`` from now on, unless the rate is lower already."""
+        """Lower the rate to ``per_minute``; do nothing if it is None or if the rate is already lower."""
         if per_minute is None:
             return
         self._own = per_minute / 60 if self._own is None else min(self._own, per_minute / 60)
@@ -335,7 +338,7 @@ class Bucket:
         self._level, self._at = min(self._level, self._room), time.monotonic()
 
     def delay(self, amount: float, now: float) -> float:
-        """Seconds until ``amount`` may be taken. An amount larger than the bucket waits until the bucket is full."""
+        """Return the seconds until ``amount`` tokens are available, or until the bucket is full if it holds fewer."""
         if self._rate is None:
             return 0.0
         self._refill(now)
@@ -343,7 +346,7 @@ class Bucket:
         return missing / self._rate if missing > 1e-9 else 0.0
 
     def take(self, amount: float) -> None:
-        """Take ``amount``; a negative amount gives back. A level below zero delays the requests that follow."""
+        """Remove ``amount`` tokens; a negative amount adds tokens. A level below zero delays the next requests."""
         if self._rate is not None:
             self._refill(time.monotonic())
             self._level = min(self._level - amount, self._room)
@@ -361,7 +364,7 @@ _limiters: weakref.WeakValueDictionary[str, Limiter] = weakref.WeakValueDictiona
 
 
 def limiter_for(name: str, limits: RateLimits) -> Limiter:
-    """The limiter of this process for the service and model ``name``. The strictest limits of all calls apply."""
+    """Return the limiter of this process for ``name`` (service and model). The strictest limits of all calls apply."""
     limiter = _limiters.get(name)
     if limiter is None:
         limiter = _limiters[name] = Limiter(name, limits)

@@ -14,7 +14,7 @@ from bestofn.builders.sampling.reply import ReplyStore
 
 
 class OnlineRoute:
-    """Sends one request through the limiter and stores its reply. See ``builders.sampling.in_flight.Route``."""
+    """Sends one request through the limiter and stores its reply. Implements ``builders.sampling.in_flight.Route``."""
 
     def __init__(
         self, provider: Provider, journal: Journal, ledger: Ledger, limiter: Limiter, replies: ReplyStore
@@ -26,10 +26,10 @@ class OnlineRoute:
         self._replies = replies
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
-        """The completions of one request, stored in the journal.
+        """Send one request, store its completions in the journal, and return them by sample index.
 
-        The request holds its place in the limiter until its reply is on disk. So a killed run loses at most as many
-        replies as requests are allowed in flight.
+        The limiter counts the request as in flight until its reply is on disk. So a killed run loses at most as many
+        replies as the limiter allows requests in flight.
         """
         request = in_flight.seeded(indices[0])
         size = Size(len(in_flight.body) / CHARACTERS_PER_TOKEN, len(indices))

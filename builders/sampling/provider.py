@@ -1,9 +1,10 @@
-"""What the sampler expects of a provider. Every provider implements ``Provider``; a service with a batch API
-implements ``BatchProvider`` as well.
+"""The interface between the sampler and a provider.
+
+Every provider implements ``Provider``; a provider of a service with a batch API also implements ``BatchProvider``.
 
 Implemented in ``builders.providers`` and ``builders.local_model``; used by ``builders.sampling.sampler``. A provider
 that computes its completions in this process inherits from ``builders.providers.in_process.InProcessProvider`` and
-writes only ``sample``.
+implements only ``sample``.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ Mode = Literal["online", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One reply of a service, not parsed yet. The journal stores it in this form, so that a later parser can read it.
+    """One reply of a service, not parsed. The journal stores this form, so that later versions can parse it again.
 
-    ``body`` is JSON; ``seconds`` is the wall-clock time until its last byte; ``headers`` are read for rate limits.
+    ``body`` is JSON; ``seconds`` is the wall-clock time until its last byte; ``headers`` may
+    contain rate limits.
     """
 
     body: bytes
@@ -34,10 +36,10 @@ class Reply:
 
 @runtime_checkable
 class Provider(Protocol):
-    """Sends one request to one model and parses the reply. It never retries and keeps nothing.
+    """Sends one request to one model and parses the reply. It never retries and stores nothing.
 
     ``identity`` names everything outside the request that changes a completion: service, URL, model, settings.
-    ``max_n`` is the largest number of completions per request. ``limits`` are the rate limits that the user allows.
+    ``max_n`` is the largest number of completions per request. ``limits`` are the rate limits that the user has set.
     ``cache_from`` is a prompt length in characters. From this length on, the first request for a prompt finishes
     before the others are sent, so that they find the prompt in the service's cache; 0 turns this off.
     ``free`` means that requests cost nothing, because the model runs on this machine.
@@ -52,34 +54,34 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Names everything outside the request that changes a completion."""
+        """A text that names everything outside the request that changes a completion."""
         ...
 
     async def ask(self, request: Request, n: int) -> Reply:
-        """Send ``request`` once, for at most ``n`` completions. Raises ``ProviderError``."""
+        """Send ``request`` once, for at most ``n`` completions. Raises ``ProviderError`` if there is no reply."""
         ...
 
     def read(self, reply: Reply) -> list[Completion]:
-        """Parse ``reply`` into at least one completion. Raises ``ServiceError`` when it cannot be parsed."""
+        """Parse ``reply`` into at least one completion. Raises ``ServiceError`` if it cannot be parsed."""
         ...
 
     def usage_of(self, reply: Reply) -> Usage | None:
-        """The tokens of a reply that ``read`` refuses; None when the service does not charge for it."""
+        """Return the usage of a reply that ``read`` cannot parse; None if the service does not charge for the reply."""
         ...
 
 
 Outcome = dict[str, Reply | ProviderError]
-"""The result of a batch job: request name -> its reply, or the error in its place. Requests may be missing."""
+"""The result of a batch job: request name -> reply or error. A request without a result is missing."""
 
 
 @dataclass(frozen=True)
 class Batching:
-    """When batch jobs are submitted, and how long they are waited for. All times are in seconds.
+    """When batch jobs are submitted, and how long the run waits for them. All times are in seconds.
 
-    A batch job is submitted when no request has arrived for ``gather_s``, or when ``most`` requests are queued. Its
-    status is checked every ``poll_s``. Requests without a reply after ``patience_s`` are sent online at the full
-    price, and so are requests that the finished job does not answer. ``patience_s=0`` is for ``mode=online`` only:
-    unfinished batch jobs of earlier runs are checked once. Large batch jobs need many queries per shard, for example
+    A batch job is submitted once no request has arrived for ``gather_s``, or once ``most`` requests are queued. Its
+    status is checked every ``poll_s``. Requests that have no reply after ``patience_s``, or no reply in the finished
+    job, are sent online at the full price. ``patience_s=0`` is for ``mode=online`` only: it checks unfinished batch
+    jobs of earlier runs once. Large batch jobs need many queries per shard, for example
     ``shard_size=10000``.
     """
 
@@ -93,18 +95,21 @@ class BatchApi(Protocol):
     """The batch API of a service. Request names have at most 64 characters: letters, digits, ``_`` and ``-``."""
 
     async def submit(self, bodies: Mapping[str, JsonObject], mark: str) -> str:
-        """Submit request bodies by name; returns the id of the batch job. ``mark`` is stored with the job."""
+        """Submit ``bodies`` (request name -> body) and return the id of the batch job.
+
+        ``mark`` is stored with the job, if the service can store it.
+        """
         ...
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
-        """The ids of batch jobs that may be the one of ``count`` requests submitted under ``mark`` after ``since``.
+        """Return the ids of the batch jobs that may be the job of ``count`` requests submitted under ``mark``.
 
-        ``since`` is in seconds since 1970.
+        Only jobs submitted after ``since`` (seconds since 1970) are considered.
         """
         ...
 
     async def outcome(self, batch: str) -> Outcome | None:
-        """The replies of the batch job ``batch``; None while it is in progress."""
+        """Return the result of the batch job with the id ``batch``; None while it is in progress."""
         ...
 
 
@@ -116,9 +121,9 @@ class BatchProvider(Provider, Protocol):
     batching: Batching
 
     def body(self, request: Request, n: int) -> JsonObject:
-        """The request body for ``n`` completions. Raises ``RequestError`` when the service cannot take the request."""
+        """Return the request body for ``n`` completions. Raises ``RequestError`` if the service does not support it."""
         ...
 
     def batches(self) -> BatchApi:
-        """The batch API of the service. The provider must be open."""
+        """Return the batch API of the service. The provider must be open."""
         ...

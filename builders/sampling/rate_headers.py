@@ -1,8 +1,10 @@
-"""Rate limits in response headers. Used by ``builders.sampling.limiter`` and ``builders.providers.http_transport``.
+"""Parses rate limits from response headers.
 
 OpenAI      x-ratelimit-{limit,remaining,reset}-{requests,tokens}; reset is a duration ("6m0s", "20ms")
 Anthropic   anthropic-ratelimit-{requests,input-tokens,output-tokens}-{limit,remaining,reset}; reset is a time
 both        retry-after in seconds or as an HTTP date; OpenAI also retry-after-ms
+
+Used by ``builders.sampling.limiter`` and ``builders.providers.http_transport``.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ _UNIT_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A limit of ``of`` per ``window_s`` seconds; ``remaining`` of it are left for the next ``reset_s`` seconds."""
+    """A rate limit: at most ``limit`` requests, input tokens or output tokens (``of``) per ``window_s`` seconds.
+
+    ``remaining`` of them may still be used until the limit resets in ``reset_s`` seconds.
+    """
 
     of: Literal["requests", "input", "output"]
     limit: float
@@ -32,7 +37,7 @@ class Allowance:
 
 
 def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
-    """The rate limits in ``headers``, whose names are in lower case or case-insensitive."""
+    """Yield the rate limits in ``headers``. Header names must be lower case, or the mapping case-insensitive."""
     for of, openai, anthropic in (
         ("requests", "requests", "requests"),
         ("input", "tokens", "input-tokens"),
@@ -50,7 +55,7 @@ def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds to wait according to ``retry-after``; None without that header."""
+    """Return the seconds to wait according to ``retry-after``; None if that header is missing or invalid."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
@@ -67,7 +72,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _window(limit: float, remaining: float | None, reset_s: float | None) -> float:
-    """The period of ``limit`` in seconds, derived from OpenAI's ``reset``: the time until the bucket is full again."""
+    """Estimate the period of ``limit`` in seconds from OpenAI's ``reset``, the time until the bucket is full again.
+
+    Returns the nearest of ``WINDOWS_S``; 60 if ``reset_s`` or ``remaining`` is missing.
+    """
     if not reset_s or remaining is None or not 0 <= remaining < limit:
         return 60.0
     guess = reset_s * limit / (limit - remaining)
@@ -83,7 +91,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _duration(text: str | None) -> float | None:
-    """Seconds of "6m0s", "20ms", "12", or of the time from now until an RFC 3339 time."""
+    """Return the seconds in "6m0s", "20ms" or "12", or until an RFC 3339 time; None if ``text`` is none of these."""
     if not text:
         return None
     seconds = _number(text)

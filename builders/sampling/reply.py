@@ -1,4 +1,4 @@
-"""From a reply to completions in the journal, and from the journal back to completions.
+"""Parses replies into completions, stores them in the journal, and reads stored replies again.
 
 Both routes, ``online`` and ``batch_route``, parse and store replies here; the sampler reads stored replies here.
 """
@@ -19,7 +19,7 @@ from bestofn.builders.sampling.samples import shared_cost, total_usage
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """A reply with its completions and the usage of all of them."""
+    """A reply with its completions and their total usage."""
 
     reply: Reply
     completions: Sequence[Completion]
@@ -30,43 +30,43 @@ class ParsedReply:
 class ReplyStore:
     """Parses the replies of ``provider``, counts their cost, and stores them in the journal.
 
-    Raises ``ConfigError`` when there is a budget and no price is known for the model.
+    Raises ``ConfigError`` if a budget is set and no price is known for the model.
     """
 
     def __init__(self, provider: Provider, journal: Journal, ledger: Ledger) -> None:
         self._provider = provider
         self._journal = journal
         self._ledger = ledger
-        self._identity = provider.identity  # computed once: this is used for every reply
+        self._identity = provider.identity  # computed once, because every reply uses it
         self.price = ledger.price_of(provider.model, free=provider.free)
 
     def cost_of(self, usage: Usage, answers: int, mode: str) -> float | None:
-        """Dollars for ``usage`` of ``answers`` completions; None when no price is known."""
+        """Return the cost in dollars of ``answers`` completions with ``usage`` in total; None if no price is known."""
         return None if self.price is None else self.price.of(usage, answers=answers, batch=mode == "batch")
 
     def find(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, StoredAnswer]:
-        """The stored replies that answer ``indices`` of ``in_flight``."""
+        """Return the stored answers to ``in_flight`` by sample index, for ``indices``."""
         return self._journal.find(in_flight.key, in_flight.attempt, indices)
 
     def replay(self, stored: Mapping[int, StoredAnswer]) -> dict[int, Completion]:
-        """Parse stored replies again, each once, with the parser of today."""
+        """Parse stored replies again with the current parser. Returns completions by sample index."""
         parsed: dict[int, list[Completion]] = {}
         completions: dict[int, Completion] = {}
         for index, place in stored.items():
             if place.call not in parsed:
                 parsed[place.call] = self._provider.read(Reply(place.reply, place.seconds, place.request_id))
             usd = place.usd
-            if usd is None:  # no price was known when the reply was paid for
+            if usd is None:  # no price was known when the reply was stored
                 usd = self.cost_of(total_usage(parsed[place.call]), place.answers, place.mode)
             completion = parsed[place.call][place.choice]
             completions[index] = replace(completion, cost_usd=shared_cost(usd, place.answers))
         return completions
 
     async def parse(self, in_flight: InFlight, reply: Reply, n: int, mode: Mode) -> ParsedReply:
-        """The completions in ``reply``.
+        """Parse ``reply``, for which ``n`` completions were requested.
 
-        Raises ``ServiceError`` for a reply that cannot be parsed. If such a reply was paid for, it is stored without
-        completions and counted, and the error is ``UnreadableReply``.
+        Raises ``ServiceError`` if the reply cannot be parsed. If the service charges for it, the reply is stored and
+        its cost is counted, and the error is the subclass ``UnreadableReply``.
         """
         try:
             completions = list(self._provider.read(reply))
@@ -86,9 +86,9 @@ class ReplyStore:
         raise UnreadableReply(f"{problem} (the reply is stored in the journal)")
 
     async def store(self, in_flight: InFlight, indices: Sequence[int], parsed: ParsedReply) -> dict[int, Completion]:
-        """Count and store the completions of ``parsed``; returns index -> completion.
+        """Count the cost of ``parsed`` and store it. Returns completions by sample index.
 
-        Completions beyond ``indices`` are stored too, for the indices that follow.
+        If there are more completions than ``indices``, the others get the sample indices after the last one.
         """
         count = len(parsed.completions)
         further = range(max(indices) + 1, max(indices) + 1 + count - len(indices))
@@ -99,7 +99,8 @@ class ReplyStore:
         completions = dict(zip(numbered, paid, strict=True))
         if all_new:
             return completions
-        stored_first = self.replay(self.find(in_flight, list(completions)))  # by another process: it wins for both
+        # Another process has stored some of these answers first; both processes use the stored ones.
+        stored_first = self.replay(self.find(in_flight, list(completions)))
         return {index: stored_first.get(index, completion) for index, completion in completions.items()}
 
     async def _add(

@@ -1,7 +1,7 @@
 """The journal key of a request: a hash of the provider's identity and of the request as canonical JSON.
 
-Used by ``builders.sampling.sampler``. A change of these bytes makes every journal miss, so that all samples are
-requested and paid for again; ``tests/builders/sampling/test_request_key.py`` compares them with stored values.
+Used by ``builders.sampling.sampler``. If the keys change, no journal entry is found, and all samples are
+requested and paid for again. ``tests/builders/sampling/test_request_key.py`` compares the keys with stored values.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ DEFAULTS = Sampling()
 
 
 def request_key(identity: str, body: bytes) -> bytes:
-    """The key of the request ``body`` to the provider ``identity``: 16 bytes."""
+    """Return the journal key (16 bytes) of the request ``body`` to the provider ``identity``."""
     return hashlib.blake2b(identity.encode() + b"\0" + body, digest_size=16).digest()
 
 
 def request_body(request: Request) -> bytes:
-    """``request`` as canonical JSON. Settings with their default value are left out: new settings change no key.
+    """Return ``request`` as canonical JSON.
 
-    A structured answer follows the order of the schema's properties. So the order is part of the body where it is not
+    Settings with their default value are left out, so a setting that is added later changes no existing key.
+    A structured answer follows the property order of its schema, so the body includes every order that is not
     alphabetical.
     """
     sampling = {
@@ -46,7 +47,7 @@ def request_body(request: Request) -> bytes:
 
 
 def _property_orders(schema: object) -> Iterator[list[str]]:
-    """The property names of each ``properties`` in ``schema``, in the order of the schema."""
+    """Yield the list of property names of each ``properties`` mapping in ``schema``, in the schema's order."""
     if isinstance(schema, Mapping):
         for key in sorted(schema):
             if key == "properties" and isinstance(schema[key], Mapping):
@@ -58,7 +59,7 @@ def _property_orders(schema: object) -> Iterator[list[str]]:
 
 
 def _plain(value: object) -> dict[str, object] | list[object]:
-    """``value`` as plain JSON data, for ``json.dumps``."""
+    """Convert ``value`` to a dict or a list, for ``json.dumps``. Raises ``TypeError`` if it is neither."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Iterable):

@@ -1,8 +1,8 @@
-"""The sampler: completions from the journal, and from the provider where the journal lacks them.
+"""The sampler: returns completions from the journal, and requests the missing ones from the provider.
 
-The path of one request: journal -> missing indices -> requests in flight -> limiter -> service -> journal. This file
-holds the path up to the requests in flight. ``online`` sends one request through the limiter; ``batch_route`` sends it
-in a batch job; both store the reply with ``reply``. Made by ``builders.run.pipeline`` for each provider.
+The path of one request: journal -> missing indices -> requests in flight -> limiter -> service -> journal. This module
+covers the path up to the requests in flight. ``online`` sends one request through the limiter; ``batch_route`` sends it
+in a batch job; both store the reply with ``reply``. ``builders.run.pipeline`` creates one sampler per provider.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from bestofn.builders.sampling.reply import ReplyStore
 from bestofn.builders.sampling.request_key import request_body, request_key
 from bestofn.builders.sampling.samples import chunks
 
-GRACE_S = 2.5  # how long a stopping run waits for requests in flight, all samplers together: they are paid for
+GRACE_S = 2.5  # a stopping run waits this long in total for requests in flight, because they are paid for
 
 
 def sampler(provider: Provider, journal: Journal, ledger: Ledger) -> JournaledSampler:
-    """``provider`` with the journal, the rate limits of its service, and the budget.
+    """Return a sampler that adds the journal, rate limits and the budget to ``provider``.
 
-    Raises ``ConfigError`` when there is a budget and no price is known for the model.
+    Raises ``ConfigError`` if a budget is set and no price is known for the model.
     """
     return JournaledSampler(provider, journal, ledger)
 
 
 class JournaledSampler:
-    """See ``builders.protocols.Sampler``. Open the journal and the provider before it."""
+    """Implements ``builders.protocols.Sampler``. The journal and the provider must be opened first."""
 
     def __init__(self, provider: Provider, journal: Journal, ledger: Ledger) -> None:
         self.name = provider.name
@@ -59,14 +59,14 @@ class JournaledSampler:
     async def __aenter__(self) -> JournaledSampler:
         self._ledger.carry(self._journal.spent_usd())
         provider = self._provider
-        # Batch jobs of earlier runs are paid for, so they are waited for in online mode as well.
+        # Batch jobs of earlier runs are paid for, so an online run waits for them too.
         if isinstance(provider, BatchProvider) and (self.batch or open_batches(self._journal, self.identity)):
             self._batches = BatchRoute(provider, self._journal, self._ledger, self._replies, self._online)
             await self._resume_batches(self._batches)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Wait ``GRACE_S`` for the requests in flight, so that their replies are stored; then cancel them."""
+        """Wait up to ``GRACE_S`` for the requests in flight, so that their replies are stored; then cancel the rest."""
         if self._batches is not None:
             await self._batches.close()
         for in_flight in self._own:
@@ -80,11 +80,11 @@ class JournaledSampler:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def cost_of(self, usage: Usage, answers: int = 1) -> float | None:
-        """Dollars for ``usage`` of ``answers`` completions in the mode of this sampler; None without a price."""
+        """Return the cost in dollars of ``answers`` completions with ``usage`` in total; None if no price is known."""
         return self._replies.cost_of(usage, answers, "batch" if self.batch else "online")
 
     async def draw(self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0) -> list[Answer]:
-        """The completion, or the error, of each index; see ``builders.protocols.Sampler``."""
+        """Return the completion or the error of each index; see ``builders.protocols.Sampler``."""
         body = request_body(request)
         key = request_key(self.identity, body)
         answers = self._journaled(key, indices, attempt)
@@ -92,7 +92,7 @@ class JournaledSampler:
         requests = self._requests_for(missing, key, attempt, request, body)
         try:
             await asyncio.gather(*(asyncio.shield(in_flight.task) for in_flight in requests))
-        except BaseException:  # this caller was cancelled, or a request stops the run
+        except BaseException:  # this caller was cancelled, or an error stops the run
             for in_flight in requests:
                 in_flight.leave()
             raise
@@ -101,7 +101,7 @@ class JournaledSampler:
         return [answers[index] for index in indices]
 
     def _journaled(self, key: bytes, indices: Sequence[int], attempt: int) -> dict[int, Answer]:
-        """The completions of ``indices`` that the journal holds."""
+        """Return the completions of ``indices`` that are in the journal."""
         answers: dict[int, Answer] = {**self._replies.replay(self._journal.find(key, attempt, indices))}
         self._ledger.count("replayed", len(answers))
         return answers
@@ -109,7 +109,7 @@ class JournaledSampler:
     def _requests_for(
         self, missing: Sequence[int], key: bytes, attempt: int, request: Request, body: bytes
     ) -> list[InFlight]:
-        """The requests that will answer ``missing``: those already in flight, and new ones for the rest."""
+        """Return requests that answer ``missing``: existing requests in flight, and new requests for the rest."""
         shared: dict[int, InFlight] = {}
         new: list[int] = []
         for index in missing:
@@ -127,10 +127,10 @@ class JournaledSampler:
     def _start_new(
         self, indices: Sequence[int], key: bytes, attempt: int, request: Request, body: bytes
     ) -> list[InFlight]:
-        """Start requests for ``indices``, in as few requests as the service allows.
+        """Start as few requests for ``indices`` as the service allows, and return them.
 
-        For a long prompt the first request runs alone: it puts the prompt into the service's cache, where the others
-        find it at a tenth of the price. A batch job is not ordered like this, because no cache lives that long.
+        If the prompt is long, the first request runs alone, so that the others find the prompt in the service's cache
+        at a tenth of the price. Batch jobs skip this, because the cache expires before they run.
         """
         cache_from = 0 if self.batch else self._provider.cache_from
         first: InFlight | None = None
@@ -150,7 +150,7 @@ class JournaledSampler:
         self._journal.in_flight.add(in_flight)
 
     async def _run(self, in_flight: InFlight) -> dict[int, Answer]:
-        """Get ``in_flight`` answered; it is in flight until this returns."""
+        """Return the answers to ``in_flight``, and remove it from the requests in flight at the end."""
         try:
             if in_flight.after is not None:
                 await asyncio.wait([in_flight.after.task])
@@ -161,9 +161,9 @@ class JournaledSampler:
             in_flight.parked.set()
 
     async def _answer_all(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Answer]:
-        """The answers of ``indices``: request them, and request again those that a short reply left out.
+        """Request ``indices``, request again any that the reply does not contain, and return all answers.
 
-        Raises errors that stop the run; any other ``ProviderError`` is the answer of each index.
+        Raises errors that stop the run; any other ``ProviderError`` becomes the answer of each index.
         """
         route: Route = self._batches if self._batches and (in_flight.batch_name or self.batch) else self._online
         try:
@@ -179,17 +179,16 @@ class JournaledSampler:
             await in_flight.until_needed()
             self.max_n = min(self.max_n, max(1, len(answers)))  # the service returns no more per request
             parts = [self._answer_all(in_flight, part) for part in chunks(missing, self.max_n)]
-            for part in await asyncio.gather(*parts, return_exceptions=True):  # wait for all: they are paid for
+            for part in await asyncio.gather(*parts, return_exceptions=True):  # wait for all, because they are paid for
                 if isinstance(part, BaseException):
                     raise part
                 answers.update(part)
         return answers
 
     async def _resume_batches(self, batches: BatchRoute) -> None:
-        """Wait for the batch jobs that earlier runs left in progress, also for requests that no caller needs.
+        """Resume the unfinished batch jobs of earlier runs, even for requests that no caller needs.
 
-        Returns when the replies of the jobs that are done are stored, so that they are neither requested nor counted
-        again.
+        Returns once the replies of all finished jobs are stored, so that they are neither requested nor counted again.
         """
         resumed = await batches.resume()
         for in_flight in resumed:
@@ -204,6 +203,6 @@ class JournaledSampler:
 
 
 def _retrieve_error(task: asyncio.Task[Any]) -> None:
-    """Mark the error of ``task`` as seen, so that asyncio does not log it when no caller waits any more."""
+    """Retrieve the error of ``task``, so that asyncio does not log it if no caller is waiting."""
     if not task.cancelled():
         task.exception()

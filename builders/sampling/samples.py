@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from bestofn.builders.records import Completion, Request, Sampling, Usage
 
-SEED_STEP = 1_000_003  # a further attempt uses other seeds; with the same seeds it would give the same completions
+SEED_STEP = 1_000_003  # added to the seed per attempt: with the same seed, a new attempt would give the same completion
 SEEDS = 2**31 - 1
 
 
 def seed_of(sampling: Sampling, index: int, attempt: int) -> int | None:
-    """The seed of sample ``index``: the base seed plus the index, so that no two samples share one.
+    """Return the seed of sample ``index``: the base seed plus the index, so that the seeds of a request differ.
 
-    None when ``sampling`` has no base seed.
+    Returns None if ``sampling`` has no base seed.
     """
     if sampling.seed is None:
         return None
@@ -23,7 +23,7 @@ def seed_of(sampling: Sampling, index: int, attempt: int) -> int | None:
 
 
 def seeded(request: Request, index: int, attempt: int) -> Request:
-    """``request`` with the seed of sample ``index``."""
+    """Return ``request`` with the seed of sample ``index``."""
     seed = seed_of(request.sampling, index, attempt)
     if seed == request.sampling.seed:
         return request
@@ -31,7 +31,7 @@ def seeded(request: Request, index: int, attempt: int) -> Request:
 
 
 def chunks(indices: Sequence[int], most: int) -> list[list[int]]:
-    """Split ascending ``indices`` into runs of consecutive numbers, each at most ``most`` long."""
+    """Split ascending ``indices`` into lists of at most ``most`` consecutive numbers."""
     runs: list[list[int]] = []
     for index in indices:
         if runs and len(runs[-1]) < most and index == runs[-1][-1] + 1:
@@ -42,7 +42,7 @@ def chunks(indices: Sequence[int], most: int) -> list[list[int]]:
 
 
 def total_usage(completions: Sequence[Completion]) -> Usage:
-    """The usage of all ``completions`` together."""
+    """Return the sum of the usage of all ``completions``."""
     return sum((completion.usage for completion in completions), Usage())
 
 
@@ -58,5 +58,5 @@ def shared_usage(total: Usage, count: int) -> list[Usage]:
 
 
 def shared_cost(usd: float | None, count: int) -> float | None:
-    """The cost of one of the ``count`` completions of a reply; None when no price is known."""
+    """Return the cost in dollars per completion of a reply with ``count`` completions; None if no price is known."""
     return None if usd is None else usd / max(count, 1)
