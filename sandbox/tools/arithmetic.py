@@ -1,6 +1,6 @@
-"""Exact and bounded arithmetic behind the math tools: expressions, polynomials, roots, Gaussian elimination.
+"""Exact and bounded arithmetic for the math tools: expressions, polynomials, roots, Gaussian elimination.
 
-``catalogue.math_tools`` uses it. Expressions are parsed into a syntax tree, and only known nodes are evaluated.
+``catalogue.math_tools`` uses it. An expression is parsed into a syntax tree, and only known node types are evaluated.
 """
 
 from __future__ import annotations
@@ -42,7 +42,11 @@ _CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def evaluate_node(node: ast.AST) -> float:
-    """The value of a parsed expression. Raises ``ValueError`` for other nodes, and ``ArithmeticError``."""
+    """Return the value of a parsed expression.
+
+    Raises ``ValueError`` if the expression contains an unknown node type, and ``ArithmeticError`` for results such as
+    1/0.
+    """
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return node.value
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
@@ -79,7 +83,10 @@ def _bounded(value: float) -> float:
 
 
 def rounded_number(value: float, digits: int = 10) -> float | int:
-    """``value`` with ``digits`` decimals; a whole number becomes an int. Raises ``ToolFailure`` if not finite."""
+    """Return ``value`` rounded to ``digits`` decimals; a whole number becomes an int.
+
+    Raises ``ToolFailure`` if the value is not finite or is too large.
+    """
     if isinstance(value, int) and abs(value) < 2**63:
         return value
     if isinstance(value, int) and value.bit_length() > 1000:
@@ -92,7 +99,10 @@ def rounded_number(value: float, digits: int = 10) -> float | int:
 
 
 def polynomial(node: ast.AST, variable: str) -> list[Fraction]:
-    """The coefficients of a parsed polynomial, lowest power first. Raises ``ValueError`` for anything else."""
+    """Return the coefficients of a parsed polynomial, lowest power first.
+
+    Raises ``ValueError`` if the expression is not a polynomial in ``variable``.
+    """
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return [Fraction(str(node.value))]
     if isinstance(node, ast.Name) and node.id == variable:
@@ -128,7 +138,7 @@ def _product(left: list[Fraction], right: list[Fraction]) -> list[Fraction]:
 
 
 def real_roots(coefficients: list[float]) -> list[float]:
-    """The real roots by the Durand-Kerner iteration, ascending; a double root occurs once."""
+    """Return the real roots in ascending order, by the Durand-Kerner iteration. A multiple root is listed once."""
     degree = len(coefficients) - 1
     monic = [c / coefficients[-1] for c in coefficients]
     roots = [complex(0.4, 0.9) ** k * (1 + max(map(abs, monic[:-1]))) ** (1 / degree) for k in range(degree)]
@@ -146,7 +156,10 @@ def real_roots(coefficients: list[float]) -> list[float]:
 
 
 def eliminate(a: list[list[float]]) -> tuple[Fraction, list[list[Fraction]]]:
-    """Determinant and inverse by Gauss-Jordan elimination in exact fractions; no inverse ([]) for a singular matrix."""
+    """Return determinant and inverse of a matrix, by Gauss-Jordan elimination with exact fractions.
+
+    The inverse of a singular matrix is []. Raises ``ToolFailure`` if the matrix is not square.
+    """
     size = len(a)
     if size != len(a[0]):
         raise ToolFailure("invalid", "the matrix is not square")

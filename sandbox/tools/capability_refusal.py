@@ -1,7 +1,7 @@
-"""Detects capability refusals: the model says that it lacks the means, not that it does not want to answer.
+"""Detects capability refusals: the model says that it is not able to answer, not that it does not want to.
 
-``stages.rollout`` uses it: after such a refusal to invented tool results, it repeats the dialogue with tools whose
-results a model writes.
+``stages.rollout`` uses it. If a model refuses in this way after invented tool results, the dialogue is repeated with
+tools whose results a model writes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _MEANS = re.compile(
 
 
 def says_it_cannot(text: str) -> bool:
-    """True for text like "I'm sorry, I don't have access to flight data". Reads the first three sentences only."""
+    """Return True for text like "I'm sorry, I don't have access to flight data".
+
+    It checks the first three sentences only.
+    """
     opening = " ".join(re.split(r"(?<=[.!?])\s+", text.replace("’", "'").strip())[:3])[:600]
     match = _CANNOT.search(opening)
     return bool(match) and bool(re.search(r"\bi\b|i'm", opening, re.IGNORECASE)) and bool(_MEANS.search(opening))

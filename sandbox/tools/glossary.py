@@ -1,6 +1,6 @@
-"""Descriptions of arguments that many tools share, and the names that foreign declarations use for them.
+"""Descriptions of arguments that many tools share, and synonyms of their names in other tool declarations.
 
-``mock_tool`` puts the descriptions into the schemas; ``tool_matching`` reads arguments by their synonyms.
+``mock_tool`` puts the descriptions into the schemas; ``tool_matching`` recognizes arguments by their synonyms.
 """
 
 from __future__ import annotations

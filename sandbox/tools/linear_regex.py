@@ -1,8 +1,8 @@
-"""Regular expressions in time linear in the text, for patterns that a model wrote. ``regex.test`` uses it.
+"""Matches regular expressions in time linear in the text, for patterns that a model wrote. ``regex.test`` uses it.
 
-Python's engine backtracks, so a short hostile pattern can keep a process busy for years. Here the parsed pattern
-becomes a list of instructions, and all alternatives advance together through the text, in order of preference (Pike's
-simulation). It finds the same match as backtracking, in time proportional to pattern times text.
+Python's engine backtracks, so a short hostile pattern can occupy a process for years. Here the parsed pattern becomes a
+list of instructions. All alternatives advance through the text together, in order of preference (Pike's simulation). It
+finds the same match as backtracking, in time proportional to pattern length times text length.
 """
 
 from __future__ import annotations
@@ -13,26 +13,30 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-MAX_PATTERN = 500  # characters
-MAX_PROGRAM = 2000  # instructions
-MAX_STEPS = 100_000  # tests of a character; each start of a match may read to the end of the text
+MAX_PATTERN = 500  # maximum length of a pattern, in characters
+MAX_PROGRAM = 2000  # maximum number of instructions
+MAX_STEPS = 100_000  # maximum number of steps per search; each start of a match may read to the end of the text
 
 Instruction = tuple[str, Any, Any]
-"""``("test", predicate, None)``, ``("assert", predicate, None)``, ``("split", first, second)``, ``("jump", to, None)``
-or ``("match", None, None)``."""
+"""One instruction of a compiled pattern: its kind and two operands.
+
+It is ``("test", predicate, None)``, ``("assert", predicate, None)``, ``("split", first, second)``, ``("jump", to,
+None)`` or ``("match", None, None)``.
+"""
 
 Node = Any
-"""A code, an operand or a list of both, of the standard library's pattern parser, which has no types for them."""
+"""A node of the standard library's parsed pattern: an opcode, an operand or a list of both. It has no public type."""
 
 
 class PatternError(ValueError):
-    """The pattern cannot be parsed, or uses a feature that linear matching does not have."""
+    """The pattern cannot be parsed, uses a feature that linear matching does not support, or exceeds a limit."""
 
 
 def find_all(pattern: str, text: str) -> list[str]:
-    """The non-overlapping matches of ``pattern`` in ``text``, from left to right.
+    """Return the non-overlapping matches of ``pattern`` in ``text``, from left to right.
 
-    After an empty match the search continues at the next character. Raises ``PatternError``.
+    After an empty match the search continues at the next character. Raises ``PatternError`` if the pattern is not
+    supported or needs too many steps.
     """
     program = _compiled(pattern)
     matches, at, steps = [], 0, [MAX_STEPS]
@@ -119,7 +123,7 @@ def _choice(inside: int, after: int, greedy: bool) -> Instruction:
 
 
 def _character(code: Node, given: Node, flags: int) -> Callable[[str], bool]:
-    """A test of one character."""
+    """Return a predicate that tests one character."""
     folded = bool(flags & re.IGNORECASE)
     if code is codes.ANY:
         return (lambda character: True) if flags & re.DOTALL else (lambda character: character != "\n")
@@ -135,7 +139,7 @@ def _character(code: Node, given: Node, flags: int) -> Callable[[str], bool]:
 
 
 def _member(code: Node, given: Node, folded: bool) -> Callable[[str], bool]:
-    """A test of one character against one member of a set such as ``[a-z_]``."""
+    """Return a predicate that tests a character against one member of a set such as ``[a-z_]``."""
     if code is codes.LITERAL:
         return lambda character: _same(character, chr(given), folded)
     if code is codes.RANGE:
@@ -158,7 +162,7 @@ def _member(code: Node, given: Node, folded: bool) -> Callable[[str], bool]:
 
 
 def _position(code: Node, flags: int) -> Callable[[str, int], bool]:
-    """A test of a position in the text."""
+    """Return a predicate that tests a position in the text, such as ``^`` or a word boundary."""
 
     def boundary(text: str, at: int) -> bool:
         before, after = at > 0 and _is_word(text[at - 1]), at < len(text) and _is_word(text[at])
@@ -177,7 +181,10 @@ def _position(code: Node, flags: int) -> Callable[[str, int], bool]:
 
 
 def _match(program: Sequence[Instruction], text: str, start: int, steps: list[int]) -> int | None:
-    """The end of the preferred match that begins at ``start``; None without a match. ``steps[0]`` counts down."""
+    """Return the end of the preferred match that begins at ``start``; None if there is no match.
+
+    ``steps[0]`` is the number of steps left; it is reduced here. Raises ``PatternError`` when it is used up.
+    """
     end = None
     threads = _reached(program, [0], text, start)
     for at in range(start, len(text) + 1):
@@ -189,7 +196,7 @@ def _match(program: Sequence[Instruction], text: str, start: int, steps: list[in
             kind, test, _ = program[counter]
             if kind == "match":
                 end = at
-                break  # the threads after this one are less preferred
+                break  # the remaining threads are less preferred
             if at < len(text) and test(text[at]):
                 following.append(counter + 1)
         if not following:
@@ -199,7 +206,7 @@ def _match(program: Sequence[Instruction], text: str, start: int, steps: list[in
 
 
 def _reached(program: Sequence[Instruction], counters: Sequence[int], text: str, at: int) -> list[int]:
-    """The tests and matches that ``counters`` lead to without reading a character, in order of preference."""
+    """Return the next "test" and "match" instructions that follow from ``counters``, in order of preference."""
     reached: list[int] = []
     seen: set[int] = set()
     for counter in counters:

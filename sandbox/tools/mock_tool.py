@@ -1,4 +1,4 @@
-"""Deterministic tools: a tool is a function of a world and its arguments, and ``@tool`` adds it to the catalogue.
+"""Deterministic mock tools. A tool is a function of a world and its arguments; ``@tool`` adds it to the catalogue.
 
 The modules in ``catalogue/`` define the tools; ``mock_tools`` calls them.
 """
@@ -15,17 +15,17 @@ from bestofn.sandbox.tools.glossary import ARGUMENTS
 from bestofn.sandbox.tools.shapes import Shape, arguments_schema, shape_schema
 
 Arguments = Mapping[str, Any]
-"""The decoded arguments of one call, by name."""
+"""The decoded arguments of one call, by argument name."""
 
 Result = dict[str, Any]
-"""The result of a tool: a JSON object whose shape the tool declares as ``returns``."""
+"""The result of a tool: a JSON object of the shape that the tool declares as ``returns``."""
 
 ToolFunction = Callable[..., Any]
-"""A function of a world and the tool's arguments; it returns a ``Result`` or an awaitable of one."""
+"""A function of a world and the tool's arguments. It returns a ``Result``, or an awaitable of a ``Result``."""
 
 
 class ToolFailure(Exception):
-    """The error that a tool answers instead of a result.
+    """The error that a tool returns instead of a result.
 
     ``kind`` is not_found, invalid, denied, conflict, rate_limit or unavailable.
     """
@@ -36,7 +36,10 @@ class ToolFailure(Exception):
 
 
 class ToolBroken(ToolFailure):
-    """A tool that cannot work here, for example without a sandbox or a model. It never counts against the answer."""
+    """The tool cannot work here, for example because there is no sandbox or no model.
+
+    This error never counts against the candidate.
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__("unavailable", message)
@@ -51,25 +54,25 @@ class MockTool:
     parameters: JsonObject  # JSON Schema of the arguments
     returns: JsonObject  # JSON Schema of the result
     function: ToolFunction
-    changes: bool  # whether it changes the world
+    changes: bool  # whether the tool changes the world
     aliases: tuple[str, ...]
     samples: tuple[Arguments, ...]  # arguments that work in a fresh world
-    failures: tuple[Arguments, ...]  # arguments that end in an error
-    after: tuple[tuple[str, Arguments], ...] = ()  # calls that must come before the samples
+    failures: tuple[Arguments, ...]  # arguments that cause an error
+    after: tuple[tuple[str, Arguments], ...] = ()  # calls that must be made before the samples
     keywords: Mapping[str, str] = field(default_factory=dict)  # argument -> parameter of the function
 
     @property
     def domain(self) -> str:
-        """The first part of its name: ``weather`` of ``weather.current``."""
+        """The first part of the tool's name, for example ``weather`` of ``weather.current``."""
         return self.name.split(".", 1)[0]
 
     @property
     def category(self) -> str:
-        """The name of its catalogue module without ``_tools``."""
+        """The name of the tool's catalogue module, without ``_tools``."""
         return self.function.__module__.rsplit(".", 1)[-1].removesuffix("_tools")
 
     def declaration(self) -> dict[str, Any]:
-        """The declaration in the Chat Completions shape. Services allow no dot in a name, so it has ``_`` instead."""
+        """Return the declaration in the Chat Completions format, with ``_`` instead of ``.`` in the name."""
         return {
             "type": "function",
             "function": {
@@ -80,7 +83,10 @@ class MockTool:
         }
 
     def __call__(self, world: object, arguments: Arguments) -> Any:
-        """The result, or an awaitable of it. Arguments that are None count as left out. Raises ``ToolFailure``."""
+        """Return the tool's result, or an awaitable of it.
+
+        An argument that is None counts as omitted. Raises ``ToolFailure`` if the tool returns an error.
+        """
         return self.function(
             world, **{self.keywords[name]: value for name, value in arguments.items() if value is not None}
         )
@@ -98,12 +104,12 @@ def tool(
     changes: bool = False,
     after: Sequence[tuple[str, Arguments]] = (),
 ) -> Callable[[ToolFunction], ToolFunction]:
-    """Add a function to the catalogue.
+    """Return a decorator that adds a function to the catalogue.
 
-    Its docstring is the description. Its signature after ``world`` gives the schema of the arguments, and ``returns``
-    shows the shape of the result (``shapes.shape_schema``). ``samples`` are arguments that work in a fresh world, or
-    after the calls ``after``; the arguments ``fails`` end in an error. ``aliases`` are names of such a tool elsewhere.
-    ``changes``: the tool changes the world.
+    The function's docstring is the tool's description. Its parameters after ``world`` define the schema of the
+    arguments. ``returns`` shows the shape of the result (``shapes.shape_schema``). ``samples`` are arguments that work
+    in a new world, or after the calls ``after``. ``fails`` are arguments that cause an error. ``aliases`` are other
+    names of the same tool in datasets. ``changes``: the tool changes the world.
     """
 
     def register(function: ToolFunction) -> ToolFunction:
@@ -130,5 +136,5 @@ def tool(
 
 
 def wire_name(name: str) -> str:
-    """The name as services allow it: letters, digits, ``_`` and ``-``."""
+    """Return the name with ``_`` for every character that services refuse in a name of a tool."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)

@@ -1,15 +1,17 @@
 """The mock tools of a rollout (``protocols.Tools``): the catalogue first, then an invented result, then a model.
 
-The first of these that fits answers a call:
+The first rule that applies decides how a call is answered:
 
-1. ``source="deterministic"``: the catalogue has a tool of that name or alias, and the arguments fit it;
-2. ``source="schema"``: the nearest tool of the catalogue has a confidence of at least 0.4. The result is invented for
-   the declared output schema, or for that of the nearest tool;
-3. ``source="llm"``: a model invents the result, if one is configured; ``source="cache"`` for a repeated call.
+1. ``source="deterministic"``: the catalogue has a tool of this name or alias, and the arguments fit this tool;
+2. ``source="schema"``: the most similar tool of the catalogue has a confidence of at least 0.4. The result is invented
+   from the declared output schema, or from the schema of the similar tool;
+3. ``source="llm"``: a model invents the result, if one is configured. A repeated call gets the same result again with
+   ``source="cache"``.
 
-An error is ``{"error": {"type", "message"}}`` in the content. ``source="refused"``: the call was not run, because the
+The content of an error is ``{"error": {"type", "message"}}``. ``source="refused"``: the call was not run, because the
 tool is unknown or the arguments violate its schema. ``source="failed"``: the call failed because of the mock world
-itself (no sandbox, no model, or unusable output of the model); the verifier does not count that against the answer.
+itself (no sandbox, no model, or unusable output of the model). The verifier does not count such a call against the
+answer.
 """
 
 from __future__ import annotations
@@ -35,12 +37,13 @@ MAX_ARGUMENT_CHARS = 100_000
 
 
 class MockTools:
-    """Deterministic tools in a seeded world; each candidate gets a ``fresh`` world.
+    """Deterministic tools in a seeded world. Each candidate gets its own ``fresh`` world.
 
-    ``sampler`` invents the results of tools that nothing else fits; without it, they answer with an error. ``sandbox``
-    runs ``code.run_python``. Another ``seed`` makes another world. ``faults`` is the share of calls that fail once with
-    a rate limit, by a seeded schedule. ``offered`` names the catalogue tools or whole domains (``weather``) of
-    ``declarations()``; empty: all. ``prefer_model``: ask the model wherever a result would be invented.
+    ``sampler`` invents the results of tools that no catalogue tool resembles; if it is None, they return an error.
+    ``sandbox`` runs ``code.run_python``. Each ``seed`` gives a different world. ``faults`` is the share of calls that
+    fail once with a rate limit; the seed determines which. ``offered`` lists the catalogue tools or domains
+    (``weather``) of ``declarations()``; empty: all. ``prefer_model``: let the model write every result that would
+    otherwise be invented from a schema.
     """
 
     operational = ("sandbox",)
@@ -76,7 +79,7 @@ class MockTools:
         self._faulted: set[str] = set()
 
     def declarations(self) -> Sequence[Tool]:
-        """The offered tools of the catalogue, in the Chat Completions shape."""
+        """Return the declarations of the offered tools, in the Chat Completions format."""
         chosen = {tool.name for name in self.offered if (tool := exact(name))}
         return [
             tool.declaration()
@@ -85,7 +88,10 @@ class MockTools:
         ]
 
     def fresh(self, seed: int = 0, declarations: Sequence[Tool] = ()) -> MockTools:
-        """A new world in its initial state, for the declared tools; ``seed`` is added to the configured one."""
+        """Return the same tools with a new world in its initial state.
+
+        The calls are checked against ``declarations``. ``seed`` is added to the configured seed.
+        """
         copy = self._like(seed=self.seed + seed)
         for declared in declarations:
             function = to_chat(declared)["function"]
@@ -93,22 +99,22 @@ class MockTools:
         return copy
 
     def with_model_for_unknown(self) -> MockTools | None:
-        """The same tools with a model instead of invented results; None without a model, or if it is used already."""
+        """Return the same tools with ``prefer_model`` set; None if there is no model or it is already set."""
         if self.sampler is None or self.prefer_model:
             return None
         return self._like(prefer_model=True)
 
     def _like(self, **changed: Any) -> MockTools:
-        """A new world with the same settings except ``changed``."""
+        """Return tools with a new world and the same settings except ``changed``."""
         names = ("sampler", "sandbox", "seed", "faults", "offered", "prefer_model")
         return MockTools(**{name: getattr(self, name) for name in names} | changed)
 
     def changes(self) -> JsonObject:
-        """What the calls so far have changed: table -> key -> record, None for a deleted record."""
+        """Return the changes made by the calls so far: table -> key -> record, None for a deleted record."""
         return self.world.changes()
 
     async def call(self, name: str, arguments: Arguments, seed: int = 0) -> ToolResult:
-        """Run one call. ``seed`` is unused, because the world has its own; other tools may draw per call."""
+        """Run one call and return its result. ``seed`` is ignored, because the world has its own seed."""
         function = self._function(name)
         if function is None:
             known = ", ".join(sorted(self._declared)) or "those of the catalogue"
@@ -125,7 +131,10 @@ class MockTools:
         return result
 
     def _function(self, name: str) -> JsonObject | None:
-        """The declaration of a tool: the query's own, or the catalogue's when the query declares none."""
+        """Return the declaration of a tool; None if it is unknown.
+
+        If the query declares tools, only these are known; otherwise the catalogue's tools are known.
+        """
         if self._declared:
             return self._declared.get(wire_name(name))
         tool = exact(name)
@@ -156,14 +165,14 @@ class MockTools:
             return ToolResult(_json(value))
         except ToolFailure as failure:
             result = _error(failure.kind, str(failure), _source(failure, "deterministic"))
-        except (ArithmeticError, ValueError) as error:  # numbers beyond what a float holds
+        except (ArithmeticError, ValueError) as error:  # for example a number that is too large for a float
             result = _error("invalid", f"the arguments have no result: {error}", "deterministic")
         if before is not None:
-            self.world.restore(before)  # a failed call changes nothing
+            self.world.restore(before)  # undo the changes of a failed call
         return result
 
     async def _play(self, function: JsonObject, arguments: Arguments) -> ToolResult:
-        """The result that the model invents; the same call gets the same result."""
+        """Return a result that the model invents. A repeated call gets the same result again."""
         key = _json([function["name"], dict(arguments)])
         if key in self._played:
             known = self._played[key]
@@ -178,7 +187,7 @@ class MockTools:
         return self._played[key]
 
     def _fault_due(self, name: str, arguments: Arguments) -> bool:
-        """True once per (tool, arguments) that the schedule selects, so that a retry succeeds."""
+        """Return True if the schedule selects this call and it is the first such call, so that a retry succeeds."""
         key = _json([name, dict(arguments)])
         if not self.faults or key in self._faulted or not Seeded(self.seed, "fault", key).chance(self.faults):
             return False
@@ -191,7 +200,7 @@ def _are_valid(tool: MockTool, arguments: Arguments) -> bool:
 
 
 def _without_nulls(arguments: Arguments, function: JsonObject) -> dict[str, Any]:
-    """The arguments without optional ones that are null, because strict services make models send all arguments."""
+    """Return the arguments except optional ones that are null. In strict mode, models must send every argument."""
     required = (function.get("parameters") or {}).get("required") or ()
     return {name: value for name, value in arguments.items() if value is not None or name in required}
 

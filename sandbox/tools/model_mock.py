@@ -1,4 +1,4 @@
-"""Lets a model invent the result of a tool that the catalogue does not know. ``mock_tools`` calls it."""
+"""Uses a model to invent the result of a tool that is not in the catalogue. ``mock_tools`` calls it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bestofn.sandbox.tools.mock_tool import Arguments, ToolBroken, ToolFailure
 
 PROMPT = Path(__file__).parent / "model_mock.v1.md"
 JsonValue = Any
-"""Any decoded JSON value; a model wrote it, so its shape is not known."""
+"""Any decoded JSON value. A model wrote it, so its shape is unknown."""
 
-EARLIER = 8  # calls of the same episode that the model sees, so that its results agree
+EARLIER = 8  # number of earlier calls in the episode that the model sees, so that its results are consistent
 
 
 async def played(
@@ -30,11 +30,13 @@ async def played(
     *,
     seed: int = 0,
 ) -> JsonValue:
-    """The result that a model invents for one call. It sees the declaration and this episode's earlier calls only.
+    """Return the result that a model invents for one call.
 
-    Each question is asked once; after that, the sampler's journal answers it for all candidates. Raises ``ToolBroken``
-    when the model cannot be reached, gives no JSON, or violates the declared output schema. Raises ``ToolFailure`` when
-    the model answers with an error of the tool.
+    It sees only the declaration and this episode's earlier calls.
+
+    Each distinct request is sent once; for later candidates, the sampler's journal returns the recorded answer. Raises
+    ``ToolBroken`` if the model cannot be reached, returns no JSON, or violates the declared output schema. Raises
+    ``ToolFailure`` if the model answers with an error of the tool.
     """
     schema = output_schema(function)
     question = {
@@ -66,7 +68,7 @@ async def played(
 
 
 def output_schema(function: JsonObject) -> JsonObject:
-    """The schema of results that a declaration has under one of the usual names; {} without one."""
+    """Return the result schema of a declaration, found under one of the usual keys; {} if there is none."""
     for key in ("output_schema", "outputSchema", "returns", "response", "response_schema", "results"):
         schema = function.get(key)
         if isinstance(schema, Mapping) and ("type" in schema or "properties" in schema):
@@ -75,12 +77,12 @@ def output_schema(function: JsonObject) -> JsonObject:
 
 
 def mended_json(text: str) -> JsonValue:
-    """The JSON object or list in a model's answer, which may stand in a code fence or in prose; None without one.
+    """Return the JSON object or list in a model's answer, which may be in a code fence or between prose.
 
-    Trailing commas are removed.
+    Trailing commas are removed. Returns None if the answer contains no valid JSON.
     """
     text = without_thought(text).strip()
-    for part in (text.partition("```")[2], text):  # within a fence first
+    for part in (text.partition("```")[2], text):  # first the content of a code fence, then the whole text
         start = min((at for at in (part.find("{"), part.find("[")) if at >= 0), default=-1)
         if start < 0:
             continue

@@ -22,14 +22,17 @@ class Person:
 
 
 def person(chance: Seeded) -> Person:
-    """One person with a random first and last name."""
+    """Return a person with a random first and last name."""
     first, last = chance.choice(_FIRST), chance.choice(_LAST)
     phone = f"+1-555-{chance.integer(100, 999)}-{chance.integer(1000, 9999)}"
     return Person(f"{first} {last}", f"{first}.{last}@example.com".lower(), phone)
 
 
 def people(chance: Seeded, count: int) -> list[Person]:
-    """Up to 20 different people. The first is Ada Almeida in every world; each first and last name occurs once."""
+    """Return up to 20 different people. Each first name and each last name occurs once.
+
+    The first person is Ada Almeida in every world.
+    """
     firsts = [_FIRST[0], *chance.sample(_FIRST[1:], count - 1)]
     lasts = [_LAST[0], *chance.sample(_LAST[1:], count - 1)]
     return [

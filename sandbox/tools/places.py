@@ -1,4 +1,4 @@
-"""The cities and countries that the tools know, with rounded figures, and lookups by name."""
+"""The cities and countries that the tools know, with rounded figures, and functions that find them by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class City:
 
     @property
     def label(self) -> str:
-        """City and country: "Oslo, Norway"."""
+        """The names of city and country: "Oslo, Norway"."""
         return f"{self.name}, {COUNTRIES[self.country].name}"
 
 
@@ -187,7 +187,10 @@ _OTHER_COUNTRIES = {
 
 
 def city_named(text: str) -> City:
-    """The city with this name or airport code; "city, country" works too. Raises ``ToolFailure``."""
+    """Return the city with this name or airport code; "city, country" works too.
+
+    Raises ``ToolFailure`` if the city is unknown.
+    """
     city = find_city(text)
     if city is None:
         raise ToolFailure("not_found", f"there is no place {text!r}")
@@ -195,7 +198,7 @@ def city_named(text: str) -> City:
 
 
 def find_city(text: str) -> City | None:
-    """The city that ``text`` names or mentions; None without one."""
+    """Return the city that ``text`` names or mentions; None if there is none."""
     whole = plain(text)
     for name in (whole, plain(text.split(",")[0])):
         name = _OTHER_NAMES.get(name, name)
@@ -206,7 +209,7 @@ def find_city(text: str) -> City | None:
 
 
 def country_named(text: str) -> Country:
-    """The country with this name or ISO code. Raises ``ToolFailure``."""
+    """Return the country with this name or ISO code. Raises ``ToolFailure`` if the country is unknown."""
     name = plain(text)
     code = _OTHER_COUNTRIES.get(name, text.strip().upper())
     for country in COUNTRIES.values():
@@ -216,12 +219,15 @@ def country_named(text: str) -> Country:
 
 
 def distance_km(a: City, b: City) -> float:
-    """Great-circle distance of two cities."""
+    """Return the great-circle distance between two cities, in kilometres."""
     return great_circle_km(a.lat, a.lon, b.lat, b.lon)
 
 
 def great_circle_km(lat_a: float, lon_a: float, lat_b: float, lon_b: float) -> float:
-    """Great-circle distance of two points in degrees, by the haversine formula with Earth's radius of 6371 km."""
+    """Return the great-circle distance between two points in kilometres; the coordinates are in degrees.
+
+    It uses the haversine formula with an Earth radius of 6371 km.
+    """
     phi_a, phi_b = math.radians(lat_a), math.radians(lat_b)
     half = math.sin((phi_b - phi_a) / 2) ** 2
     half += math.cos(phi_a) * math.cos(phi_b) * math.sin(math.radians(lon_b - lon_a) / 2) ** 2
@@ -229,6 +235,6 @@ def great_circle_km(lat_a: float, lon_a: float, lat_b: float, lon_b: float) -> f
 
 
 def plain(text: str) -> str:
-    """``text`` in lower case, without accents and punctuation, with single spaces."""
+    """Return ``text`` in lower case, without accents and punctuation, and with single spaces."""
     text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))

@@ -14,9 +14,9 @@ from bestofn.sandbox.tools.mock_tools import MockTools
 
 
 async def final_state(calls: Sequence[JsonObject], seed: int = 0) -> JsonObject:
-    """The changes to the world of ``seed`` after ``calls``, which may have the shape of any service.
+    """Make ``calls`` in the world of ``seed`` and return the changes. Calls in the format of any service are accepted.
 
-    Raises ``SourceError`` when a call fails, because calls that do not work cannot be a reference.
+    Raises ``SourceError`` if a call fails, because a call that fails cannot be a reference.
     """
     tools = MockTools(seed=seed)
     for made in calls:

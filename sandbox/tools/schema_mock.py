@@ -1,6 +1,6 @@
-"""Invents a value that matches a JSON Schema; the same schema and name give the same value.
+"""Invents a value that matches a JSON Schema. The same schema and name always give the same value.
 
-``mock_tools`` answers tools with it that the catalogue knows only by similarity.
+``mock_tools`` uses it to answer calls of tools that only resemble a tool of the catalogue.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _WORDS = _TEXT.split()
 
 
 def made_up(schema: JsonObject, given: Arguments, *name: object) -> JsonValue:
-    """A value that is valid for ``schema``. A property with the name of an argument in ``given`` repeats its value.
+    """Return an invented value that is valid for ``schema``.
 
-    ``name`` seeds the draws: tool, arguments, seed.
+    A property that has the name of an argument in ``given`` gets the argument's value. ``name`` (the tool, its
+    arguments and the seed) seeds the random draws.
     """
     return _value(schema, "", given, Seeded("schema", *name), schema, 0)
 
@@ -68,7 +69,7 @@ def _object(schema: JsonObject, given: Arguments, chance: Seeded, root: JsonObje
 
 
 def _text(schema: JsonObject, key: str, chance: Seeded) -> str:
-    """A string that fits the format, or else the name of the property."""
+    """Return a string that suits the schema's ``format`` or the name of the property."""
     key, kind = key.lower(), schema.get("format")
     day = date(NOW.year, NOW.month, NOW.day) + timedelta(days=chance.integer(-30, 30))
     if kind == "date" or key.endswith("date"):
@@ -91,7 +92,7 @@ def _text(schema: JsonObject, key: str, chance: Seeded) -> str:
 
 
 def _resolved(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """``schema`` with local ``$ref`` followed, and with the first of several alternatives chosen."""
+    """Return ``schema`` with local ``$ref`` resolved, and with the first alternative of ``anyOf`` or ``oneOf``."""
     for _ in range(8):
         if isinstance(schema.get("$ref"), str) and schema["$ref"].startswith("#"):
             target: JsonValue = root
@@ -109,6 +110,6 @@ def _resolved(schema: JsonObject, root: JsonObject) -> JsonObject:
 
 
 def _has_type(value: JsonValue, kind: JsonValue) -> bool:
-    """Whether ``value`` has the JSON Schema type ``kind``."""
+    """Return True if ``value`` has the JSON Schema type ``kind``."""
     types = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
     return kind in types and isinstance(value, types[kind]) and (kind == "boolean" or not isinstance(value, bool))

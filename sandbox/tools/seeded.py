@@ -1,4 +1,4 @@
-"""Random draws that are the same in every process: the seed is a hash of what the draws are for."""
+"""Random draws that are the same in every process, because the seed is a hash of the purpose of the draws."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Item = TypeVar("Item")
 
 
 class Seeded:
-    """Random draws seeded by ``parts`` (JSON-like values): the same parts give the same draws.
+    """A random generator seeded by ``parts`` (JSON-like values): the same parts always give the same draws.
 
-    Of Python's generator only ``random.random()`` is used, because only that stream is promised not to change.
+    It uses only ``random.random()`` of Python's generator, because Python guarantees only that this sequence stays the
+    same.
     """
 
     def __init__(self, *parts: object) -> None:
@@ -22,28 +23,28 @@ class Seeded:
         self._random = random.Random(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big"))
 
     def integer(self, low: int, high: int) -> int:
-        """An integer from ``low`` to ``high``, both included."""
+        """Return a random integer from ``low`` to ``high``, both included."""
         return low + int(self._random.random() * (high - low + 1))
 
     def number(self, low: float, high: float, digits: int = 2) -> float:
-        """A number from ``low`` to ``high``, rounded to ``digits`` decimals."""
+        """Return a random number from ``low`` to ``high``, rounded to ``digits`` decimals."""
         return round(low + self._random.random() * (high - low), digits)
 
     def chance(self, share: float) -> bool:
-        """True with probability ``share``."""
+        """Return True with probability ``share``."""
         return self._random.random() < share
 
     def choice(self, items: Sequence[Item]) -> Item:
-        """One of ``items``, all equally likely."""
+        """Return one of ``items``; all are equally likely."""
         return items[self.integer(0, len(items) - 1)]
 
     def sample(self, items: Sequence[Item], k: int) -> list[Item]:
-        """``k`` items from different positions, in the order drawn; all items when there are fewer than ``k``."""
+        """Return ``k`` items from different positions, in the order drawn; all items if there are fewer than ``k``."""
         rest, drawn = list(items), []
         while rest and len(drawn) < k:
             drawn.append(rest.pop(self.integer(0, len(rest) - 1)))
         return drawn
 
     def letters(self, length: int, alphabet: str = "abcdefghijklmnopqrstuvwxyz0123456789") -> str:
-        """A string of ``length`` random characters of ``alphabet``."""
+        """Return a string of ``length`` random characters from ``alphabet``."""
         return "".join(self.choice(alphabet) for _ in range(length))

@@ -1,6 +1,6 @@
-"""JSON Schemas from Python: for arguments from a signature, for results from a literal that shows their shape.
+"""Creates JSON Schemas: for arguments from a Python signature, for results from a literal that shows their shape.
 
-``mock_tool.tool`` makes the schemas of the catalogue with it.
+``mock_tool.tool`` creates the schemas of the catalogue with it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", dict:
 
 
 Shape = Any
-"""A literal that shows the shape of a result; see ``shape_schema``."""
+"""A literal that shows the shape of a result (see ``shape_schema``)."""
 
 Schema = dict[str, Any]
 """A JSON Schema."""
 
 
 def arguments_schema(function: Callable[..., Any], described: Mapping[str, str]) -> Schema:
-    """The schema of all arguments after the world. The name of an argument loses a trailing underscore (``from_``).
+    """Return the schema of all parameters after ``world``. A trailing underscore of a name (``from_``) is removed.
 
-    ``described`` holds descriptions by argument name.
+    ``described`` contains descriptions by argument name.
     """
     hints = typing.get_type_hints(function, include_extras=True)
     properties: Schema = {}
@@ -47,13 +47,13 @@ def arguments_schema(function: Callable[..., Any], described: Mapping[str, str])
 
 
 def type_schema(hint: Any) -> Schema:
-    """The schema of one type hint. Raises ``TypeError`` for a type that JSON does not have."""
+    """Return the schema of one type hint. Raises ``TypeError`` if JSON has no such type."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return type_schema(arguments[0]) | dict(arguments[1])
     if origin in (typing.Union, types.UnionType):
         present = [argument for argument in arguments if argument is not type(None)]
-        if len(present) == 1:  # X | None: the argument may be left out
+        if len(present) == 1:  # X | None: the argument may be omitted
             return type_schema(present[0])
         return {"anyOf": [type_schema(argument) for argument in present]}
     if origin is Literal:
@@ -70,10 +70,10 @@ def type_schema(hint: Any) -> Schema:
 
 
 def shape_schema(shape: Shape) -> Schema:
-    """The schema of a result that a literal shows, for example ``{"id": str, "tags": [str], "note?": str}``.
+    """Return the schema of a result from a literal such as ``{"id": str, "tags": [str], "note?": str}``.
 
-    A key with ``?`` may be absent. A tuple ``(str, None)`` lists alternatives. ``dict`` and ``Any`` allow any content.
-    ``{str: float}`` is an object with any keys and values of one shape.
+    A key that ends with ``?`` is optional. A tuple ``(str, None)`` lists alternatives. ``dict`` and ``Any`` allow any
+    content. ``{str: float}`` is an object with any keys, whose values all have the same shape.
     """
     if shape is None:
         return {"type": "null"}

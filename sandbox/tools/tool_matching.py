@@ -1,4 +1,4 @@
-"""Finds the tool of the catalogue that a foreign declaration most likely means, with a confidence.
+"""Finds the catalogue tool that a query's tool declaration most likely means, and a confidence.
 
 ``mock_tools`` calls it for each declared tool.
 """
@@ -18,7 +18,7 @@ from bestofn.sandbox.tools.catalogue import CATALOGUE
 from bestofn.sandbox.tools.glossary import SYNONYMS
 from bestofn.sandbox.tools.mock_tool import Arguments, MockTool
 
-CONFIDENT = 0.4  # the least confidence at which the nearest tool is used
+CONFIDENT = 0.4  # the lowest confidence at which the nearest tool is used
 
 _NO_CONTENT = (
     "a an the of for to in on by at and or with from is are be this that it its as get fetch retrieve return returns "
@@ -30,27 +30,34 @@ _STOP = frozenset(_NO_CONTENT.split())
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The nearest tool. Confidence 1.0: its name or alias is the same. Below ``CONFIDENT``: do not use it."""
+    """The nearest tool of the catalogue and the confidence of the match.
+
+    The confidence is 1.0 if the name or an alias is the same. Below ``CONFIDENT`` the match must not be used.
+    """
 
     tool: MockTool
     confidence: float
 
     @property
     def category(self) -> str:
-        """The category of the tool."""
+        """The category of the nearest tool."""
         return self.tool.category
 
 
 def exact(name: str) -> MockTool | None:
-    """The tool with this name or alias; its words may be joined in any way (``getWeather``, ``weather.current``)."""
+    """Return the tool with this name or alias; None if there is none.
+
+    The words of the name may be joined in any way (``getWeather``, ``weather.current``).
+    """
     return _names().get("_".join(words(name)))
 
 
 def nearest(name: str, description: str = "", parameters: Sequence[str] = ()) -> Match:
-    """The tool most similar to the declaration, by the words of name (which count most), description and arguments.
+    """Return the tool that is most similar to the declaration in the words of name, description and arguments.
 
-    The confidence is the weighted share of the declaration's words that the tool has too. A word weighs more the fewer
-    tools have it (inverse document frequency). Words that no tool has count fully against the match.
+    The confidence is the weighted share of the declaration's words that the tool also has. Words of the name have the
+    highest weight. A word has more weight if fewer tools have it (inverse document frequency). Words that no tool has
+    count fully against the match.
     """
     same_name = exact(name)
     if same_name:
@@ -69,7 +76,7 @@ def nearest(name: str, description: str = "", parameters: Sequence[str] = ()) ->
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words, split at camel case, punctuation and digits, without plural endings."""
+    """Split a text into lower-case words without plural endings, at camel case, punctuation and digits."""
     text = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text)
     return [_stem(word) for word in re.findall(r"[a-z]+", text.lower())]
 
@@ -82,7 +89,7 @@ def _stem(word: str) -> str:
 
 
 def _content(text_words: Sequence[str]) -> list[str]:
-    """Each word once, without words that say nothing about a tool."""
+    """Return each word once, except words that do not help to identify a tool."""
     return [word for word in dict.fromkeys(text_words) if word not in _STOP and len(word) > 1]
 
 
@@ -97,7 +104,7 @@ def _names() -> Mapping[str, MockTool]:
 
 @cache
 def _profiles() -> tuple[tuple[MockTool, Mapping[str, float]], ...]:
-    """Per tool: word -> weight, 1 in its name or an alias, less in its description and arguments."""
+    """Return each tool's words with a weight: 1 in the name or an alias, less in the description and the arguments."""
     profiles = []
     for tool in CATALOGUE.values():
         profile: dict[str, float] = {}
@@ -114,7 +121,7 @@ def _profiles() -> tuple[tuple[MockTool, Mapping[str, float]], ...]:
 
 @cache
 def _rarity() -> Mapping[str, float]:
-    """Word -> weight from 1 (only one tool has the word) down to 0.3 (very many tools have it)."""
+    """Return the weight of each word: from 1 (only one tool has it) down to 0.3 (very many tools have it)."""
     counts = Counter(word for _, profile in _profiles() for word in profile)
     return {word: max(0.3, 1 - math.log(count) / math.log(len(CATALOGUE))) for word, count in counts.items()}
 
@@ -127,9 +134,9 @@ def _score(sought: Mapping[str, float], profile: Mapping[str, float]) -> float:
 
 
 def adapted(tool: MockTool, arguments: Arguments) -> dict[str, Any] | None:
-    """The arguments renamed to the tool's own names, by synonyms; None when a required one is missing.
+    """Rename the arguments to the tool's own names, by synonyms. Returns None if a required argument is missing.
 
-    An optional argument that the tool would refuse is left out, because the foreign schema may define it differently.
+    An optional argument that the tool would refuse is omitted, because the query's schema may define it differently.
     """
     known = tool.parameters["properties"]
     result = {name: value for name, value in arguments.items() if name in known}

@@ -1,4 +1,4 @@
-"""The units that ``units.convert`` knows, with their factors. ``catalogue.math_tools`` uses it."""
+"""The units that ``units.convert`` supports, with their conversion factors. ``catalogue.math_tools`` uses it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ TEMPERATURES = {"c": "c", "celsius": "c", "°c": "c", "f": "f", "fahrenheit": "f
 
 
 def unit_of(name: str) -> tuple[str, float]:
-    """Quantity and factor of a unit: ("length", 1000.0) for "km". Raises ``ToolFailure``."""
+    """Return the quantity and the factor of a unit: ("length", 1000.0) for "km".
+
+    Raises ``ToolFailure`` if the unit is unknown.
+    """
     key = name.strip().lower().replace("²", "2")
     for form in (key, key.removesuffix("s"), key.removesuffix("es")):
         if form in UNITS:

@@ -1,4 +1,4 @@
-"""Parses dates and times that models wrote, and formats them. Text that cannot be parsed is a ``ToolFailure``."""
+"""Parses and formats dates and times that a model wrote. Raises ``ToolFailure`` if the text cannot be parsed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.sandbox.tools.mock_tool import ToolFailure
 
 
 def parse_day(text: str) -> date:
-    """The date of an ISO date or time. Raises ``ToolFailure``."""
+    """Return the date of an ISO date or of an ISO date and time. Raises ``ToolFailure`` if it cannot be parsed."""
     try:
         return datetime.fromisoformat(text.strip()).date()
     except ValueError:
@@ -16,7 +16,10 @@ def parse_day(text: str) -> date:
 
 
 def parse_time(text: str) -> datetime:
-    """An ISO date and time without its offset, because the clock of a world is local. Raises ``ToolFailure``."""
+    """Parse an ISO date and time and drop its UTC offset, because the clock of a world is local.
+
+    Raises ``ToolFailure`` if the text cannot be parsed.
+    """
     try:
         return datetime.fromisoformat(text.strip().replace("Z", "")).replace(tzinfo=None)
     except ValueError:
@@ -24,5 +27,5 @@ def parse_time(text: str) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """Date and time to the minute: "2026-03-16T09:00"."""
+    """Return date and time to the minute, for example "2026-03-16T09:00"."""
     return moment.strftime("%Y-%m-%dT%H:%M")

@@ -1,4 +1,4 @@
-"""The state that tools share within one episode: tables of records, a fixed time, seeded random draws."""
+"""The state that tools share within one episode: tables of records, a fixed time, and seeded random draws."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ Record = dict[str, Any]
 """One record of a table, as JSON. Each table has its own fields."""
 
 Table = dict[str, Record]
-"""Key -> record."""
+"""The records of a table, by key."""
 
-NOW = datetime(2026, 3, 16, 9, 0, tzinfo=UTC)  # a Monday; no tool reads a real clock
+NOW = datetime(2026, 3, 16, 9, 0, tzinfo=UTC)  # a Monday; no tool reads the real clock
 
 _BUILDERS: dict[str, Callable[[Seeded], Table]] = {}
 
 
 def table(name: str) -> Callable[[Callable[[Seeded], Table]], Callable[[Seeded], Table]]:
-    """Register the function that makes the initial content of table ``name`` from seeded draws."""
+    """Return a decorator that registers the function for the initial content of table ``name``.
+
+    The function receives a seeded generator.
+    """
 
     def register(build: Callable[[Seeded], Table]) -> Callable[[Seeded], Table]:
         if name in _BUILDERS:
@@ -44,7 +47,7 @@ def _initial(name: str, seed: int) -> Table:
 
 
 class World:
-    """The tables of one episode. A table is copied from its initial content when it is first read."""
+    """The tables of one episode. When a table is first read, its initial content is copied."""
 
     def __init__(self, seed: int = 0, sandbox: Sandbox | None = None) -> None:
         self.seed = seed
@@ -58,25 +61,28 @@ class World:
         return self._tables[name]
 
     def chance(self, *parts: object) -> Seeded:
-        """Random draws for facts of this world: the same in every episode of one seed."""
+        """Return a seeded generator for facts of this world.
+
+        The same seed and parts give the same draws in every episode.
+        """
         return Seeded(self.seed, *parts)
 
     def new_key(self, name: str, prefix: str) -> str:
-        """The next unused key of a table: ``EVT-1007`` after ``EVT-1006``, even if that one was deleted."""
+        """Return the next unused key of a table: ``EVT-1007`` after ``EVT-1006``, even if ``EVT-1006`` was deleted."""
         known = [*self[name], *_initial(name, self.seed)]
         numbers = [int(key[len(prefix) :]) for key in known if key.startswith(prefix) and key[len(prefix) :].isdigit()]
         return f"{prefix}{max(numbers, default=1000) + 1}"
 
     def snapshot(self) -> Mapping[str, Table]:
-        """A copy of all tables read so far, for ``restore``."""
+        """Return a copy of all tables read so far, for ``restore``."""
         return copy.deepcopy(self._tables)
 
     def restore(self, snapshot: Mapping[str, Table]) -> None:
-        """Return to the state of ``snapshot``."""
+        """Reset all tables to the state in ``snapshot``."""
         self._tables = copy.deepcopy(dict(snapshot))
 
     def changes(self) -> dict[str, dict[str, Record | None]]:
-        """Table -> key -> record as it is now, None when deleted; only records that differ from the initial state."""
+        """Return the records that differ from the initial state: table -> key -> record. A deleted record is None."""
         changed: dict[str, dict[str, Record | None]] = {}
         for name in sorted(self._tables):
             now, before = self._tables[name], _initial(name, self.seed)
@@ -86,6 +92,6 @@ class World:
         return changed
 
     def digest(self) -> str:
-        """A hash of the whole state; equal states have equal hashes."""
+        """Return a hash of the whole state. Equal states have equal hashes."""
         text = json.dumps([self.seed, self.changes()], sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
