@@ -1,4 +1,4 @@
-"""Limits memory and processes with cgroups (version 1 or 2), in every group where this process may create subgroups.
+"""Limits memory and processes with cgroups (version 1 or 2), in groups where this process may create subgroups.
 
 ``local_sandbox`` creates the groups of each box.
 """

@@ -85,10 +85,11 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
 class DockerSandbox:
     """Runs programs in containers, one program at a time per container.
 
-    ``workers`` is the number of containers; None: one per processor. ``image`` None: bestofn's image, which is built if
-    it is missing. ``base`` is the base image of that build, for machines that cannot reach a registry. ``runtime``
-    "runsc" runs the containers in gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of one run
-    together. Opening the sandbox raises ``SandboxError`` if no Docker engine answers or the image cannot be built.
+    ``workers`` is the maximum number of containers; None: one per processor. ``image`` None: bestofn's image, which is
+    built if it is missing. ``base`` is the base image of that build, for machines that cannot reach a registry.
+    ``runtime`` "runsc" runs the containers in gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of
+    one run together. Opening the sandbox raises ``SandboxError`` if no Docker engine answers or the image cannot be
+    built.
     """
 
     unavailable = ""

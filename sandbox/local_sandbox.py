@@ -37,8 +37,8 @@ class LocalSandbox:
     """Runs programs in boxes that it creates itself. Requires Linux 5.13 or newer.
 
     Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. It raises
-    ``SandboxError`` if one of them does not work; there is no weaker mode. ``workers`` is the number of boxes; None:
-    one per processor. ``box_memory_mb`` limits all processes of one run together.
+    ``SandboxError`` if one of them does not work; there is no weaker mode. ``workers`` is the maximum number of boxes;
+    None: one per processor. ``box_memory_mb`` limits all processes of one run together.
     """
 
     unavailable = ""

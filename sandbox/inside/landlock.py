@@ -37,7 +37,7 @@ class Ruleset:
         handled = _ALL.get(self.version, _ALL[5])
         attributes = struct.pack("=QQQ", handled, _NETWORK, _SCOPES)
         size = 8 if self.version < 4 else 16 if self.version < 6 else 24
-        self.fd = fd  # a high number, because a child's descriptors are moved to the low ones
+        self.fd = fd  # a high number, because the low numbers are fixed for a child's descriptors
         made = syscall(_CREATE, ctypes.create_string_buffer(attributes[:size], size), size, 0)
         os.dup2(made, fd, inheritable=False)
         os.close(made)

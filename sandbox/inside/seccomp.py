@@ -42,7 +42,7 @@ REFUSED = {
     "adjtimex": (159, 171), "modify_ldt": (154, -1), "iopl": (172, -1), "ioperm": (173, -1), "vhangup": (153, 58),
     "nfsservctl": (180, 42), "uselib": (134, -1), "ustat": (136, -1), "sysfs": (139, -1), "_sysctl": (156, -1),
     "vserver": (236, -1), "security": (185, -1), "tuxcall": (184, -1), "afs_syscall": (183, -1),
-    # asynchronous I/O by the kernel: often attacked, and it bypasses this filter
+    # asynchronous I/O: has had many vulnerabilities, and it bypasses this filter
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_setup": (206, 0),
     "io_submit": (209, 2), "vmsplice": (278, 75),
     # objects that outlive a process or are visible to another process

@@ -136,7 +136,7 @@ class Supervisor:
                 if output.count:
                     write_all(_WIRE_OUT, output.kept())
                     output.forget()
-            os.sched_yield()  # the host may need this processor to read the reply, and a fork takes long
+            os.sched_yield()  # let the host read the reply first, because a fork is slow
             if not reply.flags:
                 self.waiting = self.start(request.language, child.caps)
 

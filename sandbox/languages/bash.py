@@ -1,4 +1,4 @@
-"""Bash: the forked child becomes the shell, with the program in a file in memory.
+"""Bash: the forked child is replaced by the shell, which reads the program from a file in memory.
 
 ``supervisor`` calls ``become_program`` and ``become_driver`` in confined children.
 """
@@ -19,8 +19,8 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ENVIRONMENT = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
 _SCRIPT = 10  # file descriptor of the script
 
-# The program's side. A request is NUL-terminated words: their number, then the words of a call. The answer is the
-# output of the call and its exit status.
+# The program's side. A request is a list of NUL-terminated words: their number, then the words of a call. The answer
+# is the call's output and exit status.
 _SERVE = r"""
 while IFS= read -r -d '' -u 4 __count; do
   __words=()

@@ -183,7 +183,7 @@ def _position(code: Node, flags: int) -> Callable[[str, int], bool]:
 def _match(program: Sequence[Instruction], text: str, start: int, steps: list[int]) -> int | None:
     """Return the end of the preferred match that begins at ``start``; None if there is no match.
 
-    ``steps[0]`` is the number of steps left; it is reduced here. Raises ``PatternError`` when it is used up.
+    ``steps[0]`` is the number of steps left; it is reduced here. Raises ``PatternError`` if none is left.
     """
     end = None
     threads = _reached(program, [0], text, start)

@@ -56,10 +56,10 @@ class MockTool:
     function: ToolFunction
     changes: bool  # whether the tool changes the world
     aliases: tuple[str, ...]
-    samples: tuple[Arguments, ...]  # arguments that work in a fresh world
+    samples: tuple[Arguments, ...]  # arguments that work in a new world
     failures: tuple[Arguments, ...]  # arguments that cause an error
     after: tuple[tuple[str, Arguments], ...] = ()  # calls that must be made before the samples
-    keywords: Mapping[str, str] = field(default_factory=dict)  # argument -> parameter of the function
+    keywords: Mapping[str, str] = field(default_factory=dict)  # parameter of the function per argument name
 
     @property
     def domain(self) -> str:

@@ -1,6 +1,6 @@
 """Computes the expected final state of a query (``Reference.state``) from its reference calls.
 
-Sources and users call ``final_state`` when they prepare a dataset.
+Call ``final_state`` to prepare a dataset; sources also call it.
 """
 
 from __future__ import annotations
