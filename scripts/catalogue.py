@@ -13,6 +13,7 @@ METHODS = ("dpo", "reward", "sft", "kto", "grpo")
 RUN = Positional("RUN", "the folder of a build")
 RUNS = Positional("RUN", "the folder of a build, or a Parquet file of candidates", most=None)
 JSON = Setting(bool, False, "print the figures as JSON")
+RESAMPLES = Setting(int, 2000, "resamples of the bootstrap", least=1)
 DRY_RUN = Setting(bool, False, "only count; send and write nothing")
 
 INSPECT = Command(
@@ -24,7 +25,7 @@ INSPECT = Command(
             "RUN", "the folder of a build, a Parquet file of candidates, or a pattern such as 'runs/*'", most=None
         ),
     ),
-    {"json": JSON, "resamples": Setting(int, 2000, "resamples of the bootstrap")},
+    {"json": JSON, "resamples": RESAMPLES},
 )
 ANALYZE = Command(
     "analyze",
@@ -33,8 +34,8 @@ ANALYZE = Command(
     (Positional("RUN", "the folder of a build, or a Parquet file of candidates"),),
     {
         "json": Setting(bool, False, "print all figures as JSON and write nothing"),
-        "resamples": Setting(int, 2000, "resamples of the bootstrap"),
-        "read": Setting(int, 20, "number of disagreements between reward and verifier to list"),
+        "resamples": RESAMPLES,
+        "read": Setting(int, 20, "number of disagreements between reward and verifier to list", least=0),
     },
 )
 COMPARE = Command(
@@ -42,7 +43,7 @@ COMPARE = Command(
     "join runs by query and test the difference",
     "bestofn compare runs/before runs/after",
     (Positional("RUN", "a run's folder or a candidates table; all are compared with the first", least=2, most=None),),
-    {"json": JSON, "seed": Setting(int, 0, "seed of the bootstrap")},
+    {"json": JSON, "seed": Setting(int, 0, "seed of the bootstrap", least=0)},
 )
 VOICE = Command(
     "voice",
@@ -51,7 +52,7 @@ VOICE = Command(
     (Positional("RUN", "the folder of a build; the persona of the first is searched for in all", most=None),),
     {
         "persona": Setting(str, None, "another persona: the name of a shipped one, or a file"),
-        "max": Setting(int, 2000, "number of queries to read from each run"),
+        "max": Setting(int, 2000, "number of queries to read from each run", least=1),
         "json": JSON,
     },
     open_keys=("judge",),
@@ -70,7 +71,7 @@ REPORT = Command(
     (RUN,),
     {
         "out": Setting(str, None, "the file to write; null: RUN/report.html"),
-        "browse": Setting(int, 700, "number of queries that can be browsed, an even sample"),
+        "browse": Setting(int, 700, "number of queries that can be browsed, an even sample", least=1),
     },
 )
 REGENERATE = Command(
@@ -82,7 +83,7 @@ REGENERATE = Command(
         "where": Setting(
             str, None, "which candidates, for example failed+split:math,error (a comma: or, +: and, !: not)"
         ),
-        "max": Setting(int, None, "at most this many candidates"),
+        "max": Setting(int, None, "at most this many candidates", least=1),
         "keep_if_better": Setting(bool, False, "replace a candidate only when the new verdict is better"),
         "output": Setting(str, None, "work on a copy of the run in this folder"),
         "dry_run": DRY_RUN,

@@ -19,6 +19,7 @@ Scalar = bool | int | float | str
 
 SYNONYMS = {"--json": "json", "--dry-run": "dry_run"}
 HYDRA_FLAGS = {"-m": 0, "--multirun": 0, "--resolve": 0, "--cfg": 1, "-c": 1, "--package": 1, "-p": 1}
+CFG_VALUES = ("job", "hydra", "all")
 CONFIG_DIR = "--config-dir"
 KEY = re.compile(r"[+~]{0,2}[A-Za-z_][\w.@:/-]*")
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
@@ -41,11 +42,15 @@ class Positional:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A ``key=value`` of a command without a YAML file: the type of its value, its default and its description."""
+    """A ``key=value`` of a command without a YAML file: the type of its value, its default and its description.
+
+    ``least`` is the smallest number that is allowed.
+    """
 
     kind: type[bool] | type[int] | type[float] | type[str]
     default: Scalar | None
     text: str
+    least: int | None = None
 
     @property
     def default_text(self) -> str:
@@ -188,6 +193,8 @@ class _Parser:
         if option == CONFIG_DIR:
             self.config_dirs.append(value)
         elif option in HYDRA_FLAGS:
+            if option in ("--cfg", "-c") and value not in CFG_VALUES:
+                raise ConfigError(f"{option} is {value!r}; expected {', '.join(CFG_VALUES)}.{_see(self.command)}")
             self.flags += [option, value]
         else:
             self.files[option] = value
@@ -229,6 +236,7 @@ class _Parser:
             positionals[positional.name] = tuple(taken)
         if words:
             raise ConfigError(_unexpected(self.command, words))
+        self._check_flags()
         defaults = {key: setting.default for key, setting in self.command.settings.items()}
         return Arguments(
             positionals=positionals,
@@ -238,6 +246,12 @@ class _Parser:
             config_dirs=tuple(self.config_dirs),
             files=self.files,
         )
+
+    def _check_flags(self) -> None:
+        """Raise ``ConfigError`` for an option that means nothing without ``--cfg``."""
+        for option in ("--resolve", "--package", "-p"):
+            if option in self.flags and not {"--cfg", "-c"} & set(self.flags):
+                raise ConfigError(f"{option} changes what `--cfg job` prints: add --cfg job, or leave out {option}.")
 
     def _check_positional(self, positional: Positional, taken: Sequence[str]) -> None:
         if positional.choices:
@@ -275,11 +289,18 @@ def converted(key: str, value: str, setting: Setting) -> Scalar | None:
         if value.lower() not in (*TRUE, *FALSE):
             raise ConfigError(f"{key} is {value!r}; expected true or false.")
         return value.lower() in TRUE
+    expected = {int: "a whole number", float: "a number"}.get(setting.kind, setting.kind.__name__)
+    if setting.least is not None:
+        expected += f" of at least {setting.least}"
+    example = setting.default if setting.default is not None else max(setting.least or 0, 10)
+    wrong = f"{key} is {value!r}; expected {expected}, for example {key}={example}."
     try:
-        return setting.kind(value)
+        number = setting.kind(value)
     except ValueError as error:
-        expected = {int: "a whole number", float: "a number"}.get(setting.kind, setting.kind.__name__)
-        raise ConfigError(f"{key} is {value!r}; expected {expected}, for example {key}={setting.default}.") from error
+        raise ConfigError(wrong) from error
+    if setting.least is not None and isinstance(number, int | float) and number < setting.least:
+        raise ConfigError(wrong)
+    return number
 
 
 def _unknown_option(command: Command, option: str) -> str:
@@ -301,6 +322,8 @@ def _unexpected(command: Command, words: Sequence[str]) -> str:
         remedy = command.path_remedy.format(path=word) or "Settings are written key=value."
         takes = _takes(command)
         return f"{word!r} is a path, and `bestofn {command.name}` takes {takes}. {remedy}{_see(command)}"
+    if not KEY.fullmatch(word):
+        return f"{word!r} is not understood: settings are written key=value, without spaces around =.{_see(command)}"
     example = f"{word}={words[1]}" if len(words) > 1 else f"{word}=…"
     return f"{word!r} is not understood: settings are written key=value, for example {example}.{_see(command)}"
 
