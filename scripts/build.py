@@ -61,7 +61,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         print(f"\nbestofn: stopped. {resume}", file=sys.stderr)
         raise SystemExit(130) from None
     except BestofnError as error:
-        if (out / "manifest.json").exists():
+        if not isinstance(error, ConfigError) and (out / "manifest.json").exists():
             error.args = (f"{error}\n{resume}",)
         raise
     print(headline(figures_of_run(out, described), described, out))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bestofn.builders.config import choices as table
 from bestofn.builders.config.arguments import CONFIG_DIR, Arguments, Command
-from bestofn.builders.config.choice_settings import document, group_defaults, settings_of_choice
+from bestofn.builders.config.choice_settings import group_defaults, settings_of_choice
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import BestofnError
 from bestofn.scripts.catalogue import COMMANDS, COMPLETION
@@ -120,7 +120,9 @@ def _settings(command: Command, current: str, words: Sequence[str], folders: Seq
         return [f"{root}{one.key.removeprefix(group)}=" for one in settings_of_choice(group, name, folders)]
     words_of_their_own = {f"{positional.key}=" for positional in command.positionals}
     roots = [
-        key for key in _keys(document(table.conf_folder() / f"{command.name}.yaml")) if key not in words_of_their_own
+        key
+        for key in _keys(table.read_yaml(table.conf_folder() / f"{command.name}.yaml"))
+        if key not in words_of_their_own
     ]
     return [*found, *(f"{group}=" for group in defaults), *(f"{place}." for place in places), *roots]
 

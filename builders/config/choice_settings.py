@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bestofn.builders.config.choices import Choice, choices_of, conf_folder
+from bestofn.builders.config.choices import Choice, choices_of, conf_folder, read_yaml
 from bestofn.builders.config.signatures import joined
 from bestofn.builders.config.source_signatures import Parameter, signature
 
@@ -35,7 +35,7 @@ def node_of(choice: Choice, folders: Sequence[Path] = ()) -> dict[str, object]:
     """The node of a choice with its defaults list carried out; interpolations stay as they are written."""
     if choice.file is None:
         return {"_target_": choice.target}
-    keys = document(choice.file)
+    keys = read_yaml(choice.file)
     node: dict[str, object] = {}
     for entry in _entries(keys.pop("defaults", [])):
         group, name, place = _entry(entry, choice.group)
@@ -105,20 +105,12 @@ def _shown(value: object) -> str:
 def group_defaults(config_name: str) -> dict[str, str]:
     """Group -> default choice of a command's YAML file; Hydra's own groups are left out."""
     found = {}
-    for entry in _entries(document(conf_folder() / f"{config_name}.yaml").get("defaults")):
+    for entry in _entries(read_yaml(conf_folder() / f"{config_name}.yaml").get("defaults")):
         if isinstance(entry, Mapping):
             group, choice = next(iter(entry.items()))
             if not str(group).startswith("override "):
                 found[str(group)] = str(choice)
     return found
-
-
-def document(file: Path) -> dict[str, object]:
-    """The keys of a YAML file."""
-    import yaml
-
-    keys = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return {str(key): value for key, value in keys.items()} if isinstance(keys, dict) else {}
 
 
 def _entries(defaults: object) -> list[object]:

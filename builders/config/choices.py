@@ -101,7 +101,7 @@ def target_of(group: str, name: str) -> str:
     if name not in known:
         raise ConfigError(unknown_choice(group, name, known))
     choice = known[name]
-    return str(_read(choice.file).get("_target_", "")) if choice.file else choice.target
+    return str(read_yaml(choice.file).get("_target_", "")) if choice.file else choice.target
 
 
 def constructor_of(group: str, name: str) -> Constructor:
@@ -112,8 +112,10 @@ def constructor_of(group: str, name: str) -> Constructor:
 
 
 def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
-    """The message for a name that ``group`` does not have."""
+    """The message for a name that ``group`` does not have, or for no name."""
     names = sorted(known)
+    if not name:
+        return f"{group}= needs a value: one of {', '.join(names)}."
     message = f"{group}={name}: there is no such choice{did_you_mean(name, names)} {group} has {', '.join(names)}."
     if group not in ENTRY_POINTS:
         return message
@@ -146,6 +148,11 @@ def folders_of(config_dirs: Sequence[str], overrides: Sequence[str] = ()) -> lis
     for name, folder in zip(named, folders, strict=True):
         if folder is not None and not folder.is_dir():
             raise ConfigError(f"{name} is not a folder. --config-dir expects a folder with GROUP/NAME.yaml files.")
+        if folder is not None and not any((folder / group).is_dir() for group in (*shipped_groups(), "hydra")):
+            raise ConfigError(
+                f"{name} has no folder that is named after a group, such as {name}/dataset or {name}/provider. "
+                "--config-dir expects a folder with GROUP/NAME.yaml files."
+            )
     return [folder for folder in folders if folder is not None]
 
 
@@ -196,8 +203,12 @@ def _add(table: dict[str, Choice], more: Iterable[Choice]) -> None:
         table[choice.name] = choice
 
 
-def _read(file: Path) -> dict[str, object]:
+def read_yaml(file: Path) -> dict[str, object]:
+    """The keys of a YAML file. Raises ``ConfigError`` for a file that is not YAML."""
     import yaml
 
-    document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return document if isinstance(document, dict) else {}
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file} is not valid YAML: {' '.join(str(error).split())}") from error
+    return {str(key): value for key, value in document.items()} if isinstance(document, dict) else {}

@@ -78,6 +78,7 @@ def run_hydra(
         conf_folder,
         config_errors,
         hydra_overrides,
+        refuse_sweeps,
         resolved,
         sweep_subfolder,
     )
@@ -93,11 +94,15 @@ def run_hydra(
             task(plain)
 
     flags = list(arguments.flags)
-    sweep = sweep_subfolder(overrides) if {"-m", "--multirun"} & set(flags) else []
+    several = bool({"-m", "--multirun"} & set(flags))
+    sweep = sweep_subfolder(overrides) if several else []
     every = [*command_overrides(overrides), *overrides, *sweep]
     program = os.path.basename(sys.argv[0])
     with config_errors():
-        sys.argv = [program, *flags, *hydra_overrides(every, arguments.config_dirs)]
+        words = hydra_overrides(every, arguments.config_dirs)
+        if not several:
+            refuse_sweeps(overrides)
+        sys.argv = [program, *flags, *words]
         hydra.main(config_path=str(conf_folder()), config_name=config_name, version_base="1.3")(guarded)()
 
 

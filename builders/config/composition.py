@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
+MISSING_KEY = re.compile(r"Interpolation key '([^']+)' not found")
 TARGET = re.compile(r"\+{0,2}(\w+)\._target_=['\"]?([\w.]+)['\"]?")
 ROOT_GROUPS = ("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs", "executor", "hub")
 QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none")
@@ -52,13 +53,17 @@ def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: 
 @contextmanager
 def config_errors() -> Iterator[None]:
     """Raise the errors of Hydra and OmegaConf as ``ConfigError``."""
+    import yaml
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
-        raise ConfigError(f"the configuration cannot be composed: {error}") from error
+        first, *_ = str(error).strip().splitlines()
+        raise ConfigError(f"the configuration cannot be composed: {first}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"a YAML file cannot be read: {' '.join(str(error).split())}") from error
 
 
 class Resolved(dict[str, Any]):
@@ -80,7 +85,14 @@ def resolved(config: DictConfig) -> Resolved:
         plain.names = dict(_interpolations(OmegaConf.to_container(config, resolve=False)))
         return plain
     except OmegaConfBaseException as error:
-        raise ConfigError(f"{error.full_key or 'the configuration'}: {error}") from error
+        raise ConfigError(_unresolved(str(error.full_key or "the configuration"), str(error))) from error
+
+
+def _unresolved(where: str, message: str) -> str:
+    """The message of OmegaConf about the key ``where`` as one sentence with a remedy."""
+    if missing := MISSING_KEY.match(message):
+        return f"{where} refers to ${{{missing[1]}}}, but there is no key {missing[1]!r}."
+    return f"{where}: {message.splitlines()[0]}"
 
 
 def _interpolations(node: object, where: str = "") -> Iterator[tuple[str, str]]:
@@ -193,13 +205,24 @@ def check_grammar(word: str) -> None:
         ) from error
 
 
+def refuse_sweeps(words: Sequence[str]) -> None:
+    """Raise ``ConfigError`` for a word that gives several values, which only ``-m`` can run."""
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals and not key.startswith("~") and _is_sweep(value) and "\\," not in value:
+            raise ConfigError(
+                f"{word} gives several values. To run each of them, add -m. To give one list: {key}=[{value}]. To give "
+                f"text with a comma: \"{key}='{value}'\""
+            )
+
+
 def _check_choices(group: str, value: str, folders: Sequence[Path]) -> None:
-    if any(mark in value for mark in "(){}$*'\""):
+    if any(mark in value for mark in "(){}$*'\"") or value == "[]":
         return  # a sweep function or an interpolation, which Hydra reads
     known = table.choices_of(group, folders)
     for choice in value.strip("[]").split(","):
         name = choice.strip()
-        if name and name != "null" and name not in known:
+        if name != "null" and name not in known:
             raise ConfigError(table.unknown_choice(group, name, known))
 
 
@@ -258,15 +281,23 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
     """
     import yaml
 
-    from bestofn.builders.formats.nearest_match import unknown_key
-
     document = yaml.safe_load((conf_folder() / f"{config_name}.yaml").read_text(encoding="utf-8"))
     roots = [name.partition("@")[2] or name for name in _default_groups(document.get("defaults", []))]
     known = {key: value for key, value in document.items() if key not in ("defaults", "hydra")}
     for key, value in config.items():
         if key not in known and key not in roots:
-            raise ConfigError(unknown_key(key, key, [*known, *roots], f"`bestofn {config_name}`"))
+            raise ConfigError(unknown_root_key(key, config, [*known, *roots], f"`bestofn {config_name}`"))
         _check_type(key, value, known.get(key))
+
+
+def unknown_root_key(key: str, config: Mapping[str, Any], known: Sequence[str], owner: str) -> str:
+    """The message about a root key that ``owner`` does not take. A key of one of its groups is named in full."""
+    from bestofn.builders.formats.nearest_match import unknown_key
+
+    places = [f"{group}.{key}" for group, node in config.items() if isinstance(node, Mapping) and key in node]
+    if places:
+        return f"there is no key {key!r}; did you mean {' or '.join(map(repr, places[:3]))}?"
+    return unknown_key(key, key, known, owner)
 
 
 def _default_groups(defaults: Sequence[object]) -> list[str]:

@@ -62,7 +62,7 @@ class ObjectBuilder:
         wrap: Callable[[Provider], Sampler] | None = None,
         names: Mapping[str, str] | None = None,
     ) -> None:
-        self._trusted = (*OWN_PACKAGES, *trusted)
+        self._trusted = (*OWN_PACKAGES, *([trusted] if isinstance(trusted, str) else trusted))
         self._names = dict(names or {})
         self._wrap = wrap
         self._built: dict[str, Any] = {}
@@ -128,6 +128,11 @@ class ObjectBuilder:
         record = dataclass_of(hint)
         if record is not None and isinstance(value, Mapping) and "_target_" not in value:
             value = {"_target_": f"{record.__module__}.{record.__qualname__}", **value}
+        if isinstance(value, Mapping) and "_target_" not in value and accepts(hint, Sampler):
+            raise ConfigError(
+                f"{where} has no _target_; expected the dotted path of its class, for example "
+                "_target_: mypkg.providers.Mine."
+            )
         built = self.build(value, where)
         if not accepts(hint, Sampler) or isinstance(built, Sampler):
             return checked(built, hint, where)

@@ -23,10 +23,9 @@ from typing import Any, NamedTuple
 
 from bestofn.builders.arrow_types import count_rows, features_from
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.config.composition import ROOT_GROUPS, Resolved
+from bestofn.builders.config.composition import ROOT_GROUPS, Resolved, unknown_root_key
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.errors import ConfigError, SourceError
-from bestofn.builders.formats.nearest_match import unknown_key
 from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, Source, Stage
 from bestofn.builders.records import JsonObject, Query, Row
@@ -183,7 +182,7 @@ def check_root_keys(config: JsonObject) -> None:
     """Raise ``ConfigError`` for a top-level key that nothing reads."""
     for key in config:
         if key not in ROOT_KEYS and key not in ROOT_GROUPS:
-            raise ConfigError(unknown_key(str(key), str(key), [*ROOT_KEYS, *ROOT_GROUPS], "A build"))
+            raise ConfigError(unknown_root_key(str(key), config, [*ROOT_KEYS, *ROOT_GROUPS], "A build"))
 
 
 def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:

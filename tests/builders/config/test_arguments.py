@@ -94,6 +94,13 @@ def test_a_wrong_word_is_answered_with_the_remedy(line: str, message: str) -> No
         ("serve port=many", "port is 'many' (str); expected a whole number."),
         ("push runs/x dry_run=maybe", "dry_run is 'maybe' (str); expected true or false."),
         ("build experiment=dmo", "did you mean 'demo'?"),
+        ("build provider=", "provider= needs a value: one of anthropic,"),
+        ("build n=2,4 --dry-run", "n=2,4 gives several values. To run each of them, add -m."),
+        ("build notes=${x}", "notes refers to ${x}, but there is no key 'x'."),
+        ("build ~n", "refers to ${n}, but there is no key 'n'."),
+        ("build model=x", "there is no key 'model'; did you mean 'provider.model'?"),
+        ("build temperature=1", "there is no key 'temperature'; did you mean 'sampling.temperature'?"),
+        ("push runs/x repo=me/x", "there is no key 'repo'; did you mean 'hub.repo'?"),
     ],
 )
 def test_no_message_of_a_library_reaches_the_user(line: str, message: str, tmp_path: Path) -> None:
@@ -119,3 +126,22 @@ def test_a_composed_command_leaves_no_file_behind(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bestofn", "check", "sandbox=none"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_faulty_configuration_folder_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "mine" / "provider"
+    folder.mkdir(parents=True)
+    (folder / "torn.yaml").write_text("_target_: [x\n")
+    (folder / "bare.yaml").write_text("model: x\n")
+    dry = ["--config-dir", str(tmp_path / "mine"), "sandbox=none", "--dry-run"]
+    for words in (["provider=torn", *dry], ["provider=torn", *dry, "--help"]):
+        assert "torn.yaml" in refusal("build", *words)
+    assert "provider has no _target_" in refusal("build", "provider=bare", *dry)
+    assert "has no folder that is named after a group" in refusal("build", "--config-dir", str(folder))
+
+
+def refusal(*words: str) -> str:
+    """The message with which a command refuses ``words``."""
+    done = subprocess.run([sys.executable, "-m", "bestofn", *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    return done.stderr
