@@ -30,6 +30,8 @@ def journal_command(arguments: Arguments) -> None:
     """Show, export or prune the journal of a run."""
     pruning, target = arguments.flag("prune"), arguments.text("export")
     provider = arguments.text("provider") or ""
+    if not pruning and (arguments.flag("dry_run") or arguments.text("older_than")):
+        raise ConfigError("dry_run and older_than belong to prune=true; without it nothing is deleted.")
     journal = Journal(find(arguments.runs[0]), readonly=not pruning).open()
     try:
         if pruning:
@@ -57,7 +59,11 @@ def show(journal: Journal, provider: str) -> None:
     """Print the counts per provider and the unfinished batch jobs; ``provider`` selects identities that contain it."""
     size = journal.path.stat().st_size
     print(f"{journal.path}: {size / 1e6:,.1f} MB")
-    for holding in holdings(journal):
+    held = holdings(journal)
+    if held and not any(provider in holding.provider for holding in held):
+        names = ", ".join(repr(holding.provider) for holding in held)
+        print(f"  no provider contains {provider!r}; the journal has {names}")
+    for holding in held:
         if provider in holding.provider:
             print(
                 f"  {holding.provider}\n"

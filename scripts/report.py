@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
+from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import REPORT
 
 
@@ -20,6 +21,10 @@ def main(words: Sequence[str] | None = None) -> None:
 def report(arguments: Arguments) -> None:
     """Write the page of a run and print where it is."""
     out = arguments.text("out")
+    if out and Path(out).is_dir():
+        raise ConfigError(
+            f"out is {out}, which is a folder; expected the file to write: out={Path(out) / 'report.html'}"
+        )
     page = write(arguments.run, Path(out) if out else arguments.run / "report.html", browse=arguments.number("browse"))
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
 

@@ -15,6 +15,7 @@ from bestofn.builders.errors import SourceError
 from bestofn.builders.tables.parquet_files import table_files
 
 BATCH = 4_000  # rows in memory at once
+EXPECTED = "Expected the folder of a finished `bestofn build`, or a Parquet file of candidates."
 REQUIRED = ("query_id", "is_verified")
 
 
@@ -44,7 +45,10 @@ def read(path: Path) -> CandidateTable:
     files = candidate_files(path)
     metadata: dict[str, str] = {}
     for file in files:
-        schema = read_schema(file)
+        try:
+            schema = read_schema(file)
+        except ValueError as error:  # pyarrow.ArrowInvalid
+            raise SourceError(f"{file} is not a Parquet file. {EXPECTED}") from error
         missing = [name for name in REQUIRED if name not in schema.names]
         if missing:
             raise SourceError(
@@ -62,10 +66,9 @@ def candidate_files(path: Path) -> list[Path]:
     for folder in (path / "candidates", path):
         if files := table_files(folder):
             return files
-    expected = "Expected the folder of a finished `bestofn build`, or a Parquet file of candidates."
     if not path.exists():
-        raise SourceError(f"{path} does not exist. {expected}")
-    raise SourceError(f"{path} contains no candidates/*.parquet. {expected} An interrupted build has no tables yet.")
+        raise SourceError(f"{path} does not exist. {EXPECTED}")
+    raise SourceError(f"{path} contains no candidates/*.parquet. {EXPECTED} An interrupted build has no tables yet.")
 
 
 def text_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, str]:

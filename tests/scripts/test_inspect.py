@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
+from bestofn.scripts import report
 from bestofn.scripts.inspect import main
 from tests.runs import write_run
 
@@ -146,3 +148,19 @@ def test_schema_metadata_as_documented(runs: Path) -> None:
     assert metadata[b"notes"].decode().startswith("What: sums")
     for key in (b"generated_at", b"num_candidates", b"temperature", b"total_records", b"config"):
         assert key in metadata, key
+
+
+@pytest.mark.parametrize("command", ["inspect", "analyze"])
+def test_a_file_that_is_no_table_is_named(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(SystemExit) as ended:
+        importlib.import_module(f"bestofn.scripts.{command}").main([str(tmp_path / "manifest.json")])
+    assert ended.value.code == 2
+    assert "manifest.json is not a Parquet file. Expected the folder of a finished" in capsys.readouterr().err
+
+
+def test_a_report_is_not_written_over_a_folder(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        report.main([str(runs / "baseline"), f"out={runs / 'improved'}"])
+    assert "which is a folder; expected the file to write" in capsys.readouterr().err
+    assert sorted(path.name for path in runs.iterdir()) == ["baseline", "improved"]

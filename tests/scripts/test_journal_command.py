@@ -81,3 +81,12 @@ def test_what_is_wrong_is_said(run, words, message, capsys) -> None:
 def test_help(capsys) -> None:
     main(["--help"])
     assert "usage: bestofn journal" in capsys.readouterr().out
+
+
+def test_words_that_select_nothing_are_answered(run, capsys) -> None:
+    main([str(run), "provider=opnai"])
+    assert "no provider contains 'opnai'; the journal has 'scripted dear', 'scripted cheap'" in capsys.readouterr().out
+    for word in ("older_than=3d", "--dry-run"):
+        with pytest.raises(SystemExit):
+            main([str(run), word])
+        assert "belong to prune=true" in capsys.readouterr().err
