@@ -83,8 +83,8 @@ def _choice_help(group: str, name: str, folders: Sequence[Path]) -> str:
 
 def _setting_table(settings: Sequence[ChoiceSetting]) -> str:
     """One line per setting: key, default, type."""
-    keys = max(len(setting.key) for setting in settings) + 2
-    defaults = min(max(len(setting.default) for setting in settings), 40) + 2
+    keys = max(len("key"), *(len(setting.key) for setting in settings)) + 2
+    defaults = min(max(len("default"), *(len(setting.default) for setting in settings)), 40) + 2
     lines = [f"  {one.key:<{keys}}{_shortened(one.default):<{defaults}}{one.kind}".rstrip() for one in settings]
     return "\n".join([f"  {'key':<{keys}}{'default':<{defaults}}type", *lines])
 

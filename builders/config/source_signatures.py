@@ -127,7 +127,17 @@ def _parameters(module: str, function: ast.FunctionDef, *, skip_data: bool = Fal
 
 def _parameter(module: str, name: str, annotation: ast.expr | None, default: ast.expr | None) -> Parameter:
     kind = ast.unparse(annotation) if annotation else ""
-    return Parameter(name, kind, ast.unparse(default) if default else None, _record(module, annotation))
+    return Parameter(name, kind, _default_text(default) if default else None, _record(module, annotation))
+
+
+def _default_text(default: ast.expr) -> str:
+    """The default as it is written in the source; a product of two numbers as its value."""
+    match default:
+        case ast.BinOp(
+            ast.Constant(value=int() | float() as left), ast.Mult(), ast.Constant(value=int() | float() as right)
+        ):
+            return repr(left * right)
+    return ast.unparse(default)
 
 
 def _record(module: str, annotation: ast.expr | None) -> str:

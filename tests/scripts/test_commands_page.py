@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -29,6 +30,11 @@ def test_the_page_lists_every_setting(name: str) -> None:
         document = yaml.safe_load((conf_folder() / f"{name}.yaml").read_text(encoding="utf-8"))
         hidden = {"defaults", "hydra", "stages", *(positional.key for positional in command.positionals)}
         assert keys == set(document) - hidden
+        for key in keys:
+            default = document[key]
+            if not isinstance(default, dict | list):
+                shown = default if isinstance(default, str) and default else json.dumps(default).replace('"', "'")
+                assert f"| `{key}` | `{shown}` |" in text
     else:
         assert keys == set(command.settings)
         for key, setting in command.settings.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,3 +56,11 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         ran = subprocess.run(words, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60, cwd=Path.cwd())
     assert ran.returncode == 141
     assert ran.stderr == ""
+
+
+def test_defaults_are_values_under_their_heading(tmp_path: Path) -> None:
+    assert re.search(r"provider\.batching\.patience_s +90000\.0 ", help_text(COMMANDS["build"], ["provider=vllm"]))
+    (tmp_path / "provider").mkdir()
+    (tmp_path / "provider" / "mine.yaml").write_text("model: x\n")
+    shown = help_text(COMMANDS["build"], ["provider=mine", "--config-dir", str(tmp_path)])
+    assert "  key             default  type\n  provider.model  x" in shown
