@@ -15,6 +15,7 @@ from pathlib import Path
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.nearest_match import did_you_mean, nearest
 from bestofn.scripts.catalogue import BENCHMARK
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "tests" / "benchmarks"
@@ -28,6 +29,10 @@ def main(words: Sequence[str] | None = None) -> None:
 def benchmark(arguments: Arguments) -> None:
     """Run the programs of the given kinds; the process ends with the highest of their exit codes."""
     chosen = (arguments.text("kinds") or ",".join(kinds())).split(",")
+    for word in arguments.overrides:
+        key = word.partition("=")[0]
+        if nearest(key, BENCHMARK.settings, cutoff=0.8):
+            raise ConfigError(f"`bestofn benchmark` has no setting {key!r}{did_you_mean(key, BENCHMARK.settings)}")
     missing = [kind for kind in chosen if kind not in kinds()]
     if missing or not chosen[0]:
         raise ConfigError(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.config.command import run_composed
+from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import CHECK
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def check(config: dict[str, Any]) -> bool:
     from bestofn.builders.config.objects import ObjectBuilder
 
     sandbox = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["sandbox"], "sandbox")
+    if sandbox is None:
+        raise ConfigError("sandbox=none runs no program, so there is nothing to test. Choose auto, docker or local.")
     held = asyncio.run(examine(sandbox))
     if not held:
         raise SystemExit(3)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.choices import folders_of
 from bestofn.builders.config.command import run_command
 from bestofn.builders.config.composition import ROOT_GROUPS, compose
 from bestofn.builders.errors import ConfigError
@@ -36,6 +37,7 @@ def regenerated(arguments: Arguments) -> str:
     config = manifest.read(out).get("config")
     if not config:
         raise ConfigError(f"{out} is not a finished run: it has no {manifest.FILE}. Give the folder of a build.")
+    folders_of(arguments.config_dirs)  # a folder that does not exist is an error even if no choice needs it
     dry_run = arguments.flag("dry_run")
     if output and not dry_run:
         out = copied(out, Path(output))

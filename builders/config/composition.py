@@ -282,11 +282,13 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
     import yaml
 
     document = yaml.safe_load((conf_folder() / f"{config_name}.yaml").read_text(encoding="utf-8"))
-    roots = [name.partition("@")[2] or name for name in _default_groups(document.get("defaults", []))]
+    groups = {name.partition("@")[2] or name: name for name in _default_groups(document.get("defaults", []))}
     known = {key: value for key, value in document.items() if key not in ("defaults", "hydra")}
     for key, value in config.items():
-        if key not in known and key not in roots:
-            raise ConfigError(unknown_root_key(key, config, [*known, *roots], f"`bestofn {config_name}`"))
+        if key not in known and key not in groups:
+            raise ConfigError(unknown_root_key(key, config, [*known, *groups], f"`bestofn {config_name}`"))
+        if key in groups and isinstance(value, bool | int | float | str):
+            raise ConfigError(f"{key} is {value!r}; expected {key}.KEY=VALUE, or {groups[key]}=NAME to choose one.")
         _check_type(key, value, known.get(key))
 
 

@@ -100,6 +100,9 @@ def test_a_wrong_word_is_answered_with_the_remedy(line: str, message: str) -> No
         ("build ~n", "refers to ${n}, but there is no key 'n'."),
         ("build model=x", "there is no key 'model'; did you mean 'provider.model'?"),
         ("build temperature=1", "there is no key 'temperature'; did you mean 'sampling.temperature'?"),
+        ("train dpo runs/x trl=sft", "trl is 'sft'; expected trl.KEY=VALUE, or train@trl=NAME to choose one."),
+        ("loop dpo rounds=0", "rounds is 0; expected at least 1."),
+        ("check sandbox=none", "sandbox=none runs no program, so there is nothing to test."),
         ("push runs/x repo=me/x", "there is no key 'repo'; did you mean 'hub.repo'?"),
     ],
 )
@@ -145,3 +148,12 @@ def refusal(*words: str) -> str:
     done = subprocess.run([sys.executable, "-m", "bestofn", *words], capture_output=True, text=True, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     return done.stderr
+
+
+def test_a_missing_configuration_folder_is_refused_although_no_choice_needs_it(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"config": {"n": 1}}')
+    assert "nowhere is not a folder" in refusal("regenerate", str(tmp_path), "where=failed", "--config-dir", "nowhere")
+
+
+def test_a_near_miss_of_kinds_does_not_measure_every_kind() -> None:
+    assert "has no setting 'kind'; did you mean 'kinds'?" in refusal("benchmark", "accuracy", "kind=math")
