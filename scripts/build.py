@@ -24,7 +24,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
     def task(config: dict[str, Any]) -> None:
         build(config)
-        if sweep_folder():
+        if sweep_folder() and not config.get("dry_run"):
             swept.append(run_folder(config))
 
     run_composed(BUILD, task, words, first=from_yaml)

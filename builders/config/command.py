@@ -139,6 +139,6 @@ def _configure_logging() -> None:
     import datasets
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
-    for name in ("httpx2", "httpx", "datasets", "asyncio", "urllib3", "docker"):
+    for name in ("hydra", "httpx2", "httpx", "datasets", "asyncio", "urllib3", "docker"):
         logging.getLogger(name).setLevel(logging.WARNING)
     datasets.disable_progress_bars()

@@ -222,7 +222,7 @@ def _check_choices(group: str, value: str, folders: Sequence[Path]) -> None:
     known = table.choices_of(group, folders)
     for choice in value.strip("[]").split(","):
         name = choice.strip()
-        if name != "null" and name not in known:
+        if name not in known:
             raise ConfigError(table.unknown_choice(group, name, known))
 
 

@@ -62,7 +62,10 @@ class ObjectBuilder:
         wrap: Callable[[Provider], Sampler] | None = None,
         names: Mapping[str, str] | None = None,
     ) -> None:
-        self._trusted = (*OWN_PACKAGES, *([trusted] if isinstance(trusted, str) else trusted))
+        packages = [trusted] if isinstance(trusted, str) else trusted
+        if not isinstance(packages, Sequence):
+            raise ConfigError(f"trusted is {packages!r}; expected a list of packages, for example trusted=[mypkg].")
+        self._trusted = (*OWN_PACKAGES, *packages)
         self._names = dict(names or {})
         self._wrap = wrap
         self._built: dict[str, Any] = {}

@@ -183,6 +183,8 @@ def check_root_keys(config: JsonObject) -> None:
     for key in config:
         if key not in ROOT_KEYS and key not in ROOT_GROUPS:
             raise ConfigError(unknown_root_key(str(key), config, [*ROOT_KEYS, *ROOT_GROUPS], "A build"))
+    if not isinstance(config.get("stages"), Mapping):
+        raise ConfigError(f"stages is {config.get('stages')!r}; expected stages.NAME._target_=… for each stage.")
 
 
 def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:

@@ -94,6 +94,9 @@ def test_a_wrong_word_is_answered_with_the_remedy(line: str, message: str) -> No
         ("serve port=many", "port is 'many' (str); expected a whole number."),
         ("push runs/x dry_run=maybe", "dry_run is 'maybe' (str); expected true or false."),
         ("build experiment=dmo", "did you mean 'demo'?"),
+        ("build provider=null", "provider=null: there is no such choice."),
+        ("build dataset=starter stages=3 sandbox=none --dry-run", "stages is 3; expected stages.NAME._target_=…"),
+        ("build trusted=3 --dry-run", "trusted is 3; expected a list of packages, for example trusted=[mypkg]."),
         ("build provider=", "provider= needs a value: one of anthropic,"),
         ("build n=2,4 --dry-run", "n=2,4 gives several values. To run each of them, add -m."),
         ("build notes=${x}", "notes refers to ${x}, but there is no key 'x'."),
@@ -157,3 +160,12 @@ def test_a_missing_configuration_folder_is_refused_although_no_choice_needs_it(t
 
 def test_a_near_miss_of_kinds_does_not_measure_every_kind() -> None:
     assert "has no setting 'kind'; did you mean 'kinds'?" in refusal("benchmark", "accuracy", "kind=math")
+
+
+def test_a_dry_run_of_a_sweep_succeeds(tmp_path: Path) -> None:
+    """It describes every combination, and reads no run, because none exists."""
+    words = ["build", "-m", "n=2,3", "dataset.max_queries=1", "provider=scripted", "sandbox=none", "--dry-run"]
+    command = [sys.executable, "-m", "bestofn", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("dry_run: no request was sent.") == 2
