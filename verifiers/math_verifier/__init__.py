@@ -1,4 +1,4 @@
-"""The math verifier: compares the final answer of a text with the reference."""
+"""The math verifier: extracts the final answer from a text and compares it with the reference."""
 
 from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
 from bestofn.verifiers.math_verifier.judge import Finding, Settings, judge, judge_answer

@@ -1,7 +1,7 @@
-"""Evaluates a tree: exactly where rational numbers suffice, otherwise in double precision or with 50 digits.
+"""Computes the value of a tree: exactly if it is rational, otherwise in double precision or with 50 digits.
 
-The rules in ``rules`` use it. The size of every result is estimated before it is computed. A power, factorial or
-binomial that would exceed ``MAX_BITS`` raises ``Intractable``, so a hostile expression costs microseconds.
+The size of a product, power, factorial or binomial is estimated first. If it is too large, ``Intractable`` is raised,
+so a hostile expression costs only microseconds.
 ``2^{1000000} mod 7`` is computed by modular arithmetic.
 """
 
@@ -19,15 +19,18 @@ MAX_NODES = 2_000
 
 
 class Intractable(ArithmeticError):
-    """The value cannot be computed within the limits."""
+    """Raised if the value exceeds the size limits."""
 
 
 class Undefined(ArithmeticError):
-    """The expression has no value: a division by zero, a free symbol, or an unknown function."""
+    """Raised if the expression has no value: a division by zero, a symbol with no value, or an unknown function."""
 
 
 def evaluate(node: Node, point: Mapping[str, Value] | None = None, field: Field | None = None) -> Value:
-    """The value of ``node``; ``point`` maps its free symbols to values. Raises ``Intractable`` and ``Undefined``."""
+    """Return the value of ``node``. ``point`` maps its free symbols to values; the default field is ``DOUBLES``.
+
+    Raises ``Intractable`` if the value exceeds the size limits, and ``Undefined`` if there is no value.
+    """
     field = field or DOUBLES
     try:
         return _evaluate(node, point or {}, field)
@@ -40,7 +43,7 @@ def evaluate(node: Node, point: Mapping[str, Value] | None = None, field: Field 
 
 
 def exact(node: Node) -> Fraction | int | None:
-    """The rational value of ``node``, or None when there is none or it exceeds the limits."""
+    """Return the rational value of ``node``, or None if it is not rational or exceeds the size limits."""
     if isinstance(node, Number):
         return node.value
     try:
@@ -51,12 +54,12 @@ def exact(node: Node) -> Fraction | int | None:
 
 
 def is_constant(node: Node) -> bool:
-    """Whether the tree has no free symbol; pi, e and i are constants."""
+    """Return whether all symbols in the tree are constants, such as pi, e and i."""
     return all(part.name in CONSTANTS for part in walk(node) if isinstance(part, Symbol))
 
 
 def small(node: Node) -> bool:
-    """Whether the tree has fewer than ``MAX_NODES`` nodes."""
+    """Return whether the tree has at most ``MAX_NODES`` nodes."""
     return all(count < MAX_NODES for count, _ in enumerate(walk(node)))
 
 
@@ -144,7 +147,7 @@ def _integer_power(base: int | Fraction, exponent: int) -> int | Fraction:
 
 
 def _exact_root(base: int | Fraction, exponent: Fraction) -> int | Fraction | None:
-    """``8^{2/3} = 4``: only for perfect powers. ``_power`` computes the complex root of a negative base."""
+    """Return an exact rational power (``8^{2/3} = 4``), or None if it is not rational or ``base`` is negative."""
     base = Fraction(base)
     degree = exponent.denominator
     if base < 0 or degree > 64 or _bits(base) > 2_000:
@@ -178,7 +181,7 @@ def _sqrt(values: list[Value], field: Field) -> Value:
 
 
 def _root(values: list[Value], field: Field) -> Value:
-    """The real root if there is one: the cube root of -8 is -2."""
+    """Return the root with the given degree. It is real if possible: the cube root of -8 is -2."""
     value, degree = values
     if not _is_exact(degree) or degree != int(degree) or degree == 0:
         return _power([value, 1 / field.enter(degree)], field)
@@ -223,7 +226,7 @@ def _ceil(values: list[Value], field: Field) -> Value:
 
 
 def _ordered(value: Value) -> Value:
-    """``value`` as a real number. Raises ``Undefined`` for a complex number."""
+    """Return ``value`` as a real number. Raises ``Undefined`` if it is complex."""
     if not _is_real(value):
         raise Undefined("no order among complex numbers")
     return value if _is_exact(value) else _real_part(value)
@@ -243,7 +246,7 @@ def _mod(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
 
 
 def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field) -> int:
-    """The value of ``node`` modulo ``modulus``, without computing the value itself."""
+    """Return ``node`` modulo ``modulus`` by modular arithmetic, which avoids computing huge values."""
     if isinstance(node, Apply) and node.head in ("+", "*", "neg"):
         parts = [_residue(part, modulus, point, field) for part in node.args]
         total = sum(parts) if node.head == "+" else math.prod(parts) if node.head == "*" else -parts[0]
@@ -259,7 +262,7 @@ def _residue(node: Node, modulus: int, point: Mapping[str, Value], field: Field)
 
 
 def _determinant(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
-    """The determinant, by expansion along the first row; for matrices of up to five rows."""
+    """Return the determinant by expansion along the first row. Raises ``Undefined`` for more than five rows."""
     match node.args[0]:
         case Apply("matrix", lines) if len(lines) <= 5 and all(
             isinstance(line, Apply) and len(line.args) == len(lines) for line in lines
@@ -306,7 +309,10 @@ def _exact_logarithm(value: int | Fraction, base: int | Fraction) -> int | None:
 
 
 def _call(node: Apply, point: Mapping[str, Value], field: Field) -> Value:
-    """A fixed pseudo-random smooth value for an unknown function, so that f(x) differs from f(y) and from g(x)."""
+    """Return a deterministic value for a call of an unknown function.
+
+    Different functions and arguments give different values, so f(x) differs from f(y) and from g(x).
+    """
     name = node.args[0].name if isinstance(node.args[0], Symbol) else "f"
     if name not in point:
         raise Undefined(f"{name} is an unknown function")

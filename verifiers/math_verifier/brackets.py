@@ -1,4 +1,4 @@
-"""Reads brackets, sets, bars and matrices. ``atoms.Atoms`` builds on it."""
+"""Parses brackets, sets, absolute values and matrices. ``atoms.Atoms`` extends this class."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _CELL_END = frozenset({"&", "\\\\", "\\end", "\\cr"})
 
 
 class Brackets(Cursor):
-    """Reads what has an opening and a closing mark. ``Grammar`` reads the contents."""
+    """Parses expressions between an opening and a closing mark. ``Grammar`` implements the abstract methods."""
 
     def answer(self) -> Node:
-        """Parse a whole answer; ``Grammar`` implements it."""
+        """Parse a whole answer: one relation, or a list of relations. ``Grammar`` implements this method."""
         raise NotImplementedError
 
     def relation(self) -> Node:
-        """Parse a relation at the current position; ``Grammar`` implements it."""
+        """Parse a relation, or a single value, at the current position. ``Grammar`` implements this method."""
         raise NotImplementedError
 
     def sum(self) -> Node:
-        """Parse a sum at the current position; ``Grammar`` implements it."""
+        """Parse a sum at the current position. ``Grammar`` implements this method."""
         raise NotImplementedError
 
     def _raw_group(self) -> str:
@@ -51,7 +51,7 @@ class Brackets(Cursor):
         return node.args if isinstance(node, Apply) and node.head == "," else (node,)
 
     def _bracket(self) -> Node:
-        """``(a)`` is a group; ``(a, b)`` and ``[a, b)`` are collections, which keep their brackets."""
+        """Parse a bracket: ``(a)`` is a group; ``(a, b)`` and ``[a, b)`` are collections, which keep their brackets."""
         opening = self.take().text
         self.closers.append(")")
         bars, self.bars = self.bars, 0

@@ -1,4 +1,4 @@
-"""Multiple choice: the letters and the texts of options."""
+"""Multiple-choice problems: finds option letters in answers, and option texts in problems."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _OPTION = re.compile(r"(?:\\text(?:bf)?\s*\{\s*)?\(\s*([A-Ha-h])\s*\)\s*\}?\s*(?
 
 
 def letter(text: str) -> str | None:
-    """The letter, in upper case, of a text that is only a letter: ``C``, ``(c)``, ``\\text{(C)}``, ``E.``; or None."""
+    """Return the letter, in upper case, if ``text`` is only a letter (``C``, ``(c)``, ``\\text{(C)}``), else None."""
     match = _LETTER.match(text)
     return match[1].upper() if match else None
 
 
 def is_reference(text: str) -> bool:
-    """Whether a reference is a choice by its form: a letter in brackets. A bare ``C`` may be a variable."""
+    """Return whether a reference has the form of a choice: a letter in brackets. ``C`` alone may be a variable."""
     return letter(text) is not None and "(" in text
 
 
 def is_marked(text: str) -> bool:
-    """Whether an answer is or begins with the letter of a choice: ``c``, ``(B) 12 cm``, ``Option B``."""
+    """Return whether an answer states the letter of an option: ``c``, ``(B) 12 cm``, ``Option B``."""
     leading = _LEADING.match(text)
     return letter(text) is not None or bool(leading and (leading[1] or leading[2])) or bool(_TRAILING.search(text))
 
 
 def chosen(text: str) -> str | None:
-    """The letter that an answer chooses, with or without the text of the option; None for no or several letters."""
+    """Return the letter of the chosen option. Return None if the answer contains no letter, or several letters."""
     whole = letter(text)
     if whole:
         return whole
@@ -58,7 +58,7 @@ def chosen(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def options(problem: str) -> tuple[str, ...]:
-    """The texts of the options that a problem lists as (A) … (B) …, in order; () without options."""
+    """Return the texts of the options that the problem lists as (A) … (B) …, in order; () if there are none."""
     marks = list(_OPTION.finditer(problem))
     wanted, labels = "A", []
     for match in marks:

@@ -1,4 +1,4 @@
-"""The currency of an answer: 45 euros do not equal 45 dollars."""
+"""Finds the currencies in a text, because 45 euros do not equal 45 dollars."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HINT = re.compile(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|ye
 
 
 def currencies(text: str) -> frozenset[str]:
-    """The currencies in ``text``; a bare ``$`` does not count, because it may delimit mathematics."""
+    """Return the names of the currencies in ``text``. A bare ``$`` is ignored, because it may delimit a formula."""
     if not _HINT.search(text):
         return frozenset()
     return frozenset(name for name, pattern in _CURRENCIES if pattern.search(text))

@@ -1,7 +1,7 @@
-"""Compares two trees: applies the rules in order until one decides.
+"""Compares the tree of an answer with the tree of the reference: applies the rules in order until one decides.
 
-The result is True, False, or None for undecided. The reference is the first argument, because it determines the
-precision, the order of lists and whether a unit is required.
+The order of the arguments matters: the reference determines the precision, whether the order of a list matters, and
+whether a unit is required.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RULES: tuple[Rule, ...] = (approximation, plus_minus, relation, text, matrix, co
 
 
 def compare(reference: Node, candidate: Node, terms: Terms) -> Match:
-    """Whether ``candidate`` equals ``reference``. Bounded in time; raises nothing."""
+    """Return whether ``candidate`` equals ``reference`` (``equal`` is None if undecided). The time is bounded."""
     if reference == candidate:
         return Match(True, "identical")
     if not (small(reference) and small(candidate)):

@@ -1,4 +1,4 @@
-"""Finds balanced braces: the argument of a LaTeX command."""
+"""Finds brace groups, such as the argument of a LaTeX command."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Group(NamedTuple):
-    """The content of a brace group."""
+    """A brace group. ``closed`` is false if the closing brace is missing."""
 
     text: str
     end: int  # index after the closing brace
@@ -14,9 +14,9 @@ class Group(NamedTuple):
 
 
 def group(source: str, start: int) -> Group | None:
-    """The brace group at ``start``, after optional blanks; None when there is no brace.
+    """Return the brace group at ``start``, after optional blanks, or None if no brace follows.
 
-    A group that is not closed ends at the end of its line.
+    A group that is not closed ends at the end of its first line.
     """
     while start < len(source) and source[start] in " \t\n":
         start += 1

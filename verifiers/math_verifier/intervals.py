@@ -1,4 +1,4 @@
-"""Sets of real numbers as lists of ranges: intervals, unions, solved inequalities and points."""
+"""Represents sets of real numbers (intervals, unions, inequalities, points) as lists of ranges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INFINITE = Symbol("infty")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers from ``low`` to ``high``, with the ends that are closed. A point is a closed range of length 0."""
+    """The real numbers from ``low`` to ``high``. A closed end belongs to the range. A point is a closed range."""
 
     low: Node
     high: Node
@@ -26,7 +26,7 @@ EVERYTHING = Range(Apply("neg", (INFINITE,)), INFINITE, False, False)
 
 
 def as_ranges(node: Node) -> list[Range] | None:
-    """The ranges of ``node``, in any order; None when it is not a set of real numbers."""
+    """Return the ranges of ``node``, in any order, or None if it is not a set of real numbers."""
     name = head(node)
     if not isinstance(node, Apply):
         return [] if node == Symbol("emptyset") else _reals(node)
@@ -51,7 +51,7 @@ def as_ranges(node: Node) -> list[Range] | None:
 
 
 def same_ranges(ours: list[Range], theirs: list[Range], equal: Callable[[Node, Node], bool | None]) -> bool | None:
-    """Whether both lists contain the same numbers; ranges that touch are joined first."""
+    """Return whether both lists describe the same set of numbers, or None if undecided."""
     left, right = _joined(ours), _joined(theirs)
     if left is None or right is None:
         return None
@@ -76,7 +76,7 @@ def _reals(node: Node) -> list[Range] | None:
 
 
 def _solved(node: Apply) -> list[Range] | None:
-    """The ranges of ``x < 3`` or ``3 > x``: a symbol on one side, a constant on the other."""
+    """Return the ranges of a solved inequality such as ``x < 3``, ``3 > x`` or ``|x| < 3``; None for any other."""
     left, right = node.args
     name = node.head
     if isinstance(right, Symbol) and is_constant(left) and not is_constant(right):
@@ -98,7 +98,10 @@ def _solved(node: Apply) -> list[Range] | None:
 
 
 def _distance(inside: Node, name: str, bound: Node) -> list[Range] | None:
-    """The ranges of ``|x - 2| < 3``; None unless all numbers are exact and the inside is linear in one symbol."""
+    """Return the ranges of ``|x - 2| < 3``, or None if it is not supported.
+
+    Supported: exact numbers, and one symbol with slope 1 or -1 inside the bars.
+    """
     names = symbols(inside)
     if len(names) != 1:
         return None
@@ -130,7 +133,7 @@ def _whole(value: Fraction) -> int | Fraction:
 
 
 def _chain(node: Apply) -> list[Range] | None:
-    """The range of ``a < x <= b`` or ``b >= x > a``."""
+    """Return the range of ``a < x <= b`` or ``b >= x > a``; None for any other chain."""
     if len(node.args) != 2:
         return None
     first, second = node.args
@@ -149,7 +152,7 @@ def _chain(node: Apply) -> list[Range] | None:
 
 
 def _all_of(parts: list[list[Range] | None]) -> list[Range] | None:
-    """The intersection of ``parts``. If it is empty, as for ``x < -1 and x > 3``, "and" meant "or": the union."""
+    """Return the intersection of ``parts``. If it is empty (``x < -1 and x > 3``), return the union instead."""
     if any(part is None for part in parts):
         return None
     common: list[Range] | None = [EVERYTHING]
@@ -159,7 +162,7 @@ def _all_of(parts: list[list[Range] | None]) -> list[Range] | None:
 
 
 def _without(whole: list[Range] | None, cuts: list[Range] | None) -> list[Range] | None:
-    """``whole`` without the points and intervals of ``cuts``."""
+    """Return ``whole`` minus the ranges in ``cuts``, or None if either set is unknown."""
     if whole is None or cuts is None:
         return None
     ranges = whole
@@ -198,7 +201,7 @@ def _position(node: Node) -> float | None:
 
 
 def _joined(ranges: list[Range]) -> list[Range] | None:
-    """The ranges in order, with touching and overlapping ranges joined."""
+    """Return the ranges in increasing order, joined where they touch or overlap; None if an end has no value."""
     placed: list[tuple[float, float, Range]] = []
     for item in ranges:
         low, high = _position(item.low), _position(item.high)

@@ -1,4 +1,4 @@
-"""Reads numbers: decimals, powers of ten and repeating decimals. The grammar uses it."""
+"""Converts number literals to nodes: integers, decimals, scientific notation and repeating decimals."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number
 
 
 class Unsupported(ValueError):
-    """The text is not mathematics, or mathematics that the grammar does not support."""
+    """Raised if a text is not mathematics, or uses mathematics that the grammar does not support."""
 
 
 def number(literal: str) -> Number:
-    """The exact number of a literal such as ``1,234.50`` or ``6e-24``."""
+    """Return the exact number of a literal such as ``1,234.50`` or ``6e-24``.
+
+    Raises ``Unsupported`` if the absolute value of the exponent exceeds 5000.
+    """
     mantissa, _, exponent = literal.replace(",", "").lower().partition("e")
     whole, point, digits = mantissa.partition(".")
     shift = int(exponent) if exponent else 0
@@ -29,19 +32,19 @@ def number(literal: str) -> Number:
 
 
 def negative(node: Node) -> Node:
-    """The tree of ``-node``."""
+    """Return the tree of ``-node``."""
     if isinstance(node, Number):
         return Number(-node.value, node.place)
     return Apply("neg", (node,))
 
 
 def is_plain_integer(node: Node) -> bool:
-    """Whether ``node`` is an integer without a decimal point."""
+    """Return whether ``node`` is an integer that was written with no decimal point."""
     return isinstance(node, Number) and isinstance(node.value, int) and node.place is None
 
 
 def times(left: Node, right: Node) -> Node:
-    """A product; ``2.3 \\times 10^4`` becomes one decimal, so that its precision is known."""
+    """Return the product of two trees. ``2.3 \\times 10^4`` becomes one decimal, which keeps its precision."""
     match left, right:
         case Number(), Apply("^", (Number(10), Number(int() as power, None))) if abs(power) < 1000:
             value = left.value * Fraction(10) ** power
@@ -52,7 +55,7 @@ def times(left: Node, right: Node) -> Node:
 
 
 def repeating(literal: str, cycle: str) -> Node:
-    """The exact number of a repeating decimal: ``0.1(6)``, ``0.1\\overline{6}``."""
+    """Return the exact number of a repeating decimal: ``0.1(6)``, where ``literal`` is 0.1 and ``cycle`` is 6."""
     if not cycle.isdigit():
         raise Unsupported("a repeating decimal needs digits under its bar")
     whole, _, fixed = literal.replace(",", "").partition(".")

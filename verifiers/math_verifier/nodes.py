@@ -1,4 +1,4 @@
-"""The tree of a mathematical answer: numbers, symbols, words, and heads applied to arguments.
+"""The nodes of the tree of an answer: numbers, symbols, text, and heads (operators) with arguments.
 
 Heads are the operators ``+ * / ^``, the functions of ``arithmetic.FUNCTIONS``, the relations ``= != < <= > >= in``,
 the collections ``, () [] (] [) {} union matrix`` (a bare list is ``,``), ``unit``, ``pm``, ``base`` and ``ratio``.
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number. ``place`` is the power of ten of the last written digit of a decimal, and None for an exact number.
+    """A number. ``place`` is the power of ten of the last written digit of a decimal; None means that it is exact.
 
     0.15 has place -2, 2.30e4 has place 2, and the integer 150 has place None.
     """
@@ -32,14 +32,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words that are not mathematics, or the name of a unit."""
+    """Text that is not mathematics, or the name of a unit."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operator or a function, applied to arguments."""
+    """An operator, function, relation or collection (the head) with its arguments."""
 
     head: str
     args: tuple[Node, ...]
@@ -62,17 +62,17 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def symbols(node: Node) -> frozenset[str]:
-    """The names of all symbols in the tree."""
+    """Return the names of all symbols in the tree."""
     return frozenset(part.name for part in walk(node) if isinstance(part, Symbol))
 
 
 def head(node: Node) -> str:
-    """The head of ``node``; "" for a leaf."""
+    """Return the head of ``node``, or "" if it is not an ``Apply``."""
     return node.head if isinstance(node, Apply) else ""
 
 
 def show(node: Node) -> str:
-    """The tree as plain text, for explanations."""
+    """Return the tree as plain text, for explanations."""
     if isinstance(node, Number):
         return str(node.value) if node.place is None else _decimal(node)
     if isinstance(node, Symbol):
@@ -90,7 +90,7 @@ def show(node: Node) -> str:
 
 
 def latex(node: Node) -> str:
-    """The tree as LaTeX that parses into an equal tree. Covers everything that ``arithmetic`` evaluates."""
+    """Return the tree as LaTeX that parses into an equal tree. Supports every node that ``arithmetic`` evaluates."""
     if isinstance(node, Number):
         if node.place is not None:
             return _decimal(node)
@@ -134,7 +134,7 @@ def _latex_apply(name: str, parts: list[str]) -> str:
 
 
 def _decimal(node: Number) -> str:
-    """The decimal with its written places; in scientific notation when the last place is left of the point."""
+    """Return a decimal with its written digits, in scientific notation if ``place`` is positive."""
     place = node.place or 0
     top, bottom = abs(node.value).as_integer_ratio()
     digits = str(round(Fraction(top, bottom * 10**place)) if place > 0 else round(Fraction(top * 10**-place, bottom)))

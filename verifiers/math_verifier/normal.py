@@ -1,4 +1,4 @@
-"""Normalises an answer before parsing: Unicode, LaTeX layout and Markdown."""
+"""Normalises the text of an answer before parsing: Unicode characters, LaTeX layout and Markdown."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _SPELLINGS = {f"\\{name}": " " for name in _DROPPED.split()} | {
     "\\simeq": "\\approx ", "\\doteq": "\\approx ", "\\sim": "\\approx ", "\\approxeq": "\\approx ", "\\lvert": "|",
     "\\rvert": "|", "\\vert": "|", "\\mid": "|", "\\degree": "^\\circ ",
 }  # fmt: skip
-_MONEY = "\0"  # replaces an escaped dollar sign during normalisation
+_MONEY = "\0"  # stands in for an escaped dollar sign during normalisation
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _SPACES = re.compile(r"(?<!\\)\\[!,:;> ]|\\(?:hspace|phantom|label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\$")
 _DEGREES = re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\(?:circ|degree)(?![A-Za-z])")
-_DOUBLED = re.compile(r"\\\\(?=[A-Za-z{}$%])")  # JSON and prompts double backslashes
+_DOUBLED = re.compile(r"\\\\(?=[A-Za-z{}$%])")  # backslashes that JSON or a prompt has doubled
 _THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|,\s*\\!\s*|\\!,?|\\,|\\;)(?=\d{3}(?!\d))")
 _SPACED = re.compile(r"(?<![\d.])\d{1,3}(?: \d{3})+(?![\d])")
 _CHAT = re.compile(
@@ -58,7 +58,7 @@ _EMPHASIS = re.compile(r"(?<!\*)\*\*(?![*\d(\s-])|(?<=\S)\*\*(?=[\s.,:;!?]|$)|`+
 
 @lru_cache(maxsize=4096)
 def normal(text: str) -> str:
-    """``text`` in the spelling that the parser expects. A second call changes nothing."""
+    """Return ``text`` in the notation that the parser expects. Normalising the result again does not change it."""
     text = text.strip()
     if text.isascii():
         if not any(mark in text for mark in "\\<$*`{"):
@@ -80,7 +80,7 @@ def normal(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """``text`` without LaTeX layout, and with one name for equivalent commands."""
+    """Return ``text`` after removing LaTeX layout commands and unifying equivalent commands."""
     if "\\\\" in text and "\\begin" not in text:
         text = _DOUBLED.sub(r"\\", text)
     text = _THOUSANDS.sub("", text)
@@ -108,7 +108,7 @@ def _vulgar(match: re.Match[str]) -> str:
 
 
 def _money(text: str) -> str:
-    """``text`` without dollar signs that delimit mathematics; for money the sign becomes ``\\$``."""
+    """Return ``text`` after removing dollar signs that delimit formulas. A dollar sign for money becomes ``\\$``."""
     text = text.replace("$$", " ")
     bare = re.sub(r"\\\$", "", text)
     if bare.count("$") == 1 and re.search(r"(?<!\\)\$\s*-?\d", text):
@@ -116,7 +116,7 @@ def _money(text: str) -> str:
     pairs = re.match(r"^\s*\$([^$]*)\$\s*\.?\s*$", text)
     if pairs:
         return pairs[1]
-    if bare.count("$") >= 2:  # "$3$ and $5$" is mathematics, "$3 and $5" is money
+    if bare.count("$") >= 2:  # "$3$ and $5$" contains formulas, "$3 and $5" contains money
         inside = re.findall(r"(?<!\\)\$([^$]*?)(?<!\\)\$", text)
         if all(re.fullmatch(r"\s*[\d.,]+\s+[A-Za-z ,;+*/-]+\s*", piece) for piece in inside):
             return re.sub(r"(?<!\\)\$(?=\s*\d)", r"\\$", text)
@@ -124,12 +124,12 @@ def _money(text: str) -> str:
 
 
 def _spaced(text: str) -> str:
-    """``text`` with numbers such as ``1 234 567`` written without blanks."""
+    """Return ``text`` after removing the blanks in numbers such as ``1 234 567``."""
     return _SPACED.sub(lambda m: m[0].replace(" ", ""), text) if " " in text else text
 
 
 def _strip(text: str) -> str:
-    """``text`` without surrounding quotation marks and blanks, and without final punctuation."""
+    """Return ``text`` after removing surrounding quotation marks and blanks, and final punctuation."""
     text = text.strip(" \t\r\n\"'`_")
     while text and text[-1] in ".,;:!?" and not _final_mark_counts(text):
         text = text[:-1].rstrip(" \t\r\n\"'`_")

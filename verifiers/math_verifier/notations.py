@@ -1,4 +1,4 @@
-"""Rewrites regional and typographic notations into those that the grammar supports."""
+"""Rewrites regional and typographic notations as notations that the grammar supports."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _TO = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\\text\s*\{\s*to\s*\}|to)\s*(\d+(?:\.\d+
 
 
 def conventional(text: str) -> str:
-    """``text`` in conventional notation.
+    """Return ``text`` in conventional notation.
 
-    Set-builder notation becomes its condition, ]0, 1[ becomes (0, 1), and ₅C₂ a binomial. Colours and bold type are
-    removed. Words for operators are replaced: negative 7, 2 out of 3, 4 to 3.
+    Set-builder notation becomes its condition, ]0, 1[ becomes (0, 1), and ₅C₂ becomes a binomial. Colours and bold type
+    are removed. Words become operators: ``negative 7`` becomes -7, ``2 out of 3`` becomes 2/3, ``4 to 3`` becomes 4:3.
     """
     if "\\" in text:
         text = _unwrapped(text)
@@ -49,7 +49,7 @@ def conventional(text: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """``\\mathbf{\\frac{1}{2}}`` without the command for bold type; only if its content is a formula."""
+    """Return the content of a font command such as ``\\mathbf{\\frac{1}{2}}`` if it is a formula, else ``text``."""
     wrapper = _WRAPPED.match(text)
     inside = group(text, wrapper.end()) if wrapper else None
     if inside is None or inside.end < len(text) or "\\" not in inside.text:
@@ -70,7 +70,7 @@ def _count(match: re.Match[str]) -> str:
 
 
 def _inward(text: str) -> str:
-    """French intervals (``]0, 1[``) in English form; unchanged when a part is not such an interval."""
+    """Return French intervals (``]0, 1[``) in English form. If any part is not such an interval, return ``text``."""
     parts = re.split(r"(\\cup)", text)
     intervals = [_OUTWARD.fullmatch(part.strip()) for part in parts[::2]]
     if not all(intervals):
@@ -80,6 +80,6 @@ def _inward(text: str) -> str:
 
 
 def european(text: str) -> str:
-    """``text`` with numbers such as 1.234,56, 1.234.567 and 1'234'567 in English form, without separators."""
+    """Return ``text`` with European numbers rewritten: 1.234,56 becomes 1234.56, and 1'234'567 becomes 1234567."""
     text = _APOSTROPHES.sub(lambda m: m[0].replace("'", ""), text)
     return _EUROPEAN.sub(lambda m: m[0].replace(".", "").replace(",", "."), text)

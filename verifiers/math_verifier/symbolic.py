@@ -1,7 +1,7 @@
-"""Compares with SymPy what the grammar cannot read (integrals, sums, limits) or decide by values.
+"""Compares expressions with SymPy if the grammar cannot parse them (integrals, sums, limits) or cannot decide.
 
-``MathVerifier`` calls ``decide`` only in a worker process with limits on time and memory, because SymPy may run
-forever and cannot be interrupted. The functions are at module level, so that they can be pickled.
+SymPy may run forever and cannot be interrupted. Therefore ``MathVerifier`` calls ``decide`` only in a worker process
+with limits on time and memory. The functions are at module level, so that they can be pickled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ MAX_LENGTH = 2_000
 
 
 def decide(reference: str, answer: str) -> bool | None:
-    """Whether SymPy finds two LaTeX texts equal; None when it cannot decide. May run forever: call it in a worker."""
+    """Return whether two LaTeX texts are equal according to SymPy, or None if SymPy cannot decide.
+
+    The call may never return, so call it in a worker process with a time limit.
+    """
     if max(len(reference), len(answer)) > MAX_LENGTH:
         return None
     ours, theirs = to_sympy(reference), to_sympy(answer)
@@ -25,12 +28,12 @@ def decide(reference: str, answer: str) -> bool | None:
 
 
 def to_sympy(text: str) -> object | None:
-    """The SymPy object of a LaTeX text, or None when it cannot be parsed."""
+    """Return the SymPy object of a LaTeX text, or None if the text cannot be parsed."""
     from latex2sympy2_extended import latex2sympy
 
     try:
         return latex2sympy(text)
-    except Exception:  # the ANTLR grammar raises many kinds of errors for other text
+    except Exception:  # the ANTLR grammar raises many kinds of errors for invalid text
         return None
 
 

@@ -10,7 +10,10 @@ from bestofn.verifiers.math_verifier.groups import group
 
 
 class Token(NamedTuple):
-    """``kind``: number, command, word, text, sign or end. ``spaced``: a blank precedes the token."""
+    """A token. ``kind`` is number, command, word, text, sign or end. ``spaced`` is true if a blank precedes the token.
+
+    ``start`` and ``end`` are positions in the normalised text.
+    """
 
     kind: str
     text: str
@@ -38,9 +41,10 @@ MAX_TOKENS = 4000
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of a normalised text, and an end mark; ``\\text{…}`` and similar commands become one ``text`` token.
+    """Return the tokens of a normalised text, followed by an end token.
 
-    Raises ``ValueError`` for more than ``MAX_TOKENS`` tokens.
+    ``\\text{…}`` and similar commands become one ``text`` token. Raises ``ValueError`` if there are more than
+    ``MAX_TOKENS`` tokens.
     """
     taken: list[Token] = []
     at, spaced, length, depth = 0, False, len(text), 0
@@ -53,7 +57,7 @@ def tokens(text: str) -> list[Token]:
         m = match(text, at)
         kind, value, end = m.lastgroup or "sign", m[0], m.end()  # type: ignore[union-attr]
         if kind == "number" and depth and "," in value:
-            value = value[: value.index(",")]  # inside brackets a comma separates
+            value = value[: value.index(",")]  # inside brackets, a comma separates items, not thousands
             end = at + len(value)
         if kind == "command" and value in TEXT_COMMANDS:
             inside = group(text, end)

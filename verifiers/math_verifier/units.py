@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""Units of measurement with pint: the unit of a quantity, whether two units agree, and conversion."""
+"""Units of measurement: finds the unit of a quantity, compares units, and converts values (with pint)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _FILLER = frozenset("of the a an total each about approximately or so".split())
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A value and its unit in cleaned form; "" without a unit."""
+    """A value and its unit. ``unit`` is the output of ``clean``, or "" if there is no unit."""
 
     value: Node
     unit: str
 
 
 def split(node: Node) -> Quantity:
-    """The value and the unit of a tree; a percentage has no unit here."""
+    """Return the value and the unit of a tree. A percentage counts as a value with no unit."""
     if head(node) == "unit":
         return Quantity(node.args[0], node.args[1].text)  # type: ignore[union-attr]
     if head(node) == "deg":
@@ -44,7 +44,7 @@ def split(node: Node) -> Quantity:
 
 
 def from_symbols(node: Node) -> Quantity | None:
-    """A quantity from a product such as ``5 m``, if pint knows all its symbols; otherwise None."""
+    """Return the quantity of a product such as ``5 m`` if all its symbols are unit symbols, otherwise None."""
     if not isinstance(node, Apply) or node.head not in ("*", "/", "neg"):
         return None
     if node.head == "neg":
@@ -81,7 +81,7 @@ _LONGER = frozenset(
 
 
 def is_symbolic(unit: str) -> bool:
-    """Whether ``unit`` consists of unit symbols only (``m/s**2``, ``kJ/mol``); does not load pint."""
+    """Return whether ``unit`` consists only of unit symbols (``m/s**2``, ``kJ/mol``). Does not load pint."""
     names = re.findall(r"[^\W\d_]+", unit)
     return bool(names) and all(_is_symbol(name) for name in names) and not re.search(r"[=<>,;?!]", unit)
 
@@ -97,7 +97,7 @@ def _is_symbol(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def clean(text: str) -> str:
-    """The unit in ``\\mathrm{~kg} / \\mathrm{m}^{3}`` or ``grams of sugar``, as plain words and operators."""
+    """Return a unit, such as ``\\mathrm{~kg} / \\mathrm{m}^{3}``, as plain words and operators: ``kg / m**3``."""
     text = re.sub(
         r"\\(?:text|mathrm|mbox|textrm|operatorname|rm|mathit|mathbf|textbf|hbox|unit|si)\s*\{([^{}]*)\}", r" \1 ", text
     )
@@ -131,19 +131,19 @@ def _registry() -> Any:
 
 
 def load() -> None:
-    """Import pint and its unit definitions, unless that was done before. Takes about half a second."""
+    """Load pint and its unit definitions. The first call needs about half a second, later calls do nothing."""
     known("meter")
 
 
 @lru_cache(maxsize=4096)
 def known(unit: str) -> Any | None:
-    """The pint unit of a cleaned text, or None when it is not a unit of measurement."""
+    """Return the pint unit of a cleaned text, or None if the text is not a unit of measurement."""
     if not unit or len(unit) > 80:
         return None
     for spelling in _spellings(unit):
         try:
             return _registry().parse_units(spelling)
-        except Exception:  # pint raises many kinds of errors for other text
+        except Exception:  # pint raises many kinds of errors if the text is not a unit
             continue
     return None
 
@@ -183,7 +183,7 @@ def _powers(text: str) -> str:
 
 
 def relate(asked: str, given: str) -> Relation:
-    """The relation of the unit ``given`` to the unit ``asked``."""
+    """Return how the unit ``given`` relates to the unit ``asked``."""
     if not given:
         return "missing"
     if asked == given:
@@ -201,7 +201,7 @@ def relate(asked: str, given: str) -> Relation:
 
 
 def convert(value: int | float | Fraction, given: str, asked: str) -> float | None:
-    """``value`` converted from the unit ``given`` to ``asked``; None when the result is no double."""
+    """Return ``value`` converted from the unit ``given`` to the unit ``asked``, or None if it cannot be converted."""
     ours, theirs = known(asked), known(given)
     if ours is None or theirs is None:
         return None
@@ -214,7 +214,7 @@ def convert(value: int | float | Fraction, given: str, asked: str) -> float | No
 
 @lru_cache(maxsize=1)
 def registry_errors() -> type[Exception]:
-    """The base class of pint's errors."""
+    """Return the base class of pint's errors."""
     import pint
 
     return pint.errors.PintError
@@ -225,17 +225,17 @@ def _stem(words: str) -> str:
 
 
 def unit_node(value: Node, text: str) -> Node:
-    """``value`` with the unit in ``text``, or only ``value`` when the cleaned text is empty."""
+    """Return the tree of ``value`` with the unit in ``text``, or only ``value`` if the cleaned text is empty."""
     unit = clean(text)
     if unit.lower() in ("percent", "per cent"):
         return Apply("percent", (value,))
-    if isinstance(value, Apply) and value.head in ("=", "~") and unit:  # x = 0.75 m
+    if isinstance(value, Apply) and value.head in ("=", "~") and unit:  # in x = 0.75 m, only the last side has the unit
         return Apply(value.head, (*value.args[:-1], unit_node(value.args[-1], text)))
     return Apply("unit", (value, Text(unit))) if unit else value
 
 
 def same_quantity(first: Node, second: Node) -> bool:
-    """Whether two quantities are equal, possibly in different units."""
+    """Return whether two quantities differ by at most 0.1 percent after conversion to the same unit."""
     ours, theirs = split(first), split(second)
     if not (isinstance(ours.value, Number) and isinstance(theirs.value, Number)):
         return False
@@ -244,7 +244,7 @@ def same_quantity(first: Node, second: Node) -> bool:
 
 
 def total(parts: list[tuple[Number, str]]) -> Node | None:
-    """The sum of quantities of one dimension, in the unit of the last one; None when the units do not fit."""
+    """Return the sum of quantities in the unit of the last one, or None if their dimensions differ or are unknown."""
     units = [known(clean(name)) for _, name in parts]
     if any(unit is None for unit in units) or len({str(unit.dimensionality) for unit in units if unit is not None}) > 1:
         return None

@@ -1,4 +1,4 @@
-"""The math verifier: ``judge`` in the event loop, and SymPy in workers for undecided answers.
+"""The math verifier. It calls ``judge_answer`` directly, and SymPy in worker processes for undecided answers.
 
 ``conf/verifier/math.yaml`` builds it; ``docs/math.md`` describes it.
 """
@@ -22,16 +22,16 @@ MISSING_UNITS = ("pass", "abstain", "fail")
 
 
 class MathVerifier:
-    """Whether the final answer of a candidate equals ``reference.answer`` or one of ``reference.answers``.
+    """Verify whether the final answer of a candidate equals ``reference.answer`` or one of ``reference.answers``.
 
-    ``rounding``      see ``rounding.agree``; verdicts record it.
-    ``missing_unit``  the outcome for a right number without the unit of the reference: ``pass`` (confidence 0.6),
+    ``rounding``      the rounding policy (see the module ``rounding``); verdicts record it.
+    ``missing_unit``  the outcome if the number is correct but its unit is missing: ``pass`` (confidence 0.6),
                       ``abstain`` or ``fail``.
-    ``workers``       processes for SymPy that can be killed. Without workers SymPy is not used.
-    ``symbolic_s``    wall-clock limit of SymPy in seconds per answer.
-    ``max_length``    longer answers, in characters, are not compared.
+    ``workers``       worker processes for SymPy, which can be killed. If None, SymPy is not used.
+    ``symbolic_s``    wall-clock limit of SymPy in seconds per comparison.
+    ``max_length``    maximum length of an answer in characters; longer answers are not compared.
 
-    The verdict is ``abstain`` without a reference, without an answer, or when the answer cannot be decided in time.
+    The verdict is ``abstain`` if there is no reference or no answer, or if the comparison is undecided.
     """
 
     name = "math"
@@ -53,20 +53,20 @@ class MathVerifier:
         self.symbolic_s = symbolic_s
 
     async def __aenter__(self) -> MathVerifier:
-        self._loading = asyncio.create_task(asyncio.to_thread(units.load))  # pint takes half a second to import
+        self._loading = asyncio.create_task(asyncio.to_thread(units.load))  # importing pint needs half a second
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self._loading
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """The verdict on the final answer of ``candidate``, with the deciding rule in ``detail["method"]``."""
+        """Return the verdict on the final answer of ``candidate``. ``detail["method"]`` names the rule that decided."""
         started = time.perf_counter()
         finding = await self.find(query, candidate)
         return self._verdict(finding, time.perf_counter() - started)
 
     async def find(self, query: Query, candidate: Candidate) -> Finding:
-        """The best finding over all accepted answers; one match is enough."""
+        """Compare the answer with every reference answer and return the best finding: pass, then abstain, then fail."""
         references = accepted(query.reference)
         if not references:
             return Finding("abstain", 0.0, "the query has no reference answer")
@@ -107,13 +107,13 @@ class MathVerifier:
 
 
 def accepted(reference: Reference) -> tuple[str, ...]:
-    """All reference answers that are not empty."""
+    """Return all reference answers that are not empty."""
     answers = (reference.answer, *reference.answers)
     return tuple(answer for answer in answers if answer is not None and answer.strip())
 
 
 def explain(finding: Finding) -> str:
-    """The finding as one sentence."""
+    """Return the finding as one sentence."""
     if not finding.answer:
         return finding.method
     relation = {"pass": "equals", "fail": "differs from", "abstain": "cannot be compared with"}[finding.outcome]

@@ -1,4 +1,4 @@
-"""Loads SymPy and the LaTeX grammar. A worker imports it before its first call (``ProcessPool.preload``)."""
+"""Loads SymPy and the LaTeX grammar. A worker imports this module before its first call (``ProcessPool.preload``)."""
 
 from bestofn.verifiers.math_verifier.symbolic import decide
 

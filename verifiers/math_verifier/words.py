@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""Answers in words: yes and no, true and false, "no solution", numerals, clock times and dates."""
+"""Interprets answers in words: yes and no, true and false, "no solution", number words, times and dates."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _DATE = [
 
 
 def truth(text: str) -> bool | None:
-    """The truth value in the words: ``True``, ``no``, ``False (no aliasing)``; None when there is none."""
+    """Return the truth value of a text such as ``True``, ``no`` or ``not correct``, or None if it states none."""
     match = _TRUTH.search(text)
     if match is None:
         return None
@@ -72,17 +72,17 @@ def truth(text: str) -> bool | None:
 
 
 def truth_letter(text: str) -> bool | None:
-    """The truth value of the letters T, F, Y and N, or None."""
+    """Return the truth value of the letters T, F, Y and N; None for any other text."""
     return {"T": True, "Y": True, "F": False, "N": False}.get(text.strip("(). ").upper())
 
 
 def is_truth_word(text: str) -> bool:
-    """Whether the text is a truth value."""
+    """Return whether the whole text is ``true``, ``false``, ``yes`` or ``no``."""
     return text.strip().strip(".!\"'").lower() in ("true", "false", "yes", "no")
 
 
 def special(text: str) -> str | None:
-    """The name of an answer that is not a value (``none``, ``unknown``, ``infinite``), or None."""
+    """Return the kind of an answer that is not a value (``none``, ``unknown`` or ``infinite``), or None."""
     if len(text) > 300:
         return None
     if _UNKNOWN.search(text):
@@ -96,7 +96,7 @@ def special(text: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def numeral(text: str) -> int | Fraction | None:
-    """The number that the whole text spells: ``twenty-four``, ``one hundred and five``, ``two thirds``; or None."""
+    """Return the number if the whole text is in number words (``twenty-four``, ``two thirds``), otherwise None."""
     words = [word for word in re.split(r"[\s-]+", text.strip().lower()) if word]
     if not words or len(words) > 12:
         return None
@@ -108,7 +108,10 @@ def numeral(text: str) -> int | Fraction | None:
 
 
 def _with_part(words: list[str], part: int) -> Fraction | None:
-    """The fraction of ``two thirds``, ``half`` or ``one and a half``; None for ``third``, an ordinal."""
+    """Return the value of ``two thirds``, ``half`` or ``one and a half``; None for ``third``, which is an ordinal.
+
+    ``part`` is the denominator; ``words`` are the words before it.
+    """
     whole: int | None = 0
     if "and" in words:
         at = words.index("and")
@@ -136,7 +139,7 @@ def _counted(words: list[str]) -> int | None:
 
 
 def leading_numeral(text: str) -> int | Fraction | None:
-    """The number at the beginning of the words: 5 for ``five apples``; or None."""
+    """Return the number word at the beginning of the text (5 for ``five apples``), or None."""
     words = re.findall(r"[A-Za-z]+", _ADVERB.sub("", text))[:12]
     for count in range(len(words), 0, -1):
         value = numeral(" ".join(words[:count]))
@@ -147,7 +150,7 @@ def leading_numeral(text: str) -> int | Fraction | None:
 
 
 def clock(text: str) -> str | None:
-    """A time of day in the form ``16:30``, from ``4:30 p.m.``, ``4 PM`` or ``16:30``; or None."""
+    """Return a time of day as ``16:30``, from text such as ``4:30 p.m.``, ``4 PM`` or ``noon``; None for other text."""
     named = _NAMED_TIMES.get(text.strip(" .").lower().removeprefix("12 ").removeprefix("12:00 "))
     if named:
         return named
@@ -168,7 +171,7 @@ def clock(text: str) -> str | None:
 
 
 def date(text: str) -> tuple[int, int, int | None] | None:
-    """A calendar date as (month, day, year or None), or None."""
+    """Return a calendar date as (month, day, year or None), or None if the text is not a date."""
     for pattern in _DATE:
         match = pattern.match(text.strip())
         if not match:

@@ -1,1 +1,1 @@
-"""The rules of the comparison, one module per kind of answer. ``equivalence`` applies them."""
+"""The rules that compare two trees, in one module per kind of answer. ``equivalence`` applies them."""

@@ -1,4 +1,4 @@
-"""Compares numerals in a base: ``204_5``."""
+"""Compares numerals with a base, such as ``204_5``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare digits and base. The digits without the base pass with a lower confidence."""
+    """Compare if one side is a numeral with a base. If only the base is missing, the match has a lower confidence."""
     left, right = head(reference), head(candidate)
     if "base" not in (left, right):
         return None
@@ -21,7 +21,7 @@ def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
     digits_text = numeral.args[0].text  # type: ignore[union-attr]
     if isinstance(other, Number) and str(other.value) == digits_text:
         return Match(True, "the digits, without their base", 0.8)
-    if left != "base":  # the reference is a plain number: the numeral's value counts
+    if left != "base":  # the reference is a plain number, so compare the values
         value = _numeral_value(candidate)
         return Match(value is not None and scalar(reference, Number(value), terms).equal, "value of a numeral", 0.9)
     return Match(False, "the numeral in its base is asked for")

@@ -1,4 +1,4 @@
-"""Compares tuples, lists, sets, unions and matrices member by member, in order or in any order."""
+"""Compares tuples, lists, sets, unions and matrices, item by item."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REALS = Symbol("mathbb_R")
 
 
 def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare when a side is a collection."""
+    """Compare if one side is a collection (tuple, list, set, union); return None otherwise."""
     left, right = head(reference), head(candidate)
     if (
         "union" in (left, right)
@@ -43,7 +43,7 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 def _one_against_many(
     ours: tuple[Node, ...], theirs: tuple[Node, ...], left: str, right: str, terms: Terms, same: Same
 ) -> Match:
-    """Compare a single value with a set of one, a list that repeats it, or several values (wrong)."""
+    """Compare a single value with a collection. An answer may repeat the reference value."""
     if len(ours) == 0 or len(theirs) == 0:
         return Match(False, "an empty set against a value")
     if right in (",", "{}", "[]") and len(theirs) > 1 and len(ours) == 1:
@@ -65,7 +65,7 @@ def _brackets_agree(left: str, right: str, count: int) -> bool:
 
 
 def ordered(ours: tuple, theirs: tuple, terms: Terms, same: Same) -> Match:
-    """Compare two lists item by item."""
+    """Compare two lists of the same length, item by item, in order."""
     undecided = False
     for mine, other in zip(ours, theirs, strict=True):
         match = same(mine, other, terms)
@@ -76,7 +76,7 @@ def ordered(ours: tuple, theirs: tuple, terms: Terms, same: Same) -> Match:
 
 
 def unordered(ours: list[Node], theirs: list[Node], terms: Terms, same: Same) -> Match:
-    """Compare two lists in any order."""
+    """Compare two lists in any order. If their lengths differ, repeated values are removed first."""
     if len(ours) != len(theirs):
         ours, theirs = _distinct(ours, terms, same), _distinct(theirs, terms, same)
         if len(ours) != len(theirs):
@@ -118,12 +118,12 @@ def _unions(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
 
 
 def matrix(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare when a side is a matrix."""
+    """Compare if one side is a matrix, member by member; return None otherwise."""
     if "matrix" not in (head(reference), head(candidate)):
         return None
     ours, theirs = rows(reference), rows(candidate)
     if ours and theirs and len(ours) == 1 != len(theirs) and head(candidate) in ("[]", "()"):
-        theirs = [tuple(member for row in theirs for member in row)]  # a list has no rows and columns
+        theirs = [tuple(member for row in theirs for member in row)]  # a flat list may represent a matrix of one row
     if ours is None or theirs is None or [len(row) for row in ours] != [len(row) for row in theirs]:
         return Match(False, "different shapes")
     flat = [(a, b) for mine, other in zip(ours, theirs, strict=True) for a, b in zip(mine, other, strict=True)]

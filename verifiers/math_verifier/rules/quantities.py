@@ -1,4 +1,4 @@
-"""Compares values with a mark: money, percent, degrees, scales such as million, and units."""
+"""Compares quantities: money, percentages, degrees, units, and numbers with a scale such as million."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
 
 
 def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare when a side has a unit or another mark."""
+    """Compare if one side has a unit, a percent, currency or degree sign, or a scale; return None otherwise."""
     left, right = head(reference), head(candidate)
     if left not in _MARKS and right not in _MARKS:
         return None
@@ -30,7 +30,7 @@ def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _in_dollars(node: Node, other: str) -> Node:
-    """Cents in dollars, if the other side is money: 50 cents are $0.50."""
+    """Convert cents to dollars if the head ``other`` of the other side is money: 50 cents become 0.5."""
     if other != "money" or head(node) != "unit" or node.args[1].text.lower().split()[0] not in ("cent", "cents", "¢"):  # type: ignore[union-attr]
         return node
     return _hundredth(node.args[0])  # type: ignore[union-attr]
@@ -41,7 +41,7 @@ def _without(node: Node, mark: str) -> Node:
 
 
 def _scales(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """``2.3 million``: compare in full, or only 2.3 when the problem states the scale ("in millions")."""
+    """Compare the full values; if only one side has a scale, also compare the numbers (2.3 for ``2.3 million``)."""
     full = same(_full_scale(reference), _full_scale(candidate), terms)
     if full.equal or (head(reference) == head(candidate) and reference.args[1] == candidate.args[1]):  # type: ignore[union-attr]
         return full
@@ -53,7 +53,7 @@ def _scales(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
 
 
 def _full_scale(node: Node) -> Node:
-    """The value times its scale, which is a power of ten."""
+    """Return the value multiplied by its scale, which is a power of ten."""
     if head(node) != "scale":
         return node
     value, power = node.args  # type: ignore[union-attr]
@@ -137,13 +137,13 @@ def _converted(asked: units.Quantity, given: units.Quantity, terms: Terms) -> Ma
     if terms.rounding == "strict":
         return Match(gap <= 1e-6, "units converted", 0.98)
     written = _half_a_place(given.value)
-    if 1e-4 < gap <= written <= 5e-3:  # three digits prove too little, four are enough
+    if 1e-4 < gap <= written <= 5e-3:  # three digits are not enough to decide, four digits are
         return Match(True if written <= 5e-4 else None, "units converted and rounded", 0.9)
     return Match(gap <= 1e-4, "units converted", 0.98)
 
 
 def _half_a_place(value: Node) -> float:
-    """Half of the last written place of a decimal, relative to its value; 0 for exact numbers."""
+    """Return half a unit of the last written digit of a decimal, relative to its value; 0 for exact numbers."""
     if not isinstance(value, Number) or value.place is None or not value.value:
         return 0.0
     return float(Fraction(10) ** value.place / 2 / abs(value.value))

@@ -1,4 +1,4 @@
-"""Compares equations, named values and inequalities."""
+"""Compares equations, named values (``x = 5``) and inequalities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare when a side is a relation."""
+    """Compare if one side is an equation, an inequality or a membership (``x in S``); return None otherwise."""
     left, right = head(reference), head(candidate)
     if not {left, right} & (RELATIONS | {"chain", "cap"}):
         return None
@@ -41,7 +41,10 @@ def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """Compare a value with a relation: the reference ``x = 5`` asks for 5, and ``2x + z = 1`` for an equation."""
+    """Compare an equation (the reference) with a value.
+
+    The value may match the 5 in a reference such as ``x = 5``. A reference such as ``2x + z = 1`` requires an equation.
+    """
     sides = reference.args  # type: ignore[union-attr]
     if _is_name(sides[0]):
         return same(sides[-1], candidate, terms)
@@ -51,7 +54,10 @@ def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> 
 
 
 def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """``6!/2 = 360``, ``x = 5``, ``a + b = 7``: the last side is the answer. But ``x - 3z = 0`` is not the answer 0."""
+    """Compare a value (the reference) with an equation: its last side is the answer, as in ``6!/2 = 360`` or ``x = 5``.
+
+    An equation such as ``x - 3z = 0`` is not the answer 0.
+    """
     sides = candidate.args  # type: ignore[union-attr]
     last = sides[-1]
     if last == Number(0) and symbols(sides[0]) and not _is_name(sides[0]):
@@ -63,7 +69,7 @@ def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Sam
 
 
 def _is_name(node: Node) -> bool:
-    """A symbol, ``f(x)``, ``\\angle ABC``, or a tuple of names: the left side of ``x = 5``."""
+    """Return whether ``node`` can be the name of a value: a symbol, ``f(x)``, ``\\angle ABC``, or a tuple of names."""
     if isinstance(node, Symbol):
         return node.name not in CONSTANTS or node.name in ("e", "i")
     if isinstance(node, Apply):
@@ -80,14 +86,14 @@ def _is_name(node: Node) -> bool:
 
 
 def _is_inverse(node: Node) -> bool:
-    """The ``f^{-1}`` of ``f^{-1}(x)``."""
+    """Return whether ``node`` is the inverse of a function, such as ``f^{-1}``."""
     return (
         isinstance(node, Apply) and node.head == "^" and node.args[1] == Number(-1) and isinstance(node.args[0], Symbol)
     )
 
 
 def _unknowns(name: Node) -> frozenset[str]:
-    """The symbols that a name defines; only f for ``f(x)``."""
+    """Return the symbols that an equation with this left side defines: x for ``x``, f for ``f(x)``."""
     return symbols(name.args[0]) if isinstance(name, Apply) and name.head == "call" else symbols(name)
 
 
@@ -111,7 +117,7 @@ def _sides(equation: Node) -> list[Node]:
 
 
 def _same_name(ours: Node, theirs: Node) -> bool:
-    """Whether two names may have the same value: ``y`` and ``f(x)`` may; ``x`` and ``y`` may not."""
+    """Return whether two names may denote the same value: ``y`` and ``f(x)`` may, but ``x`` and ``y`` may not."""
     return ours == theirs or not (isinstance(ours, Symbol) and isinstance(theirs, Symbol))
 
 
@@ -124,7 +130,10 @@ def _difference(left: Node, right: Node) -> Node:
 
 
 def _proportional(left: Node, right: Node, signed: bool) -> bool | None:
-    """Whether left = c·right for a constant c ≠ 0 (c > 0 with ``signed``), by values at fixed points."""
+    """Return whether left = c·right for a constant c ≠ 0 (c > 0 if ``signed``), or None if undecided.
+
+    The decision is based on the values at fixed points.
+    """
     names = symbols(left) | symbols(right)
     ratios = []
     for trial in range(1, 9):
@@ -162,7 +171,7 @@ def _inequalities(reference: Node, candidate: Node, terms: Terms, same: Same) ->
 
 
 def _normalised_inequality(node: Node) -> tuple[str, Node] | None:
-    """The relation as ``expression < 0`` or ``<= 0`` (or ``!= 0``)."""
+    """Return an inequality in the form ``expression < 0`` (or ``<= 0``, ``!= 0``) as (sign, expression); else None."""
     if not isinstance(node, Apply) or node.head not in ("<", "<=", ">", ">=", "!="):
         return None
     left, right = node.args[0], node.args[-1]

@@ -1,4 +1,4 @@
-"""Compares numbers and expressions: by exact value, by digits, or by values at fixed points."""
+"""Compares numbers by exact or rounded value, and expressions with symbols by their values at fixed points."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Terms
 
 
 def scalar(reference: Node, candidate: Node, terms: Terms) -> Match:
-    """Compare numbers and expressions; the last rule."""
+    """Compare two numbers or expressions. This rule is applied last, if no other rule applies."""
     if is_constant(reference) and is_constant(candidate):
         return _constants(reference, candidate, terms)
     if isinstance(candidate, Symbol) and reference != candidate:
         return Match(False, "a symbol")
     if is_constant(reference):
         measured = units.from_symbols(candidate)
-        if measured is not None:  # "48g": the number with an unnecessary unit
+        if measured is not None:  # "48g": compare the number, ignore the unit
             return _constants(reference, measured.value, terms)
     return _functions(reference, candidate)
 
@@ -33,7 +33,7 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
         theirs = evaluate(candidate)
     except Undefined:
         return Match(None, "no value", 0.0)
-    if ours != ours or theirs != theirs:  # zero times infinity
+    if ours != ours or theirs != theirs:  # NaN, for example zero times infinity
         return Match(None, "no value", 0.0)
     exact = isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction)
     if exact and ours == theirs:
@@ -54,7 +54,7 @@ def _constants(reference: Node, candidate: Node, terms: Terms) -> Match:
 
 
 def _to_many_digits(reference: Node, candidate: Node) -> Match:
-    """Compare two values, whose doubles agree to nine digits, with 50 digits."""
+    """Compare two values with 50 digits. Their double-precision values already agree to nine digits."""
     field = digits()
     try:
         ours, theirs = (field.enter(evaluate(node, None, field)) for node in (reference, candidate))
@@ -68,19 +68,19 @@ def _to_many_digits(reference: Node, candidate: Node) -> Match:
 
 
 def _float_artefact(node: Node) -> bool:
-    """Whether a fraction was a double before: 183803159792058355/562949953421312."""
+    """Return whether a number in the tree was probably a double, such as 183803159792058355/562949953421312."""
     return any(isinstance(part, Number) and abs(part.value) >= 10**11 for part in walk(node))
 
 
 def _place(node: Node) -> int | None:
-    """The last written place of a decimal, possibly negative, money or percent; None for exact numbers."""
+    """Return the place of a decimal (see ``Number``), also if it is negative, money or a percentage; else None."""
     while isinstance(node, Apply) and node.head in ("neg", "money", "percent"):
         node = node.args[0]
     return node.place if isinstance(node, Number) else None
 
 
 def value_of(node: Node) -> Value:
-    """The value of ``node``, or None when it has none."""
+    """Return the value of ``node``, or None if it has no value."""
     try:
         return evaluate(node)
     except ArithmeticError:
@@ -88,7 +88,7 @@ def value_of(node: Node) -> Value:
 
 
 def near(ours: Value, theirs: Value) -> bool:
-    """Whether two values agree within a relative 1e-9, or an absolute 1e-12."""
+    """Return whether two values differ by at most 1e-9 (relative) or less than 1e-12 (absolute)."""
     try:
         gap, scale = abs(ours - theirs), max(abs(ours), abs(theirs))
         if not math.isfinite(scale):
@@ -99,30 +99,31 @@ def near(ours: Value, theirs: Value) -> bool:
 
 
 def close(ours: Value, theirs: Value) -> bool:
-    """Whether two values agree: exact values must be equal, others ``near``."""
+    """Return whether two values agree: rational values must be equal, other values must be ``near``."""
     if isinstance(ours, int | Fraction) and isinstance(theirs, int | Fraction):
         return ours == theirs
     try:
         return near(DOUBLES.enter(ours), DOUBLES.enter(theirs))
-    except OverflowError:  # an exact number beyond all doubles
+    except OverflowError:  # an exact number is too large for a double
         return near(ours, theirs)
 
 
 def infinite(value: Value) -> bool:
-    """Whether a double is infinite. Exact numbers are always finite, even if they exceed the doubles."""
+    """Return whether ``value`` is an infinite float. Exact numbers are always finite."""
     return isinstance(value, float) and math.isinf(value)
 
 
 def tiny(value: Value) -> bool:
-    """Whether a value is almost zero."""
+    """Return whether ``value`` is zero, or, if it is not rational, below 1e-12 in absolute value."""
     return value == 0 if isinstance(value, int | Fraction) else abs(value) < 1e-12
 
 
 def _functions(reference: Node, candidate: Node) -> Match:
     """Compare expressions with symbols by their values at fixed points.
 
-    Rational functions are evaluated exactly, so agreement at four points is practically a proof (Schwartz 1980,
-    Zippel 1979). With roots and logarithms, only points with real values count, if there are any.
+    Rational functions are evaluated exactly, so equal values at several points are practically a proof (Schwartz 1980,
+    Zippel 1979). Different complex values at a point with negative coordinates are ignored, because roots and
+    logarithms may use different branches there.
     """
     candidate = _with_same_constant(reference, candidate)
     names = symbols(reference) | symbols(candidate)
@@ -154,7 +155,10 @@ _CONSTANTS_OF_INTEGRATION = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
 
 
 def _with_same_constant(reference: Node, candidate: Node) -> Node:
-    """``candidate`` with the reference's name of the constant of integration, if both sides add exactly one."""
+    """Return ``candidate`` with its constant of integration renamed to the name in the reference.
+
+    Only if both sides add exactly one such constant; otherwise ``candidate`` does not change.
+    """
     ours, theirs = _added(reference), _added(candidate)
     if len(ours) != 1 or len(theirs) != 1 or ours == theirs or not ours <= {"C", "C_1"}:
         return candidate
@@ -179,7 +183,7 @@ def _negative(trial: int) -> bool:
 
 
 def sample(names: frozenset[str], trial: int) -> dict[str, Fraction]:
-    """Fixed rational coordinates per name; in every third point they are negative."""
+    """Return a fixed rational value per name, except for constants. Every third trial has negative values."""
     point = {}
     for name in names:
         if name in CONSTANTS and name != "e":

@@ -1,4 +1,4 @@
-"""The settings and the result of a comparison, and the type of a rule."""
+"""Types for the comparison rules: the settings, the result, and the signature of a rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ORDER = re.compile(
 
 @dataclass(frozen=True)
 class Terms:
-    """The settings of a comparison: the policies, and the form of answer that the problem asks for."""
+    """The settings of a comparison: the rounding and unit policies, and the text of the problem."""
 
     rounding: Rounding = "reference_precision"
     missing_unit: MissingUnit = "pass"
@@ -33,23 +33,23 @@ class Terms:
 
     @cached_property
     def percent(self) -> bool:
-        """Whether the problem mentions a percentage."""
+        """True if the problem mentions a percentage."""
         return bool(_PERCENT.search(self.problem))
 
     @cached_property
     def degrees(self) -> bool:
-        """Whether the problem asks for degrees; then a bare pi/6 is not in radians."""
+        """True if the problem asks for degrees. Then an answer such as pi/6, with no degree sign, is not in radians."""
         return bool(_DEGREES.search(self.problem))
 
     @cached_property
     def ordered(self) -> bool:
-        """Whether the order of lists matters."""
+        """True if the problem asks for values in a certain order."""
         return bool(_ORDER.search(self.problem))
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The result. ``equal`` is None when undecided; ``method`` names the rule that decided."""
+    """The result of a comparison. ``equal`` is None if undecided; ``method`` describes the rule that decided."""
 
     equal: bool | None
     method: str
@@ -57,14 +57,14 @@ class Match:
 
 
 Same: TypeAlias = Callable[[Node, Node, Terms], Match]
-"""The whole comparison; a rule calls it for the members of a tree."""
+"""The function that applies all rules. A rule calls it to compare parts of the trees."""
 
 Rule: TypeAlias = Callable[[Node, Node, Terms, Same], Match | None]
-"""A rule returns None when neither side is of its kind."""
+"""A comparison rule. It returns None if it does not apply to the two trees."""
 
 
 def first_true(matches: list[Match]) -> Match:
-    """The first match that is equal, otherwise an undecided one, otherwise the first."""
+    """Return the first equal match, otherwise the first undecided match, otherwise the first match."""
     for match in matches:
         if match.equal:
             return match

@@ -1,4 +1,4 @@
-"""Compares words with words."""
+"""Compares answers that are words, not mathematics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def text(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare when a side is words."""
+    """Compare if one side is words: equal words match, ignoring case and punctuation; words never equal a value."""
     if isinstance(reference, Text) and isinstance(candidate, Text):
         return Match(_folded(reference.text) == _folded(candidate.text), "text")
     if isinstance(reference, Text) or isinstance(candidate, Text):
