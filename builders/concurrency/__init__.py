@@ -1,1 +1,1 @@
-"""The event loop of a process, tasks that run together, and threads for blocking work."""
+"""The event loop of a process, concurrent coroutines, and threads for blocking work."""

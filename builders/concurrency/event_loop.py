@@ -1,6 +1,6 @@
-"""The one event loop of a process. It outlives all stages and closes what was opened in it.
+"""The single event loop of a process. It runs during all stages and closes the objects that were opened in it.
 
-A client or a lock that was used in one event loop fails in another, so all coroutines of a process run in this one.
+A client or lock that was used in one event loop fails in another. So all coroutines of a process run in this loop.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Result = TypeVar("Result")
 
 
 class Loop:
-    """The event loop, in its own thread: ``with Loop() as loop: loop.run(coroutine)`` from any other thread.
+    """An event loop in its own thread. Inside ``with Loop() as loop``, other threads call ``loop.run(coroutine)``.
 
-    ``cancel`` ends the tasks in flight: each gets a ``CancelledError`` and cleans up in its own ``finally``.
+    ``cancel`` cancels the tasks in flight: each gets a ``CancelledError`` and cleans up in its own ``finally`` block.
     """
 
     def __enter__(self) -> Loop:
@@ -38,40 +38,40 @@ class Loop:
     def __exit__(self, *exc: object) -> None:
         self.cancel()
         try:
-            for opened in list(self._opened):  # a thread in ``open`` may not reach its own end before the loop is gone
+            for opened in list(self._opened):  # a thread may leave ``open`` only after the loop has ended
                 self._portal.call(opened.leave)
         finally:
             self._exited = True
             self._stack.__exit__(None, None, None)
 
     def submit(self, coroutine: Coroutine[Any, Any, Result]) -> concurrent.futures.Future[Result]:
-        """Start ``coroutine`` in the loop. Raises ``CancelledError`` after ``cancel``."""
+        """Start ``coroutine`` in the loop and return its future. Raises ``CancelledError`` after ``cancel``."""
         if self._cancelled:
             coroutine.close()
             raise asyncio.CancelledError("the run is being stopped")
         future = self._portal.start_task_soon(_run, coroutine)
         self._pending.add(future)
         future.add_done_callback(self._pending.discard)
-        if self._cancelled:  # between the check above and now
+        if self._cancelled:  # ``cancel`` was called after the check above
             future.cancel()
         return future
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run ``coroutine`` in the loop and wait for its result in this thread."""
+        """Run ``coroutine`` in the loop, block this thread until it ends, and return its result."""
         return self.submit(coroutine).result()
 
     def cancel(self) -> None:
-        """Refuse new coroutines and cancel those in flight. Returns at once."""
+        """Refuse new coroutines and cancel the running ones. Returns immediately."""
         self._cancelled = True
         for future in list(self._pending):
             future.cancel()
 
     @contextlib.contextmanager
     def open(self, *objects: object) -> Iterator[None]:
-        """Enter those of ``objects`` that are async contexts, in order; leave them in reverse order after the block.
+        """Enter all async context managers in ``objects`` in order; exit them in reverse order after the block.
 
-        ``cancel`` also ends the opening. What is open by then is closed. An ``__aenter__`` that is cancelled must clean
-        up itself.
+        Objects of other types are ignored. If ``cancel`` is called while objects are entered, the objects entered so
+        far are closed. A cancelled ``__aenter__`` must clean up by itself.
         """
         opened = _OpenContexts()
         self._opened.append(opened)
@@ -85,14 +85,14 @@ class Loop:
 
 
 class _OpenContexts:
-    """The open contexts of one ``Loop.open``. They are entered and left in the loop, by one task at a time."""
+    """The context managers of one ``Loop.open``. They are entered and exited in the loop, by one task at a time."""
 
     def __init__(self) -> None:
         self._contexts: list[AbstractAsyncContextManager[object]] = []
         self._lock = asyncio.Lock()
 
     async def enter(self, objects: Sequence[object]) -> None:
-        """Enter the contexts in order. If one fails, those entered before it are closed."""
+        """Enter the async context managers in ``objects`` in order. If one fails, close the ones entered before it."""
         async with self._lock:
             try:
                 for thing in objects:
@@ -104,7 +104,7 @@ class _OpenContexts:
                 raise
 
     async def leave(self) -> None:
-        """Close what is still open. Raises the first error after all are closed."""
+        """Exit all open contexts, then raise the first error if there was one."""
         async with self._lock:
             errors = await self._close()
         if errors:
@@ -121,9 +121,9 @@ class _OpenContexts:
 
 
 async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run ``coroutine`` as its own task, which is cancelled only once.
+    """Run ``coroutine`` in a separate task, which is cancelled only once.
 
-    anyio cancels its own tasks again at every turn of the loop, so they could not clean up.
+    anyio cancels its own tasks again in every iteration of the loop, so such a task could not await its clean-up.
     """
     from anyio import CancelScope
 
@@ -140,9 +140,9 @@ async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 @contextlib.contextmanager
 def fewer_collections() -> Iterator[None]:
-    """Inside the block, Python's cyclic garbage collector runs less often and ignores the objects that exist now.
+    """Make Python's cyclic garbage collector run less often inside the block and ignore all existing objects.
 
-    A thousand requests in flight are about ten thousand objects that live for seconds and are in no reference cycle.
+    A thousand requests in flight create about ten thousand objects, which live for seconds and have no reference cycle.
     With Python's default thresholds, scanning them takes a fifth of the CPU time of sending requests.
     """
     before = gc.get_threshold()

@@ -1,4 +1,4 @@
-"""Coroutines that run concurrently: the one place where the first error cancels the others."""
+"""Runs coroutines concurrently; the first error cancels the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 async def run_together(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """The results of ``coroutines``, in order. The first error cancels the others and is raised."""
+    """Run ``coroutines`` concurrently and return their results in order. The first error cancels the others."""
     pending = list(coroutines)
     if len(pending) == 1:
         return [await pending[0]]

@@ -1,7 +1,7 @@
 """Runs blocking work that cannot be interrupted (an import, loading a model, a long batch) in daemon threads.
 
-Python waits for the threads of ``asyncio.to_thread`` when their loop closes and again when the process ends. So Ctrl-C
-while a model loads would only take effect after the loading. The threads of this module are abandoned instead.
+Python waits for the threads of ``asyncio.to_thread`` when their loop closes and when the process ends. So Ctrl-C would
+take effect only after a model has loaded. The threads of this module are abandoned instead.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 _idle: list[
     _Thread
-] = []  # the thread used last is reused first, because native libraries keep further threads per thread
-_abandoned: list[threading.Event] = []  # set when the abandoned work has ended
+] = []  # the thread used last is reused first, because native libraries create helper threads per calling thread
+_abandoned: list[threading.Event] = []  # one event per abandoned call, set once the call has ended
 
 
 class _Thread(threading.Thread):
-    """Does one job after another. Python does not wait for it when the process ends."""
+    """A daemon thread that runs queued jobs one by one. Python does not wait for it when the process ends."""
 
     def __init__(self) -> None:
         super().__init__(name="in_thread", daemon=True)
@@ -36,13 +36,13 @@ class _Thread(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Do the jobs of the queue, forever."""
+        """Run the queued jobs in an endless loop."""
         while True:
             self.jobs.get()()
 
 
 async def in_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """The result of ``function(…)`` in another thread. Cancelling the caller abandons the work."""
+    """Call ``function`` in another thread and return its result. If the caller is cancelled, abandon the thread."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
@@ -55,8 +55,8 @@ async def in_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs)
                 set_result()
 
         ended.set()
-        _idle.append(thread)  # before the result is set, so that the next job comes to this thread
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for the result
+        _idle.append(thread)  # before the result is set, so that the next job runs in this thread
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller is waiting
             loop.call_soon_threadsafe(set_if_awaited)
 
     def work() -> None:
@@ -83,9 +83,9 @@ def _thread() -> _Thread:
 
 
 def exit_process(code: int | str | None) -> NoReturn:
-    """End the process as ``SystemExit(code)`` does, but immediately if abandoned threads still run.
+    """Raise ``SystemExit(code)``; but if an abandoned thread still runs, end the process immediately.
 
-    Then the interpreter is not shut down, because a thread inside a native library may crash during that.
+    The immediate end skips the interpreter's shutdown, during which a thread inside a native library may crash.
     """
     if not all(ended.is_set() for ended in _abandoned):
         if isinstance(code, str):

@@ -1,9 +1,9 @@
 """The gateway of a cluster: the one process that sends requests to services, and the samplers that call it.
 
-Workers hold a ``GatewaySampler`` instead of the sampler itself. So the cluster has one journal, one limiter per model,
-one budget and one place that shares requests in flight, all with the code of a single machine. A lost worker loses no
-request. API keys stay on the machine where the command was given, away from the machines that run model-written code.
-A query is one call to the gateway, for any number of candidates.
+Workers use a ``GatewaySampler`` instead of the sampler itself. So the cluster has one journal, one limiter per model,
+one budget and one set of requests in flight, and uses the same code as a single machine. A lost worker loses no
+request. API keys stay on the machine where the command was run, and are not on machines that run model-written code.
+Each query needs one call to the gateway, for any number of candidates.
 """
 
 from __future__ import annotations
@@ -25,33 +25,36 @@ from bestofn.builders.sampling.provider import BatchProvider, Provider
 ShardCounts = tuple[Mapping[str, int], Mapping[str, int]]
 """The counts of one shard: stage -> rows, outcome -> candidates."""
 
-MAX_CALLS = 1_000_000  # calls that may wait at an actor: the limiters bound the requests in flight
+MAX_CALLS = 1_000_000  # concurrent calls per actor: high, because the limiters limit the requests in flight
 
 
 class Gateway:
-    """Ray actor that samples for all workers. It also collects the counts of their shards."""
+    """Ray actor that sends the requests of all workers. It also collects the counts of their shards."""
 
     def __init__(self, config: JsonObject, out: str, environment: Mapping[str, str]) -> None:
         os.environ.update(environment)
-        self._run = create_run(config, Path(out), Loop())  # its loop is never entered: the actor has its own
+        self._run = create_run(config, Path(out), Loop())  # this loop is never started: the actor has its own
         self._samplers = {address_of(sampler): sampler for _, sampler in self._run.objects.samplers.values()}
         self._counts: dict[int, ShardCounts] = {}
         self._open = AsyncExitStack()
 
     async def open(self) -> None:
-        """Open the journal, the providers and their samplers; no other object of the configuration."""
+        """Open the journal, the providers and their samplers, but no other object of the configuration."""
         needed = {id(thing) for pair in self._run.objects.samplers.values() for thing in pair}
         journal, *others = self._run.objects.opened_in_order
         await enter_all(self._open, [journal, *(other for other in others if id(other) in needed)])
 
     async def close(self) -> None:
-        """Wait a little for the requests in flight, so that their completions are stored, and close."""
+        """Close all opened objects. The samplers first wait briefly until requests in flight are stored."""
         await self._open.aclose()
 
     async def draw(
         self, address: str, request: Request, indices: Sequence[int], attempt: int
     ) -> list[Completion | ProviderError]:
-        """See ``builders.protocols.Sampler``. ``address`` names the sampler (``address_of``)."""
+        """See ``builders.protocols.Sampler``. ``address`` names the sampler (``address_of``).
+
+        Raises ``ConfigError`` if the gateway has no such sampler.
+        """
         if address not in self._samplers:
             raise ConfigError(
                 f"a worker requests samples from provider {address!r}, and the cluster's gateway only has "
@@ -60,11 +63,11 @@ class Gateway:
         return await self._samplers[address].draw(request, indices, attempt)
 
     async def report_counts(self, counts: Mapping[int, ShardCounts]) -> None:
-        """Take the counts of shards in flight: shard -> counts. They replace earlier counts of the same shard."""
+        """Store the counts of shards in flight (shard -> counts). They replace earlier counts of the same shard."""
         self._counts.update(counts)
 
     async def state(self) -> tuple[JsonObject, Mapping[int, ShardCounts]]:
-        """(total spending, the counts that were reported since the previous call)."""
+        """Return (total spending, the counts reported since the previous call)."""
         reported, self._counts = self._counts, {}
         return self._run.spending(), reported
 
@@ -79,7 +82,7 @@ class GatewaySampler:
         self.free = provider.free
         self.max_n = provider.max_n
         self.batch = isinstance(provider, BatchProvider) and provider.mode == "batch"
-        ledger.price_of(provider.model, free=provider.free)  # also here: raises if there is a budget but no price
+        ledger.price_of(provider.model, free=provider.free)  # raises here too if a budget is set and no price is known
         self._gateway = gateway
         self._on_lost = on_lost
 
@@ -93,7 +96,7 @@ class GatewaySampler:
             return await self._gateway.draw.remote(address_of(self), request, list(indices), attempt)
         except RayTaskError as error:
             raise remote_cause(error) from None
-        except RayError as error:  # not only RayActorError: an actor killed for its memory raises another kind
+        except RayError as error:  # not only RayActorError: an actor killed for its memory raises another type
             self._on_lost()
             raise MachineError(
                 f"the gateway (the Ray actor that sends all requests of the cluster) is gone: {error}\n"
@@ -102,12 +105,12 @@ class GatewaySampler:
 
 
 def address_of(sampler: Sampler) -> str:
-    """The name of ``sampler`` at the gateway. Two samplers of the same name send the same requests."""
+    """Return the name of ``sampler`` at the gateway. Samplers with the same name send the same requests."""
     return f"{sampler.identity} {'batch' if sampler.batch else 'online'} {sampler.max_n}"
 
 
 def remote_cause(error: BaseException) -> BaseException:
-    """The exception that was raised in the actor; Ray wraps it, sometimes more than once."""
+    """Return the exception that was raised in the actor. Ray wraps it, sometimes more than once."""
     from ray.exceptions import RayTaskError
 
     while isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):
@@ -116,7 +119,7 @@ def remote_cause(error: BaseException) -> BaseException:
 
 
 async def enter_all(stack: AsyncExitStack, objects: Sequence[object]) -> None:
-    """Open those of ``objects`` that are asynchronous contexts, in order, and close them with ``stack``."""
+    """Enter all async context managers in ``objects`` in order; ``stack`` closes them. Others are ignored."""
     for thing in objects:
         if isinstance(thing, AbstractAsyncContextManager):
             await stack.enter_async_context(thing)

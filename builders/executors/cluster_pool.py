@@ -1,4 +1,4 @@
-"""The Ray actors of one run as the driver sees them: started, watched, replaced and closed."""
+"""The driver's part of the Ray actors of one run: it starts, watches, replaces and closes them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ log = logging.getLogger(__name__)
 
 KEY_VARIABLES = re.compile(r"_(API_KEY|TOKEN)$")
 URL_VARIABLES = re.compile(r"_(BASE_URL|HOST|ENDPOINT)$")
-WARN_AFTER_S = 30.0  # without any open worker
-CLOSE_S = 4.5  # the gateway waits almost as long for the requests in flight
+WARN_AFTER_S = 30.0  # warn if no worker has been open for this long
+CLOSE_S = 4.5  # slightly longer than the gateway waits for the requests in flight
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a group of workers needs of its machines, in Ray's terms. ``count`` None: one worker per machine."""
+    """The number of workers in a group, and the Ray resources per worker. ``count`` None: one worker per machine."""
 
     count: int | None = None
     num_cpus: float = 1.0
@@ -40,7 +40,7 @@ class Place:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of a Ray actor."""
+        """The options for a Ray actor with these resources."""
         return {"num_cpus": self.num_cpus, "num_gpus": self.num_gpus, "resources": dict(self.resources)}
 
 
@@ -56,7 +56,7 @@ class PoolSettings:
 
 @dataclass(eq=False, slots=True)
 class Worker:
-    """One shard worker as the driver sees it. ``actor`` is a Ray handle, which has no static type."""
+    """The driver's record of one shard worker. ``actor`` is a Ray handle, which has no static type."""
 
     actor: Any
     is_open: bool = False
@@ -64,11 +64,11 @@ class Worker:
 
 
 class WorkerPool:
-    """The gateway, the shard workers and the stage workers of one run, from entering to leaving the block."""
+    """The gateway, the shard workers and the stage workers of one run. They exist while the ``with`` block runs."""
 
     def __init__(self, settings: PoolSettings, config: JsonObject, out: Path) -> None:
         self.counts = ClusterCounts()
-        self.opening: dict[Any, Worker] = {}  # Ray's reference to the opening -> the worker
+        self.opening: dict[Any, Worker] = {}  # Ray's reference to the call of ``open`` -> its worker
         self._settings = settings
         self._config = config
         self._out = out.resolve()
@@ -79,7 +79,7 @@ class WorkerPool:
         self._spent: JsonObject = {}
         self._no_worker_since = time.monotonic()
         self._warned = False
-        self._lost_unopened = 0  # workers lost while opening, since the last one that opened
+        self._lost_unopened = 0  # workers lost while opening, since a worker last opened
 
     def __enter__(self) -> WorkerPool:
         if self._probe_name:
@@ -99,21 +99,27 @@ class WorkerPool:
         stage_workers = [actor for actors in self._stage_workers.values() for actor in actors]
         _close([worker.actor for worker in self._workers if worker.is_open] + stage_workers)
         for worker in self._workers:
-            ray.kill(worker.actor)  # also one that still waits for a machine
-        _close([self._gateway] if self._gateway is not None else [])  # last, because the others call it
+            ray.kill(worker.actor)  # including workers that still wait for a machine
+        _close([self._gateway] if self._gateway is not None else [])  # last, because the other actors call it
 
     def spending(self) -> JsonObject:
-        """The spending of the whole cluster, at most about a second old."""
+        """Return the spending of the whole cluster, at most about a second old."""
         return self._spent
 
     def workers_with_room(self) -> Iterator[Worker]:
-        """The open worker with the fewest shards, again and again until none has room; the caller counts ``shards``."""
+        """Yield the open worker with the fewest shards until no worker has room.
+
+        The caller must increase ``Worker.shards`` after each one.
+        """
         most = self._settings.shards_in_flight
         while candidates := [worker for worker in self._workers if worker.is_open and worker.shards < most]:
             yield min(candidates, key=lambda worker: worker.shards)
 
     def note_opened(self, reference: Any) -> None:
-        """Handle the end of a worker's opening. Raises the error that the worker raised: it stops the run."""
+        """Record the result of a worker's ``open`` call: mark the worker as open, or replace it if it was lost.
+
+        Raises the error that the worker raised, and ``MachineError`` if workers cannot be created or started.
+        """
         import ray
         from ray.exceptions import RayActorError, RayError, RayTaskError
 
@@ -123,7 +129,7 @@ class WorkerPool:
         except RayTaskError as error:
             raise remote_cause(error) from None
         except RayError as error:
-            if isinstance(error, RayActorError) and error.actor_init_failed:  # a wrong setting or machine: no retry
+            if isinstance(error, RayActorError) and error.actor_init_failed:  # a wrong setting or machine, so no retry
                 raise MachineError(f"a Ray worker could not be created: {error}") from None
             self._count_lost_unopened(error)
             self.replace(worker, error)
@@ -142,7 +148,7 @@ class WorkerPool:
             ) from None
 
     def replace(self, worker: Worker, error: Exception) -> None:
-        """Start another worker in place of a lost one. It waits until a machine has room."""
+        """Start a new worker in place of the lost ``worker``. The new one waits until a machine has room."""
         if worker in self._workers:
             log.warning("A worker is lost; other workers run its shards. %s", str(error).splitlines()[0])
             self._workers.remove(worker)
@@ -150,7 +156,7 @@ class WorkerPool:
             self._start_shard_worker()
 
     def warn_without_workers(self) -> None:
-        """Log one warning if no worker has been open for a while."""
+        """Log one warning if no worker has been open for ``WARN_AFTER_S`` seconds."""
         if any(worker.is_open for worker in self._workers):
             self._no_worker_since = time.monotonic()
         elif not self._warned and time.monotonic() - self._no_worker_since > WARN_AFTER_S:
@@ -159,14 +165,14 @@ class WorkerPool:
 
     @contextlib.contextmanager
     def updating(self, progress: Progress) -> Iterator[None]:
-        """Keep ``progress`` and the spending up to date with the cluster until the block ends."""
+        """Update ``progress`` and the spending from the cluster every second until the block ends."""
         stop = threading.Event()
 
         def update() -> None:
             while not stop.wait(1.0):
                 try:
                     self._fetch_state(timeout_s=5.0)
-                except Exception as error:  # Ray raises many kinds; the run itself fails with the same cause
+                except Exception as error:  # Ray raises many types; if it matters, the run itself fails too
                     log.debug("The state of the cluster could not be fetched: %s", error)
                     continue
                 progress.rows, progress.outcomes = self.counts.totals()
@@ -189,7 +195,7 @@ class WorkerPool:
         self.counts.update(reported)
 
     def _start(self) -> None:
-        """Start all actors and wait until the gateway is open. The workers open meanwhile, which takes seconds."""
+        """Start all actors and wait until the gateway is open. The workers open at the same time, within seconds."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -227,7 +233,7 @@ class WorkerPool:
 
 
 def environment_variables(*kinds: re.Pattern[str]) -> dict[str, str]:
-    """The environment variables of these kinds. Processes of a cluster do not inherit them from the command."""
+    """Return the environment variables whose names match ``kinds``. Cluster processes do not inherit them."""
     return {name: value for name, value in os.environ.items() if any(kind.search(name) for kind in kinds)}
 
 
@@ -238,7 +244,7 @@ def _count(place: Place) -> int:
 
 
 def _get(reference: Any) -> Any:
-    """The result of a call to an actor. Raises the error that the actor raised."""
+    """Return the result of a call to an actor. Raises the error that the actor raised."""
     import ray
     from ray.exceptions import RayError
 
@@ -249,7 +255,7 @@ def _get(reference: Any) -> Any:
 
 
 def _close(actors: RemoteActors) -> None:
-    """Let ``actors`` close their objects for at most ``CLOSE_S``, then end them."""
+    """Give ``actors`` up to ``CLOSE_S`` seconds to close their objects, then kill them."""
     import ray
 
     if actors:

@@ -1,4 +1,4 @@
-"""The driver's view of the shards on a cluster: which are still to run, and how far the running ones are."""
+"""The driver's records of the shards on a cluster: the shards still to run, and the counts of the running shards."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bestofn.builders.executors.cluster_gateway import ShardCounts
 from bestofn.builders.records import Query
 from bestofn.builders.run.pipeline import Run, is_shard_complete, shards
 
-MAX_LOSSES = 3  # workers lost under one shard before the shard itself is taken as the cause
+MAX_LOSSES = 3  # after losing this many workers, a shard is assumed to be the cause
 
 
 class ShardQueue:
-    """The shards still to run: first those whose worker was lost, then the next ones of the source."""
+    """The shards still to run: first the shards whose worker was lost, then the next shards of the source."""
 
     def __init__(self, run: Run) -> None:
         self.already_complete: set[int] = set()
@@ -26,7 +26,7 @@ class ShardQueue:
         self._losses: Counter[int] = Counter()
 
     def next(self) -> tuple[int, Sequence[Query]] | None:
-        """The number and the queries of the next shard; None if there is none now."""
+        """Return the number and the queries of the next incomplete shard; None if there is none now."""
         if self._lost:
             return self._lost.popleft()
         for number, queries in self._source:
@@ -50,7 +50,7 @@ class ShardQueue:
 
 
 class ClusterCounts:
-    """Rows and verdicts of the whole cluster. A shard that starts again is counted once."""
+    """The counts of rows and verdicts of the whole cluster. A shard that runs again is counted only once."""
 
     def __init__(self) -> None:
         self._completed: set[int] = set()
@@ -59,12 +59,12 @@ class ClusterCounts:
         self._lock = threading.Lock()
 
     def update(self, reported: Mapping[int, ShardCounts]) -> None:
-        """Take the counts of shards in flight. Late reports of completed shards are ignored."""
+        """Store the counts of shards in flight. Late reports of completed shards are ignored."""
         with self._lock:
             self._in_flight |= {number: counts for number, counts in reported.items() if number not in self._completed}
 
     def complete(self, number: int, counts: ShardCounts) -> None:
-        """Take the final counts of shard ``number``."""
+        """Store the final counts of shard ``number``."""
         with self._lock:
             self._completed.add(number)
             self._in_flight.pop(number, None)
@@ -72,7 +72,7 @@ class ClusterCounts:
                 total.update(part)
 
     def totals(self) -> tuple[Counter[str], Counter[str]]:
-        """(rows per stage, candidates per outcome)."""
+        """Return the total counts: (rows per stage, candidates per outcome)."""
         with self._lock:
             rows, outcomes = (Counter(total) for total in self._totals)
             for by_stage, by_outcome in self._in_flight.values():

@@ -1,8 +1,8 @@
 """The Ray actors that run shards and single stages on the machines of a cluster.
 
-Each actor creates the objects of the configuration once and keeps its sandbox, models and connections for all its
-shards. A stage that needs other machines than the rest (a GPU, Docker) has its own actors; the shard workers call them
-row by row.
+Each actor creates the objects of the configuration once and uses its sandbox, models and connections for all its
+shards. A stage that needs special machines (a GPU, Docker) has its own actors; the shard workers call them once per
+row.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RemoteActors = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class CompletedShard:
-    """The result of a shard. ``part`` and ``marker`` are None if the worker wrote them into the run's folder."""
+    """The result of a shard. ``part`` and ``marker`` are None if the worker wrote them into the run folder."""
 
     counts: ShardCounts
     part: bytes | None = None
@@ -44,10 +44,10 @@ class CompletedShard:
 
 
 class ShardWorker:
-    """Ray actor that runs several shards at once, each in its own thread, over one event loop.
+    """Ray actor that runs several shards at once, each in its own thread, with one shared event loop.
 
-    If the worker sees the run's folder, it writes there. It recognizes the folder by the file ``probe_name`` in it.
-    Otherwise (or if ``probe_name`` is empty) it works in a temporary folder and returns the part.
+    If the file ``probe_name`` exists in ``out``, the worker can access the run folder and writes there. Otherwise (or
+    if ``probe_name`` is empty) the worker writes to a temporary folder and returns the part.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ShardWorker:
         return os.uname().nodename
 
     def run(self, number: int, queries: Sequence[Query]) -> CompletedShard:
-        """Run shard ``number``."""
+        """Run shard ``number`` over ``queries`` and return its result."""
         progress = self._progress[number] = Progress()
         try:
             part = run_shard(replace(self._run, progress=progress), number, queries)
@@ -119,11 +119,11 @@ class StageWorker:
         self._opening: asyncio.Future[None] | None = None
 
     async def adds(self) -> Mapping[str, object]:
-        """The columns that the stage adds."""
+        """Return the columns that the stage adds, with their types."""
         return self._stage.adds
 
     async def apply(self, row: Row) -> Row:
-        """The columns that the stage adds to ``row``. The first call opens all objects, also after a restart by Ray."""
+        """Return the columns that the stage adds to ``row``. The first call (also after a restart) opens objects."""
         if self._opening is None:
             self._opening = asyncio.ensure_future(enter_all(self._open, self._run.objects.opened_in_order))
         await asyncio.shield(self._opening)
@@ -135,7 +135,7 @@ class StageWorker:
 
 
 class RemoteStage:
-    """A ``Stage`` that sends its rows to stage workers, in turn. Its result is that of the stage itself."""
+    """A ``Stage`` that sends its rows to the stage workers in turn. The result is the same as without workers."""
 
     def __init__(self, name: str, adds: Mapping[str, object], workers: RemoteActors) -> None:
         self.name = name
@@ -143,7 +143,7 @@ class RemoteStage:
         self._workers = itertools.cycle(workers)
 
     async def __call__(self, row: Row) -> Row:
-        """The added columns of one row. Raises ``MachineError`` if the workers are lost."""
+        """Return the columns that the stage adds to ``row``. Raises ``MachineError`` if the workers are lost."""
         from ray.exceptions import RayError, RayTaskError
 
         try:
@@ -165,7 +165,10 @@ def create_worker_run(
     on_gateway_lost: Callable[[], None],
     stage_workers: Mapping[str, RemoteActors],
 ) -> Run:
-    """The run as a worker holds it: requests go through the gateway, and some stages run in ``stage_workers``."""
+    """Create the run of a worker: requests go through the gateway, and the stages in ``stage_workers`` run there.
+
+    ``on_gateway_lost`` is called if the gateway no longer exists.
+    """
     import ray
 
     def make_sampler(provider: Provider, ledger: Ledger) -> GatewaySampler:
@@ -175,11 +178,11 @@ def create_worker_run(
         name: RemoteStage(name, ray.get(workers[0].adds.remote()), workers) for name, workers in stage_workers.items()
     }
     run = create_run(config, folder, loop, make_sampler=make_sampler, remote_stages=remote_stages)
-    providers = {id(provider) for provider, _ in run.objects.samplers.values()}  # only the gateway opens them
+    providers = {id(provider) for provider, _ in run.objects.samplers.values()}  # only the gateway opens providers
     run.objects.opened_in_order[:] = [thing for thing in run.objects.opened_in_order if id(thing) not in providers]
     return run
 
 
 def counts_of(progress: Progress) -> ShardCounts:
-    """The counts of a shard so far."""
+    """Return the counts in ``progress``: rows per stage, and candidates per outcome."""
     return dict(progress.rows), dict(progress.outcomes)

@@ -1,4 +1,4 @@
-"""The local executor: runs several shards at once in this process, so that sampling and verification overlap."""
+"""The local executor: runs several shards concurrently in this process, so that sampling and verification overlap."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bestofn.builders.run.pipeline import Run, finish_run, prepared_run, run_sha
 from bestofn.builders.run.progress import show_progress
 from bestofn.builders.run.run_folder import create_run_folder
 
-STOP_WAIT_S = 5  # how long the shards in flight may take to stop after an error
+STOP_WAIT_S = 5  # after an error, wait this long for the shards in flight to stop
 
 
 class LocalExecutor:
-    """Runs ``shards_in_flight`` shards at once, each in its own thread; their coroutines share one event loop.
+    """Runs up to ``shards_in_flight`` shards at once, each in its own thread. All coroutines share one event loop.
 
-    ``shards_in_flight`` bounds the memory. The first error that stops the run cancels all shards. Every completed
+    ``shards_in_flight`` limits the memory use. The first error that stops the run cancels all shards. Every completed
     request is in the journal, and the same command resumes the run.
     """
 
@@ -31,7 +31,7 @@ class LocalExecutor:
         self.shards_in_flight = shards_in_flight
 
     def run(self, config: JsonObject, out: Path) -> dict[str, Any]:
-        """Run the build that ``config`` describes into ``out``. Returns the manifest."""
+        """Run the build that ``config`` describes, with the run folder ``out``. Returns the manifest."""
         with prepared_run(config, out) as run:
             create_run_folder(out)
             write_state(run, "running")
@@ -44,7 +44,7 @@ class LocalExecutor:
                 raise
 
     def _run_shards(self, run: Run) -> list[Path]:
-        """The parts of all shards, in order."""
+        """Run all shards and return their Parquet parts in order."""
         parts: dict[int, Path] = {}
         in_flight: dict[Future[Path], int] = {}
         pool = ThreadPoolExecutor(self.shards_in_flight, thread_name_prefix="shard")
@@ -70,7 +70,7 @@ class LocalExecutor:
 
 
 def _first_cause(error: BaseException, shards: Iterable[Future[Path]]) -> BaseException:
-    """The error that stopped the run, instead of a cancellation that it caused."""
+    """Return the error that stopped the run. If ``error`` is only a cancellation, look for its cause in ``shards``."""
     if not isinstance(error, asyncio.CancelledError):
         return error
     for future in shards:

@@ -1,12 +1,13 @@
 """The Ray executor: runs the same shards with the same configuration on the machines of a cluster.
 
-    driver           reads the source, hands out shards, writes the views; this process
+    driver           this process: reads the source, assigns shards to workers, writes the views
     gateway          one actor on the driver's machine: journal, rate limits, budget, connections to services
-    shard workers    one actor per machine, several shards in flight in each
+    shard workers    one actor per machine, with several shards in flight per actor
     stage workers    actors for stages that need other machines
 
-Actors get the configuration and create their own objects. The driver holds the queries of the shards in flight, but
-none of their responses. A shard whose worker is lost goes to another worker; its completions are in the journal.
+Actors receive the configuration and create their own objects. The driver keeps the queries of the shards in flight in
+memory, but not their responses. If a worker is lost, another worker runs its shards; their completions are in the
+journal.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ from bestofn.builders.run.run_folder import create_run_folder, part_of, store_re
 
 
 class RayExecutor:
-    """Runs a build on the cluster at ``address`` (``auto``, ``ray://…``, ``host:port``); None: one on this machine.
+    """Runs a build on the Ray cluster at ``address`` (``auto``, ``ray://…``, ``host:port``).
 
-    ``workers`` places the shard workers. Each has ``shards_in_flight`` shards at once, which bounds its memory.
-    ``placement`` gives stages (``verify``, ``reward``) their own workers: ``{reward: {num_gpus: 1}}``. With
-    ``through_driver``, all workers send their parts to the driver, even if they see the run's folder; this helps with a
-    slow network file system. ``object_store_mb`` is the size of Ray's object store for a cluster on this machine.
+    If ``address`` is None, a cluster is started on this machine. ``workers`` sets the number and resources of the shard
+    workers. Each worker runs ``shards_in_flight`` shards at once, which limits its memory use. ``placement`` gives
+    stages (``verify``, ``reward``) their own workers: ``{reward: {num_gpus: 1}}``. With ``through_driver``, all workers
+    send their parts to the driver, even if they can access the run folder; this
+    helps if the shared file system is slow. ``object_store_mb`` is the size in MiB of the object store of a cluster
+    that is started on this machine.
     """
 
     name = "ray"
@@ -58,7 +61,7 @@ class RayExecutor:
         self.pool_settings = PoolSettings(workers, dict(placement or {}), shards_in_flight, through_driver)
 
     def run(self, config: JsonObject, out: Path) -> dict[str, Any]:
-        """Run the build that ``config`` describes into ``out``. Returns the manifest."""
+        """Run the build that ``config`` describes, with the run folder ``out``. Returns the manifest."""
         with prepared_run(config, out) as run:
             self._check_placement(config)
             create_run_folder(out)
@@ -87,9 +90,9 @@ class RayExecutor:
 
 @contextlib.contextmanager
 def _connected(address: str | None, object_store_mb: int) -> Iterator[None]:
-    """Connect to the cluster at ``address``, or start one on this machine, until the block ends.
+    """Connect to the cluster at ``address``, or start one on this machine; disconnect after the block.
 
-    A cluster that this process is already connected to is used and left open.
+    If this process is already connected to a cluster, that cluster is used and stays connected.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray must not send usage statistics
     try:
@@ -112,7 +115,7 @@ def _connected(address: str | None, object_store_mb: int) -> Iterator[None]:
 
 
 def _check_reachable(address: str | None) -> None:
-    """Raise ``MachineError`` at once if nothing listens at ``host:port``; Ray itself would retry for minutes."""
+    """Raise ``MachineError`` if ``address`` is ``host:port`` and nothing listens there: Ray would retry for minutes."""
     match = re.fullmatch(r"(?:ray://)?([^/:]+):(\d+)", address or "")
     if match:
         try:
@@ -131,7 +134,7 @@ def _unreachable(address: str | None, error: Exception) -> MachineError:
 
 
 def _run_shards(run: Run, pool: WorkerPool) -> list[Path]:
-    """Hand out shards to the workers until all are complete. Returns their parts, in order."""
+    """Assign shards to the workers until all are complete. Returns their Parquet parts in order."""
     import ray
 
     queue = ShardQueue(run)
@@ -165,7 +168,7 @@ def _receive(
     number: int,
     queries: Sequence[Query],
 ) -> bool:
-    """Take the result of shard ``number``. Returns False if its worker was lost: then the shard is queued again."""
+    """Store the result of shard ``number`` and return True. If its worker was lost, queue it again and return False."""
     import ray
     from ray.exceptions import ObjectLostError, RayError, RayTaskError
 

@@ -1,4 +1,4 @@
-"""The Anthropic Messages API, with extended thinking. It has no ``n`` and no seed: N samples are N requests.
+"""The Anthropic Messages API, with extended thinking. The API has no ``n`` and no seed, so N samples need N requests.
 
 Selected with ``provider=anthropic``; called by the sampler (``builders.sampling``).
 """
@@ -17,7 +17,7 @@ from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
 
 VERSION = "2026-10-21"
-DEFAULT_MAX_TOKENS = 4096  # the service requires a limit
+DEFAULT_MAX_TOKENS = 4096  # used if none is set, because the service requires a limit
 STOP: Mapping[str, StopReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -33,12 +33,14 @@ TOOL_CHOICE = {"none": {"type": "none"}, "required": {"type": "any"}}
 class AnthropicMessages(HttpBatchService):
     """A model behind the Anthropic Messages API.
 
-    Thinking is stored in ``Completion.reasoning``, never in the answer. Its signed blocks are stored in ``detail`` and
-    are sent back with a tool's result. ``thinking="adaptive"`` lets the model decide how long to think, together with
-    ``sampling.effort``; ``sampling.thinking_tokens`` sets a budget in addition to ``sampling.max_tokens``.
-    Current models refuse a temperature, so it is only sent with ``temperature="send"``; with thinking it is then 1, as
-    the service requires. ``cache`` is how long the service keeps a prompt, at a tenth of its price. The first request
-    for a long prompt finishes before the others are sent, which then find the prompt in the cache.
+    Thinking is stored in ``Completion.reasoning``, never in the answer. The signed thinking blocks are stored in
+    ``detail`` and are sent back with the result of a tool. ``thinking="adaptive"`` lets the model decide how
+    long to think, guided by ``sampling.effort``. ``sampling.thinking_tokens`` sets a thinking budget in addition to
+    ``sampling.max_tokens``.
+
+    Current models refuse a temperature, so it is sent only with ``temperature="send"``. With thinking, the temperature
+    sent is 1, as the service requires. ``cache`` is the time that the service caches a prompt; cached tokens cost a
+    tenth. For a long prompt, the first request finishes before the others are sent, so that they find it in the cache.
     """
 
     name = "anthropic_messages"
@@ -82,13 +84,13 @@ class AnthropicMessages(HttpBatchService):
 
     @property
     def identity(self) -> str:
-        """The identity of ``HttpService``, and the settings here that change a completion."""
+        """The identity of ``HttpService``, and the settings of this class that change a completion."""
         settings = [f"thinking={self.thinking}"] if self.thinking else []
         settings += ["temperature"] if self.temperature == "send" else []
         return " ".join([super().identity, *settings])
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """The API version, and the key in the header that the service expects."""
+        """Return the header with the API version and, if there is a key, the header with ``key``."""
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
     def batches(self) -> AnthropicBatches:
@@ -96,7 +98,7 @@ class AnthropicMessages(HttpBatchService):
         return AnthropicBatches(self.http)
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """The request body; see ``HttpService.body``."""
+        """Return the request body; see ``HttpService.body``."""
         sampling = request.sampling
         thinking = self._thinking(request)
         on = bool(thinking) and thinking["type"] != "disabled"
@@ -134,7 +136,7 @@ class AnthropicMessages(HttpBatchService):
         return {"type": self.thinking} if self.thinking else {}
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """The completions in a reply; see ``HttpService.answers``."""
+        """Return the completions in a reply; see ``HttpService.answers``."""
         if value.get("type") != "message":
             raise ServiceError(f"the reply of {self.base_url} is not a Messages API response: {reply.body[:200]!r}")
         blocks = value["content"]
@@ -160,7 +162,7 @@ class AnthropicMessages(HttpBatchService):
         ]
 
     def usage(self, value: JsonObject) -> Usage:
-        """The usage in ``value``. Here ``input_tokens`` excludes cached tokens; our ``prompt`` includes them."""
+        """Return the usage in ``value``. ``Usage.prompt`` includes cached tokens; ``input_tokens`` does not."""
         usage = value.get("usage") or {}
         cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
         by_time = usage.get("cache_creation") or {}
@@ -175,9 +177,9 @@ class AnthropicMessages(HttpBatchService):
 
 
 def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
-    """The system text, and the other messages in the service's shape.
+    """Return the system text, and the other messages in the format of the service.
 
-    There, user and assistant messages alternate, and all tool results of a turn are one user message.
+    In this format, user and assistant messages alternate, and all tool results of a turn are one user message.
     """
     system: list[str] = []
     turns: list[tuple[str, list[dict[str, object]]]] = []
@@ -196,7 +198,7 @@ def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
 
 
 def _blocks(message: Message) -> list[dict[str, object]]:
-    """The content blocks of ``message``. What the service sent itself goes back unchanged."""
+    """Return the content blocks of ``message``. Blocks that the service sent are returned to it unchanged."""
     raw = (message.get("detail") or {}).get("content")
     if raw:
         return with_ids_of(message, raw, "tool_use", "id")

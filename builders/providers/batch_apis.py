@@ -1,7 +1,7 @@
-"""The batch APIs of OpenAI and Anthropic: half the price, and a reply within a day.
+"""The batch APIs of OpenAI and Anthropic, which reply within a day at half the price.
 
-Both implement ``builders.sampling.provider.BatchApi`` and are called by ``builders.sampling.batch_jobs``: ``submit``
-request bodies by name, poll the ``outcome``, and ``find`` a batch job whose id was lost with the connection.
+Both classes implement ``builders.sampling.provider.BatchApi`` and are called by ``builders.sampling.batch_jobs``.
+``submit`` sends request bodies, ``outcome`` returns the result, and ``find`` searches for a job whose id was lost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAGE = 100
 
 
 class OpenAIBatches:
-    """The batch API of OpenAI. ``endpoint`` is the path that takes the bodies, for example ``/v1/chat/completions``."""
+    """The batch API of OpenAI. ``endpoint`` is the path for the request bodies, such as ``/v1/chat/completions``."""
 
     def __init__(self, http: HttpTransport, endpoint: str) -> None:
         self._http = http
@@ -87,7 +87,7 @@ class OpenAIBatches:
 
 
 class AnthropicBatches:
-    """The batch API of Anthropic. It stores no mark, so ``find`` identifies a job by time and number of requests."""
+    """The batch API of Anthropic. It stores no mark, so ``find`` searches by time and number of requests."""
 
     def __init__(self, http: HttpTransport) -> None:
         self._http = http
@@ -118,7 +118,7 @@ class AnthropicBatches:
             return dict(answered for line in _lines(reply.body) for answered in self._read(line))
 
     def _read(self, line: JsonObject) -> Iterator[tuple[str, Reply | ProviderError]]:
-        """The name and its reply or error; nothing for a request that was not answered."""
+        """Yield the request name with its reply or error; yield nothing if the request has no result."""
         result = line["result"]
         if result["type"] == "succeeded":
             body = json.dumps(result["message"], ensure_ascii=False).encode()
@@ -132,7 +132,7 @@ class AnthropicBatches:
 
 @contextmanager
 def _malformed_is_service_error(what: str) -> Iterator[None]:
-    """Raise ``ServiceError`` when ``what`` does not have the documented format, so that it is requested again."""
+    """Convert parsing errors in the block to ``ServiceError``, which is retried. ``what`` names the parsed data."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -142,13 +142,13 @@ def _malformed_is_service_error(what: str) -> Iterator[None]:
 
 
 def _id(reply: Reply) -> str:
-    """The id in the reply to a submission."""
+    """Return the id in the reply to a submission. Raises ``ServiceError`` if there is none."""
     with _malformed_is_service_error(f"the reply to a submission ({reply.body[:200]!r})"):
         return str(parsed(reply)["id"])
 
 
 async def _listed(http: HttpTransport, path: str, cursor: str) -> AsyncIterator[JsonObject]:
-    """The batch jobs of the account, newest first, over all pages."""
+    """Yield the batch jobs of the account from all pages, newest first."""
     after = ""
     while True:
         page = parsed(await http.get(f"{path}?limit={PAGE}{after}"))
@@ -160,7 +160,7 @@ async def _listed(http: HttpTransport, path: str, cursor: str) -> AsyncIterator[
 
 
 def _lines(body: bytes) -> Iterator[JsonObject]:
-    """The JSON object in each line. Raises ``ServiceError`` for a line that is not JSON."""
+    """Yield the JSON object in each line. Raises ``ServiceError`` if a line is not JSON."""
     for line in body.splitlines():
         if line.strip():
             try:

@@ -1,4 +1,4 @@
-"""The base classes of providers that call a service over HTTP: URL, key, rate limits, one endpoint, and its replies.
+"""The base classes of providers that call a service over HTTP.
 
 Subclassed by ``openai_chat``, ``openai_responses``, ``anthropic_messages`` and ``ollama``.
 """
@@ -22,7 +22,7 @@ from bestofn.builders.records import Completion, JsonObject, Request, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
 
-# Headers that identify the client. Any other header may change the completions: an adapter, a beta feature.
+# Headers that identify the client. Any other header may change the completions, for example by enabling a beta feature.
 CLIENT_HEADERS = re.compile(
     r"(?i)auth|api-?key|token|secret|cookie|referer|title|user-agent|organization|project|trace|request-id|forwarded"
 )
@@ -31,14 +31,15 @@ CLIENT_HEADERS = re.compile(
 class HttpService(ABC):
     """One endpoint of one service. A subclass builds requests (``body``) and parses replies (``answers``, ``usage``).
 
-    ``api_key`` None: read from the environment variable. ``headers``: sent with each request; those that may change
-    the completions are part of the identity. ``free``: requests cost nothing; None: free if the service runs on this
-    machine. ``raw_log``: a file that records all requests and responses, without keys.
+    If ``api_key`` is None, the key is read from the environment variable. ``headers`` are sent with each request;
+    headers that may change the completions are part of the identity. ``free`` means that requests cost nothing; None
+    means free if the service runs on this machine. ``raw_log`` is a file that records all requests and responses,
+    with keys replaced by "***".
     """
 
     name: str
-    path: str  # of the endpoint, below the base URL
-    public_url: str  # the base URL of the service itself; only there a key is required
+    path: str  # path of the endpoint, relative to the base URL
+    public_url: str  # the default base URL; only this URL requires a key
     url_variable: str  # environment variable with the base URL
     key_variable: str  # environment variable with the key
     cache_from: int = 0  # see ``builders.sampling.provider.Provider``
@@ -71,7 +72,7 @@ class HttpService(ABC):
 
     @property
     def identity(self) -> str:
-        """Service, URL and model, and a hash of the headers that may change the completions."""
+        """The service, the URL, the model, and a hash of the headers that may change the completions."""
         headers = self._headers.items()
         choosing = sorted((key.lower(), value) for key, value in headers if not CLIENT_HEADERS.search(key))
         if not choosing:
@@ -95,7 +96,7 @@ class HttpService(ABC):
         await self.http.__aexit__(*exc)
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
-        """Send ``request`` once and parse the reply, without journal and rate limits."""
+        """Send ``request`` once and return its completions. Uses neither the journal nor rate limits."""
         return self.read(await self.ask(request, n))
 
     async def ask(self, request: Request, n: int) -> Reply:
@@ -114,7 +115,10 @@ class HttpService(ABC):
             ) from error
 
     def usage_of(self, reply: Reply) -> Usage | None:
-        """The usage of a reply that ``read`` refuses; None for an incomplete reply or an error, which cost nothing."""
+        """Return the usage of a reply that ``read`` cannot parse.
+
+        Returns None for an incomplete reply and for an error that reports no usage, because they cost nothing.
+        """
         try:
             value = json.loads(reply.body)
         except (ValueError, RecursionError):
@@ -127,27 +131,27 @@ class HttpService(ABC):
         return None if value.get("error") and usage == Usage() else usage
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """The headers that carry ``key``. ``key`` is "" when there is none."""
+        """Return the headers with the API key ``key``. ``key`` is "" if there is none."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     @abstractmethod
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """The JSON body of one request for ``n`` completions.
+        """Return the JSON body of one request for ``n`` completions.
 
-        Raises ``RequestError`` when the service cannot take the request.
+        Raises ``RequestError`` if the service does not support the request.
         """
 
     @abstractmethod
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """The completions in ``value``, the JSON of ``reply``. Raises ``ServiceError`` when there is none."""
+        """Return the completions in ``value``, the JSON of ``reply``. Raises ``ServiceError`` if there is none."""
 
     @abstractmethod
     def usage(self, value: JsonObject) -> Usage:
-        """The usage that the reply ``value`` reports."""
+        """Return the usage that the reply ``value`` reports."""
 
 
 class HttpSettings(TypedDict, total=False):
-    """The settings that every ``HttpService`` takes; see there."""
+    """The keyword arguments of ``HttpService``, which documents them."""
 
     model: Required[str]
     base_url: Required[str | None]
@@ -162,8 +166,8 @@ class HttpSettings(TypedDict, total=False):
 class HttpBatchService(HttpService):
     """An ``HttpService`` with a batch API; see ``builders.sampling.provider.BatchProvider``.
 
-    ``mode`` batch: requests go through the batch API, at half the price and within a day. ``batching``: when batch
-    jobs are submitted and how long they are waited for.
+    With ``mode="batch"``, requests are sent through the batch API, which replies within a day at half the price.
+    ``batching`` sets when batch jobs are submitted and how long the run waits for them.
     """
 
     operational = (*HttpService.operational, "mode", "batching")
@@ -180,10 +184,10 @@ class HttpBatchService(HttpService):
 
     @abstractmethod
     def batches(self) -> BatchApi:
-        """The batch API of the service. The provider must be open."""
+        """Return the batch API of the service. The provider must be open."""
 
 
 def is_local(url: str) -> bool:
-    """Whether the host of ``url`` is this machine."""
+    """Return whether the host of ``url`` is this machine."""
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1", "0.0.0.0") or host.startswith("127.")

@@ -1,7 +1,7 @@
-"""JSON over HTTP for all services: a connection pool, errors by kind, and an optional log of requests and responses.
+"""JSON over HTTP for all services: a connection pool, typed errors, and an optional log of requests and responses.
 
-It uses aiohttp, not the SDKs of the services: with 256 requests in flight aiohttp handles several times as many
-requests, with a tenth of the CPU. Nothing is retried here; only ``builders.sampling.limiter`` retries. Used by
+It uses aiohttp instead of the services' SDKs: with 256 requests in flight, aiohttp handles several times as many
+requests with a tenth of the CPU time. Nothing is retried here; only ``builders.sampling.limiter`` retries. Used by
 ``builders.providers.http_service`` and ``builders.providers.batch_apis``.
 """
 
@@ -75,16 +75,20 @@ class HttpTransport:
         await self._session.close()
 
     async def post(self, path: str, body: JsonObject) -> Reply:
-        """Send ``body`` as JSON. Raises the ``ProviderError`` for the failure, and ``ConfigError`` for a wrong URL."""
+        """Send ``body`` as JSON in a POST request and return the reply.
+
+        Raises ``ConfigError`` if the URL is invalid, ``BudgetError`` if the account has no credit left, and
+        ``ProviderError`` for any other failure.
+        """
         data = json.dumps(body, ensure_ascii=False).encode()
         return await self.send("POST", path, data=data, headers={"Content-Type": "application/json"})
 
     async def get(self, path: str) -> Reply:
-        """Send a GET request; errors as in ``post``."""
+        """Send a GET request and return the reply. Raises the same errors as ``post``."""
         return await self.send("GET", path)
 
     async def send(self, method: str, path: str, **options: Any) -> Reply:
-        """Send any request, with the ``options`` of aiohttp; errors as in ``post``."""
+        """Send a request with ``options`` for aiohttp and return the reply. Raises the same errors as ``post``."""
         import aiohttp
 
         started = time.perf_counter()
@@ -133,7 +137,7 @@ class HttpTransport:
         return RequestError(message, status=status)
 
     def redacted(self, text: str) -> str:
-        """``text`` without the key in use, and without anything that looks like a key."""
+        """Return ``text`` with the API key, and any text that looks like an API key, replaced by "***"."""
         if self._secret:
             text = text.replace(self._secret, "***")
         return SECRET.sub("***", text)
@@ -151,7 +155,7 @@ class HttpTransport:
 
 
 def parsed(reply: Reply) -> JsonObject:
-    """The body of ``reply`` as a JSON object. Raises ``ServiceError`` for anything else."""
+    """Parse the body of ``reply``. Raises ``ServiceError`` if it is not a JSON object, or if it reports an error."""
     try:
         value = json.loads(reply.body)
     except ValueError as error:
@@ -164,7 +168,7 @@ def parsed(reply: Reply) -> JsonObject:
 
 
 def _error_text(body: bytes) -> str:
-    """The error message in ``body``."""
+    """Return the error message in the response ``body``; the start of the body if it has no known format."""
     value = _json_or_text(body)
     if isinstance(value, dict):
         error = value.get("error", value)

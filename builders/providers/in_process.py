@@ -13,9 +13,10 @@ from bestofn.builders.sampling.provider import Reply
 
 
 class InProcessProvider(ABC):
-    """A provider with one method to write: ``sample``. Its completions as JSON are the reply that the journal stores.
+    """Base class of providers that compute completions in this process. A subclass implements only ``sample``.
 
-    A subclass sets ``name`` and ``model``, and the other attributes where the defaults do not fit.
+    The journal stores the completions of ``sample`` as JSON. A subclass sets ``name`` and ``model``, and overrides the
+    other attributes if the defaults do not fit.
     """
 
     name: str
@@ -28,26 +29,26 @@ class InProcessProvider(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """Names everything outside the request that changes a completion."""
+        """A text that names everything outside the request that changes a completion."""
 
     @abstractmethod
     async def sample(self, request: Request, n: int) -> list[Completion]:
-        """Sample at least one and at most ``n`` completions. Raises ``ProviderError`` when there is none."""
+        """Sample between one and ``n`` completions. Raises ``ProviderError`` if no completion can be sampled."""
 
     async def ask(self, request: Request, n: int) -> Reply:
-        """The completions of ``sample`` as JSON."""
+        """Call ``sample`` and return its completions as JSON in a ``Reply``."""
         completions = await self.sample(request, n)
         body = json.dumps([dataclasses.asdict(completion) for completion in completions], default=dict)
         seconds = max((completion.seconds for completion in completions), default=0.0)
         return Reply(body.encode(), seconds)
 
     def read(self, reply: Reply) -> list[Completion]:
-        """The completions in ``reply``. Raises ``ServiceError`` when there is none."""
+        """Return the completions in ``reply``. Raises ``ServiceError`` if there is none."""
         values = json.loads(reply.body)
         if not values:
             raise ServiceError(f"{self.name} returned no completion; expected at least one")
         return [Completion(**(value | {"usage": Usage(**value["usage"])})) for value in values]
 
     def usage_of(self, reply: Reply) -> Usage | None:
-        """None, because a reply of this process is never charged."""
+        """Return None, because a reply from this process costs nothing."""
         return None

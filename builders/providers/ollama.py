@@ -1,4 +1,4 @@
-"""Ollama's own API, which takes all of Ollama's options. Its OpenAI endpoint works with ``provider=openai_chat``.
+"""Ollama's own API, which accepts all Ollama options. For its OpenAI endpoint, use ``provider=openai_chat``.
 
 Selected with ``provider=ollama``; called by the sampler (``builders.sampling``).
 """
@@ -19,10 +19,10 @@ STOP: Mapping[str, StopReason] = {"stop": "stop", "length": "length"}
 
 
 class Ollama(HttpService):
-    """A model behind Ollama: one completion per request.
+    """A model served by Ollama. Each request returns one completion.
 
-    ``options`` are options of Ollama, for example ``num_ctx``, ``top_k`` or ``repeat_penalty``. ``think`` turns
-    thinking on or off; None: as the model does by default. ``keep_alive``: how long the model stays loaded.
+    ``options`` are Ollama options, for example ``num_ctx``, ``top_k`` or ``repeat_penalty``. ``think`` turns thinking
+    on or off; None keeps the model's default. ``keep_alive`` is how long the model stays loaded after a request.
     """
 
     name = "ollama"
@@ -49,7 +49,7 @@ class Ollama(HttpService):
         super().__init__(
             model=model,
             base_url=base_url,
-            api_key=api_key or "ollama",  # Ollama needs no key; a proxy may
+            api_key=api_key or "ollama",  # Ollama needs no key, but a proxy may need one
             headers=headers,
             limits=limits,
             free=free,
@@ -63,12 +63,12 @@ class Ollama(HttpService):
 
     @property
     def identity(self) -> str:
-        """The identity of ``HttpService``, and the settings here that change a completion."""
+        """The identity of ``HttpService``, and the settings of this class that change a completion."""
         options = "".join(f" {key}={value}" for key, value in sorted(self.options.items()))
         return super().identity + options + ("" if self.think is None else f" think={self.think}")
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """The request body; see ``HttpService.body``."""
+        """Return the request body; see ``HttpService.body``."""
         sampling = request.sampling
         options = {
             "temperature": sampling.temperature,
@@ -94,7 +94,7 @@ class Ollama(HttpService):
         return body | dict(sampling.extra)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """The completions in a reply; see ``HttpService.answers``."""
+        """Return the completions in a reply; see ``HttpService.answers``."""
         if not value.get("done", True):
             raise ServiceError(f"the reply of {self.base_url} is incomplete (done is false): {reply.body[:200]!r}")
         received = value["message"]
@@ -122,12 +122,12 @@ class Ollama(HttpService):
         ]
 
     def usage(self, value: JsonObject) -> Usage:
-        """The usage that a reply reports."""
+        """Return the usage that the reply ``value`` reports."""
         return Usage(prompt=value.get("prompt_eval_count") or 0, completion=value.get("eval_count") or 0)
 
 
 def _sent(message: Message) -> dict[str, object]:
-    """``message`` in Ollama's shape: arguments are objects, and a tool's result carries the tool's name."""
+    """Convert ``message`` to Ollama's format: arguments are objects, and a tool result contains the tool's name."""
     sent: dict[str, object] = {"role": message["role"], "content": content_text(message.get("content"))}
     if message.get("tool_calls"):
         sent["tool_calls"] = [

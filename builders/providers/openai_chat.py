@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions API, and servers that offer it: vLLM, SGLang, llama.cpp, Ollama's /v1, LiteLLM.
+"""OpenAI's Chat Completions API, and compatible servers: vLLM, SGLang, llama.cpp, Ollama's /v1, LiteLLM.
 
 Selected with ``provider=openai_chat`` or ``provider=vllm``; called by the sampler (``builders.sampling``).
 """
@@ -25,15 +25,16 @@ STOP: Mapping[str, StopReason] = {
     "function_call": "tool_calls",
     "content_filter": "content_filter",
 }
-INTERNAL_KEYS = ("detail", "reasoning")  # keys that we add to a message; the service does not know them
+INTERNAL_KEYS = ("detail", "reasoning")  # keys that bestofn adds to a message; the service does not know them
 
 
 class OpenAIChat(HttpBatchService):
     """A model behind a Chat Completions API. One request gives up to ``max_n`` completions.
 
-    When a server returns fewer, the sampler requests the rest. ``base_url`` None: ``OPENAI_BASE_URL``, or OpenAI.
-    ``max_tokens_field`` is the server's name for the token limit; None: ``max_completion_tokens`` for OpenAI and
-    ``max_tokens`` for others. The other settings are those of ``HttpBatchService``.
+    If a server returns fewer, the sampler requests the rest. If ``base_url`` is None, the environment variable
+    ``OPENAI_BASE_URL`` is used, or else OpenAI's own URL. ``max_tokens_field`` is the server's name for the token
+    limit; None means ``max_completion_tokens`` for OpenAI and ``max_tokens`` for other servers. For the other settings,
+    see ``HttpBatchService``.
     """
 
     name = "openai_chat"
@@ -78,7 +79,7 @@ class OpenAIChat(HttpBatchService):
         return OpenAIBatches(self.http, "/v1/chat/completions")
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """The request body; see ``HttpService.body``."""
+        """Return the request body; see ``HttpService.body``."""
         sampling = request.sampling
         given = {
             "n": n if n > 1 else None,
@@ -100,7 +101,7 @@ class OpenAIChat(HttpBatchService):
         return body | dict(sampling.extra)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """The completions in a reply; see ``HttpService.answers``."""
+        """Return the completions in a reply; see ``HttpService.answers``."""
         choices = value["choices"]
         if not choices:
             raise ServiceError(f"the reply of {self.base_url} has no choices: {reply.body[:200]!r}")
@@ -133,7 +134,7 @@ class OpenAIChat(HttpBatchService):
         )
 
     def usage(self, value: JsonObject) -> Usage:
-        """The usage that a reply reports."""
+        """Return the usage that the reply ``value`` reports."""
         usage = value.get("usage") or {}
         prompt = usage.get("prompt_tokens_details") or {}
         completion = usage.get("completion_tokens_details") or {}
@@ -147,7 +148,7 @@ class OpenAIChat(HttpBatchService):
 
 
 def _sent(message: Message) -> dict[str, object]:
-    """``message`` without our own keys."""
+    """Return ``message`` without ``INTERNAL_KEYS``."""
     return {key: value for key, value in message.items() if key not in INTERNAL_KEYS}
 
 

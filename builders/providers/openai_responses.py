@@ -1,4 +1,4 @@
-"""OpenAI's Responses API. It has no ``n`` and no seed: N samples are N requests.
+"""OpenAI's Responses API. The API has no ``n`` and no seed, so N samples need N requests.
 
 Selected with ``provider=openai``; called by the sampler (``builders.sampling``).
 """
@@ -20,9 +20,9 @@ CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_fil
 
 
 class OpenAIResponses(HttpBatchService):
-    """A model behind the Responses API. The service stores nothing (``store: false``).
+    """A model behind the Responses API. Requests tell the service to store nothing (``store: false``).
 
-    With tools and a reasoning effort, the service returns its reasoning encrypted. It is stored in
+    With tools and a reasoning effort, the service returns encrypted reasoning. The reasoning is stored in
     ``Completion.detail`` and sent back with the tool's result, as the service requires. ``summary="auto"`` requests a
     summary of the reasoning.
     """
@@ -62,7 +62,7 @@ class OpenAIResponses(HttpBatchService):
 
     @property
     def identity(self) -> str:
-        """The identity of ``HttpService``, and the settings here that change a completion."""
+        """The identity of ``HttpService``, and the settings of this class that change a completion."""
         return super().identity + (f" summary={self.summary}" if self.summary else "")
 
     def batches(self) -> OpenAIBatches:
@@ -70,7 +70,7 @@ class OpenAIResponses(HttpBatchService):
         return OpenAIBatches(self.http, "/v1/responses")
 
     def body(self, request: Request, n: int) -> dict[str, object]:
-        """The request body; see ``HttpService.body``."""
+        """Return the request body; see ``HttpService.body``."""
         sampling = request.sampling
         reasoning = {"effort": sampling.effort, "summary": self.summary}
         given = {
@@ -95,7 +95,7 @@ class OpenAIResponses(HttpBatchService):
         return body | dict(sampling.extra)
 
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """The completions in a reply; see ``HttpService.answers``."""
+        """Return the completions in a reply; see ``HttpService.answers``."""
         if value.get("status") in ("failed", "cancelled"):
             raise ServiceError(
                 f"the response of {self.base_url} has the status {value['status']}: {value.get('error')}"
@@ -127,7 +127,7 @@ class OpenAIResponses(HttpBatchService):
         ]
 
     def usage(self, value: JsonObject) -> Usage:
-        """The usage that a reply reports."""
+        """Return the usage that the reply ``value`` reports."""
         usage = value.get("usage") or {}
         details = usage.get("input_tokens_details") or {}
         return Usage(
@@ -148,7 +148,7 @@ def _stop(value: JsonObject, calls: bool, refusal: str) -> StopReason:
 
 
 def _items(message: Message) -> list[dict[str, object]]:
-    """The input items of one message. Items that the service sent itself go back unchanged."""
+    """Return the input items of ``message``. Items that the service sent are returned to it unchanged."""
     role = message["role"]
     if role == "tool":
         output = content_text(message.get("content"))

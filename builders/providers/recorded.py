@@ -1,4 +1,4 @@
-"""Answers that the dataset holds already, so that they can be verified, scored and paired without sampling.
+"""Reads existing answers from the dataset, so that they can be verified, scored and paired without sampling.
 
 Selected with ``provider=recorded``; read by ``builders.stages.generate``.
 """
@@ -13,10 +13,10 @@ from bestofn.builders.records import Candidate, JsonObject, Query
 
 
 class Recorded:
-    """An ``Archive`` of the answers in ``query.metadata[field]``: a list of texts, messages, or lists of messages.
+    """An ``Archive`` that reads answers from ``query.metadata[field]``: a list of texts, messages, or message lists.
 
-    A list of messages is a whole trace: assistant, tool, assistant, and so on. No request is sent. The model of the
-    answers is ``model`` when it is set, otherwise ``metadata["model"]``.
+    A message list is a whole conversation: assistant, tool, assistant, and so on. No request is sent. The answers get
+    the model name ``model`` if it is set, otherwise ``metadata["model"]``.
     """
 
     name = "recorded"
@@ -27,11 +27,11 @@ class Recorded:
 
     @property
     def identity(self) -> str:
-        """The provider and the field that it reads."""
+        """The names of the provider and of the field that it reads."""
         return f"{self.name} {self.field}"
 
     def answers_for(self, query: Query) -> list[Candidate]:
-        """The recorded answers to ``query``. Raises ``ConfigError`` for a value that is not an answer."""
+        """Return the recorded answers to ``query``. Raises ``ConfigError`` if a recorded value is not an answer."""
         recorded = query.metadata.get(self.field) or ()
         if isinstance(recorded, str | Mapping):
             recorded = (recorded,)

@@ -1,4 +1,4 @@
-"""A provider that answers from a script: for tests, demonstrations and measurements, without a network.
+"""A provider that answers from a script, for tests, demonstrations and measurements. It uses no network.
 
 Selected with ``provider=scripted``; called by the sampler (``builders.sampling``).
 """
@@ -16,16 +16,16 @@ from bestofn.builders.records import Completion, JsonObject, Message, Request, S
 from bestofn.builders.sampling.limiter import RateLimits
 
 Line = str | Message | Completion | Exception
-REMEMBERED = 1_000  # how many requests are stored for tests
+REMEMBERED = 1_000  # the first this many requests are stored, for tests
 
 
 class Scripted(InProcessProvider):
     """A provider that answers from the script ``lines``.
 
-    The script is one of: a function (request, seed) -> line; a mapping from the last user message, or a part of it, to
-    lines; a list of lines. The hash of request and seed selects from a list, so that the same request with the same
-    seed always gets the same line. A line is a text, a message, a ``Completion``, or an exception to raise.
-    Each call waits ``latency_s`` seconds. The first calls raise ``faults``, one per call.
+    The script is a function (request, seed) -> line, a list of lines, or a mapping. A mapping maps the last user
+    message, or a part of it, to lines. From a list, a hash of the request and the seed selects the line, so the same
+    request with the same seed always gets the same line. A line is a text, a message, a ``Completion``, or an exception
+    to raise. Each call waits ``latency_s`` seconds. The first calls raise the exceptions in ``faults``, one per call.
     """
 
     name = "scripted"
@@ -53,11 +53,11 @@ class Scripted(InProcessProvider):
 
     @property
     def identity(self) -> str:
-        """The provider and its model."""
+        """The name of the provider and of its model."""
         return f"{self.name} {self.model}"
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
-        """``n`` completions; the seed of the first is the seed of ``request``."""
+        """Return ``n`` completions with consecutive seeds, beginning with the seed of ``request``."""
         started = time.perf_counter()
         if len(self.requests) < REMEMBERED:
             self.requests.append(request)
