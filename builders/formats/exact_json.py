@@ -1,7 +1,8 @@
-"""Plain Python data as JSON that is decoded to exactly the same data; ``schema`` stores references with it.
+"""Encodes plain Python data as JSON and decodes it to exactly the same data. ``schema`` stores references with it.
 
-Values that JSON holds exactly stay as they are. Other values become an object with one key, the tag: integers beyond
-64 bits, infinities and NaN, text that UTF-8 cannot encode, tuples, sets, bytes, and mappings with other keys than text.
+Values that JSON can hold are unchanged. Other values become an object with one key, a tag such as ``py:tuple``. These
+are integers beyond 64 bits, infinities, NaN, text that UTF-8 cannot encode, tuples, sets, bytes, and mappings with keys
+that are not strings.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
 
 
 def encode(value: Any, other: Callable[[Any], Any]) -> Any:
-    """The JSON form of ``value``; ``other`` converts values that are not plain data."""
+    """Encode ``value`` as JSON data. ``other`` converts values that are not plain Python data."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -45,13 +46,13 @@ def encode(value: Any, other: Callable[[Any], Any]) -> Any:
     if isinstance(value, set | frozenset):
         members = sorted(
             (encode(item, other) for item in value), key=repr
-        )  # a fixed order, so that equal sets give equal rows
+        )  # sorted, so that equal sets give equal rows
         return {"py:set" if isinstance(value, set) else "py:frozenset": members}
     return other(value)
 
 
 def decode(form: Any) -> Any:
-    """The value of a form that ``encode`` returned; JSON without tags is returned as it is."""
+    """Decode JSON data that ``encode`` returned. JSON without tags is returned unchanged."""
     if isinstance(form, list):
         return [decode(item) for item in form]
     if isinstance(form, Mapping):

@@ -1,6 +1,6 @@
-"""Separates the thinking that a server leaves in the text: ``<think>…</think>`` before the answer.
+"""Separates a model's thinking from its answer, if the server returns both in one text: ``<think>…</think>answer``.
 
-Used by the providers.
+The providers use this module.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _OPEN = re.compile(r"\s*<(think|thinking|reasoning)>")
 
 
 def without_thinking(content: object) -> tuple[str, str]:
-    """(thinking, answer) of a message's content. Only a block at the beginning is thinking.
+    """Split a message's content into (thinking, answer). Only a block at the beginning is thinking.
 
-    A block without a closing tag was cut off, so the answer is empty. A closing tag without an opening one also ends
-    the thinking, because the chat templates of some models open it in the prompt.
+    If the closing tag is missing, the text was cut off, so the answer is empty. If only the opening tag is missing, the
+    text up to the closing tag is thinking, because some chat templates put the opening tag in the prompt.
     """
     text = content_text(content)
     opened = _OPEN.match(text)

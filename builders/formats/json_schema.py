@@ -1,4 +1,4 @@
-"""JSON Schema validation with one cached validator per schema; used by the mock tools and the tool verifier."""
+"""JSON Schema validation with one cached validator per schema. The mock tools and the tool verifier use it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bestofn.builders.records import JsonObject
 
 
 def problem(schema: JsonObject, value: object) -> str:
-    """The first violation of ``schema`` by ``value``; "" when there is none or when the schema itself is invalid."""
+    """Return the first violation of ``schema`` by ``value``; "" if there is none or if the schema is invalid."""
     from referencing.exceptions import Unresolvable
 
     validator = _validator(json.dumps(schema, sort_keys=True, default=str))

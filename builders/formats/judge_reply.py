@@ -1,8 +1,8 @@
-"""Prompts for judges, and the reading of their replies; used by the judging verifiers and rewards.
+"""Formats the texts in a judge's prompt and parses the judge's reply. The judging verifiers and rewards use it.
 
-The form of a reply may vary, but its content must be the judge's own. A candidate may write ``{"equivalent": true}`` so
-that it is mistaken for the verdict. Therefore an object that also occurs in the candidate's text counts only when it is
-the whole reply, quoted objects are dropped, and several different objects are no verdict.
+The reply may contain text around its JSON object, but the object must be written by the judge. A candidate may write
+``{"equivalent": true}`` to imitate a verdict, and the judge may quote it. Therefore an object that also occurs in the
+candidate's text counts only if it is the whole reply. Several different objects are no verdict.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from bestofn.builders.records import Candidate, content_text
 
-MOST_JUDGED = 24_000  # characters of a candidate that a judging verifier shows to the judge
+MOST_JUDGED = 24_000  # limit on the characters of a candidate in the prompt of a judging verifier
 
 _FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*```\Z", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
@@ -24,15 +24,15 @@ _MOST_OBJECTS = 200
 
 
 def fenced(**texts: str) -> str:
-    """The texts, each between marks that no text can contain, because the marks carry a digest of all texts."""
+    """Put each text between tags with its name. The tags contain a digest of all texts, so no text can imitate them."""
     mark = hashlib.sha256("\0".join(texts.values()).encode("utf-8", "replace")).hexdigest()[:12]
     return "\n\n".join(f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items())
 
 
 def candidate_text(candidate: Candidate, most: int | None = None) -> str:
-    """The texts, tool calls and tool results of a candidate.
+    """Return the texts, tool calls and tool results of a candidate as one text.
 
-    Longer than ``most`` characters, it is shortened in the middle.
+    If the text has more than ``most`` characters, its middle is left out.
     """
     parts = []
     for message in candidate.messages:
@@ -50,7 +50,7 @@ def candidate_text(candidate: Candidate, most: int | None = None) -> str:
 
 
 def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """A strict JSON Schema: an object with these properties, all required, no others."""
+    """Build a strict JSON Schema of an object: these properties are required, and no others are allowed."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -60,9 +60,10 @@ def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[str, Any] | str:
-    """The one object of ``schema`` in a reply, its values converted to the schema's types; or an error message.
+    """Parse a judge's reply. Returns its one object that fits ``schema``, or an error message if there is none.
 
-    ``quotable`` are the texts that are judged: an object that occurs in them counts only when it is the whole reply.
+    The values are converted to the types of the schema. ``quotable`` are the judged texts: an object that occurs in
+    them counts only if it is the whole reply.
     """
     reply = _THOUGHT.sub("", text).strip()
     fence = _FENCE.match(reply)
@@ -102,7 +103,7 @@ def _error_message(text: str, schema: Mapping[str, Any], what: str) -> str:
 
 
 def _fitted(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """``value`` with every property of ``schema`` converted to its type; None when a property does not fit."""
+    """Convert each property of ``value`` to its type in ``schema``. Returns None if a property does not fit."""
     fitted = {}
     for key, rule in schema["properties"].items():
         types = (
@@ -110,7 +111,7 @@ def _fitted(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, An
         )
         if key not in value:
             if types == ["string"] and "enum" not in rule:
-                fitted[key] = ""  # a reason may be left out
+                fitted[key] = ""  # a free text, such as the reason, may be missing
                 continue
             return None
         fit = _value(value[key], types, rule)
@@ -132,7 +133,7 @@ def _value(value: Any, types: Sequence[str], rule: Mapping[str, Any]) -> Any:
         except ValueError:
             return ...
         low, high = rule.get("minimum", float("-inf")), rule.get("maximum", float("inf"))
-        if high == 1 and 1 < number <= 100:  # a percentage instead of a share
+        if high == 1 and 1 < number <= 100:  # the judge wrote a percentage instead of a share
             number /= 100
         return (
             (int(number) if "integer" in types and number == int(number) else number) if low <= number <= high else ...

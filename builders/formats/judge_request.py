@@ -1,6 +1,6 @@
-"""One judgement by a model: the request, and the replies as objects.
+"""Builds the request to a judge model, sends it, and returns the parsed replies.
 
-The judges in ``verifiers`` and the judging rewards in ``reward`` use it. ``judge_reply`` reads a single reply.
+The judging verifiers in ``verifiers`` and the judging rewards in ``reward`` use it. ``judge_reply`` parses one reply.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bestofn.builders.records import JsonObject, Query, Request, Sampling, conte
 def judge_request(
     system: str, material: str, instruction: str, schema: JsonObject, *, max_tokens: int, temperature: float = 0.0
 ) -> Request:
-    """The request of one judgement: ``system``, then the fenced ``material`` followed by the ``instruction``."""
+    """Build the request to a judge: ``system`` as system prompt, then the fenced ``material`` and ``instruction``."""
     return Request(
         messages=(
             {"role": "system", "content": system},
@@ -30,9 +30,9 @@ def judge_request(
 async def judge_replies(
     judge: Sampler, request: Request, quotable: Sequence[str], samples: int = 1
 ) -> list[JsonObject | str]:
-    """``samples`` replies of the judge. Each is an object of the request's schema, or a text that says what is wrong.
+    """Sample ``samples`` replies of the judge. Each is an object that fits the request's schema, or an error message.
 
-    ``quotable`` are the judged texts: an object in the reply that only repeats one of them does not count. Raises
+    ``quotable`` are the judged texts: an object that also occurs in them counts only if it is the whole reply. Raises
     only errors that stop the run, such as a refused API key.
     """
     replies: list[JsonObject | str] = []
@@ -46,7 +46,7 @@ async def judge_replies(
 
 
 def conversation_text(query: Query) -> str:
-    """The messages of ``query`` as a judge reads them: each text under its role."""
+    """Return the messages of ``query`` as one text for a judge: each message follows a line with its role."""
     return "\n\n".join(
         f"[{message.get('role')}]\n{content_text(message.get('content'))}".rstrip() for message in query.messages
     )

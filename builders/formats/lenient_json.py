@@ -1,11 +1,11 @@
-r"""Reads JSON as language models write it, without damaging LaTeX; ``stages.steps_form`` uses it.
+r"""Parses the imperfect JSON of language models and preserves LaTeX in it. ``stages.steps_form`` uses it.
 
-``json.loads('{"a": "\frac{1}{2}"}')`` succeeds but gives a wrong text, because ``\f`` is a form feed in JSON. The first
-letters of ``\theta``, ``\nabla``, ``\beta`` and ``\rho`` are escapes too, and the ``\u`` of ``\underline`` is an error.
-Here a backslash before letters is an escape only where no LaTeX command begins; otherwise it is a backslash.
+``json.loads('{"a": "\frac{1}{2}"}')`` succeeds but gives a wrong text, because ``\f`` is a form feed in JSON.
+``\theta``, ``\nabla``, ``\beta`` and ``\rho`` begin with escapes too, and the ``\u`` of ``\underline`` is an error.
+Here a backslash that begins a LaTeX command is a backslash. Before other letters, it is a JSON escape.
 
-These deviations are also accepted: text and code fences around the value, single or curly quotes, unescaped quotes and
-line breaks within a string, trailing commas, comments, ``True`` and ``None``, keys without quotes, a missing end.
+The parser also accepts text and code fences around the value, single or curly quotes, unescaped quotes and line breaks
+within a string, trailing commas, comments, ``True`` and ``None``, keys without quotes, and a missing end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
-# A word may follow \n or \t ("\nThen"), so after these only the names of LaTeX commands are commands.
+# An ordinary word may follow the escapes \n and \t ("\nThen"), so these LaTeX commands are recognised by name.
 _NT = (
     "nabla natural ncong ne nearrow neg neq newline nexists ngeq ngtr nleftarrow nleq nless nmid nolimits nonumber "
     "not notin nparallel nprec nrightarrow nsim nsubset nsubseteq nsupseteq nu nwarrow norm newcommand normalsize "
@@ -33,14 +33,14 @@ _NT = (
     "triangleleft triangleq triangleright twoheadrightarrow"
 )
 COMMANDS = frozenset(_NT.split())
-MOST_STARTS = 64  # braces that are tried as the beginning; prose and LaTeX contain many
+MOST_STARTS = 64  # limit on the braces that are tried as the beginning, because prose and LaTeX contain many
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A value and how it was written.
+    """A parsed value and the quality of its JSON text.
 
-    ``strict``: the whole text is JSON and ``json`` reads the same value. ``cut``: the end is missing.
+    ``strict``: the whole text is valid JSON with the same value. ``cut``: the end of the JSON is missing.
     """
 
     value: Any
@@ -49,7 +49,7 @@ class Found:
 
 
 def find_object(text: str) -> Found | None:
-    """The first JSON object in ``text``, read leniently; None when there is none."""
+    """Parse the first JSON object in ``text`` leniently. Returns None if there is none."""
     start = -1
     for _ in range(MOST_STARTS):
         start = text.find("{", start + 1)
@@ -67,7 +67,7 @@ def find_object(text: str) -> Found | None:
 
 
 def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
-    """Whether the text holds nothing else than this value, and the ``json`` module reads the same value from it."""
+    """Return whether the text contains only this value, and ``json.loads`` gives the same value."""
     if text[:start].strip() or text[end:].strip():
         return False
     try:
@@ -77,17 +77,17 @@ def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
 
 
 class _Unreadable(Exception):
-    """The text at this place cannot be read as JSON."""
+    """The text at the current position cannot be parsed as JSON."""
 
 
 class _Reader:
-    """Reads one value that begins at ``at``."""
+    """A lenient JSON parser. ``at`` is the current position; ``cut`` is set if the text ends too early."""
 
     def __init__(self, text: str, at: int) -> None:
         self.text, self.at, self.cut = text, at, False
 
     def value(self) -> Any:
-        """The value at ``at``. Raises ``_Unreadable`` when there is none."""
+        """Parse the value at ``at`` and move ``at`` behind it. Raises ``_Unreadable`` if there is none."""
         self._space()
         char = self._char()
         if char == "{":
@@ -181,9 +181,9 @@ class _Reader:
         return "".join(parts)
 
     def _ends_here(self) -> bool:
-        """Whether the quote before ``at`` ends its string: the next characters must be valid JSON after a string.
+        """Return whether the quote before ``at`` ends its string: valid JSON must follow it.
 
-        So an apostrophe or a quotation within the string does not end it.
+        So an apostrophe or a quoted word within the string does not end it.
         """
         rest = self.text[self.at : self.at + 200].lstrip()
         if rest[:1] in ("", "}", "]", ":"):
@@ -196,7 +196,7 @@ class _Reader:
         return False
 
     def _escape(self) -> str:
-        """The characters that the backslash at ``at`` and its escape stand for."""
+        """Parse the escape that begins with the backslash at ``at``, and return its characters."""
         following = self.text[self.at + 1 : self.at + 2]
         word = _LETTERS.match(self.text, self.at + 1)
         if following == "u" and _HEX.match(self.text, self.at + 2):
@@ -228,7 +228,7 @@ class _Reader:
 
 
 def _is_command(letters: str) -> bool:
-    r"""Whether a backslash before ``letters`` begins a LaTeX command: always for most letters, by name for n and t."""
+    r"""Return whether a backslash before ``letters`` begins a LaTeX command. ``COMMANDS`` lists names with n or t."""
     first = letters[0]
     if first in "nt":
         return letters in COMMANDS

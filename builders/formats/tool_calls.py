@@ -1,8 +1,8 @@
-"""Tool declarations and tool calls in the forms of services and datasets.
+"""Converts tool declarations and tool calls between the formats of services and datasets.
 
-Inside bestofn the form of Chat Completions is used. A declaration is ``{"type": "function", "function": {"name",
+bestofn itself uses the Chat Completions form. A declaration is ``{"type": "function", "function": {"name",
 "description", "parameters"}}``; a call is ``{"id", "type": "function", "function": {"name", "arguments": JSON text}}``.
-Providers, sources, the server and the mock tools convert other forms with the functions here:
+Providers, sources, the server and the mock tools use these functions for the other forms:
 
 =========  ================================================================  =======================================
 form       declaration                                                       call
@@ -13,7 +13,7 @@ xlam       ``{"name", "description", "parameters": {arg: {"type": "str"}}}``  re
 bfcl       JSON Schema with ``dict``, ``float``, ``tuple``, ``any``          read only
 =========  ================================================================  =======================================
 
-Calls that a model wrote into its text are read by ``formats.written_calls``.
+``formats.written_calls`` parses calls that a model wrote into its text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EMPTY_PARAMETERS = {"type": "object", "properties": {}}
 
 
 def declaration(name: str, description: str, parameters: JsonObject | None, **further: Any) -> dict[str, Any]:
-    """A declaration in the Chat Completions form; ``further`` keys, such as ``strict``, are added to the function."""
+    """Build a declaration in the Chat Completions form. ``further`` keys, such as ``strict``, go into the function."""
     parameters = dict(parameters) if parameters else dict(EMPTY_PARAMETERS)
     return {
         "type": "function",
@@ -44,9 +44,9 @@ def declaration(name: str, description: str, parameters: JsonObject | None, **fu
 
 
 def to_chat(tool: JsonObject) -> dict[str, Any]:
-    """A declaration of any known form in the Chat Completions form.
+    """Convert a declaration of any known form to the Chat Completions form.
 
-    Raises ``ValueError`` for a declaration without a name.
+    Raises ``ValueError`` if the declaration has no name.
     """
     if isinstance(tool.get("function"), Mapping):
         return _from_parts(tool["function"], "parameters")
@@ -61,23 +61,23 @@ def to_chat(tool: JsonObject) -> dict[str, Any]:
 
 
 def from_responses(tool: JsonObject) -> dict[str, Any]:
-    """A declaration of the Responses API in the Chat Completions form."""
+    """Convert a declaration of the Responses API to the Chat Completions form."""
     return _from_parts(tool, "parameters", "type")
 
 
 def to_responses(tool: Tool) -> dict[str, Any]:
-    """A declaration for the Responses API. ``strict`` is always set, because that service takes true as its default."""
+    """Convert a declaration to the Responses API. ``strict`` is always sent, because that API's default is true."""
     function = tool["function"]
     return {"type": "function", "strict": False, **function}
 
 
 def from_anthropic(tool: JsonObject) -> dict[str, Any]:
-    """A declaration of the Messages API in the Chat Completions form."""
+    """Convert a declaration of the Messages API to the Chat Completions form."""
     return _from_parts(tool, "input_schema", "type")
 
 
 def to_anthropic(tool: Tool) -> dict[str, Any]:
-    """A declaration for the Messages API."""
+    """Convert a declaration to the Messages API."""
     function = tool["function"]
     further = {key: value for key, value in function.items() if key not in ("name", "description", "parameters")}
     return {
@@ -89,7 +89,7 @@ def to_anthropic(tool: Tool) -> dict[str, Any]:
 
 
 def _from_parts(function: JsonObject, parameters: str, *dropped: str) -> dict[str, Any]:
-    """A declaration from a flat form whose schema is under the key ``parameters``; other keys are copied."""
+    """Build a declaration from a flat form. ``parameters`` names the schema's key; keys not ``dropped`` are copied."""
     known = ("name", "description", parameters, *dropped)
     further = {key: value for key, value in function.items() if key not in known}
     return declaration(_name_of(function), str(function.get("description") or ""), function.get(parameters), **further)
@@ -108,9 +108,9 @@ _XLAM_TYPES = {
 
 
 def from_xlam(tool: JsonObject) -> dict[str, Any]:
-    """An xLAM declaration in the Chat Completions form.
+    """Convert an xLAM declaration to the Chat Completions form.
 
-    Its ``parameters`` map an argument to ``{"description", "type": "str, optional", …}``.
+    In xLAM, ``parameters`` maps each argument to ``{"description", "type": "str, optional", …}``.
     """
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -126,7 +126,7 @@ def from_xlam(tool: JsonObject) -> dict[str, Any]:
 
 
 def _xlam_type(text: str) -> dict[str, Any]:
-    """The JSON Schema of a Python-like type such as ``List[int]``; {} for an unknown type."""
+    """Convert a Python-like type such as ``List[int]`` to a JSON Schema; {} for an unknown type."""
     match = re.match(r"\s*([A-Za-z]+)\s*(?:\[(.*)\])?", text)
     if not match:
         return {}
@@ -147,7 +147,7 @@ _JSON_TYPES = {"object", "number", "array", "string", "integer", "boolean", "nul
 
 
 def from_bfcl(tool: JsonObject) -> dict[str, Any]:
-    """A BFCL declaration in the Chat Completions form; its types become those of JSON Schema at every depth."""
+    """Convert a BFCL declaration to the Chat Completions form. All its types, also nested ones, become JSON types."""
     parameters = _json_schema(tool.get("parameters") or {})
     return declaration(_name_of(tool), str(tool.get("description") or ""), parameters)
 
@@ -176,20 +176,20 @@ def _json_schema(schema: Any) -> Any:
 
 
 def call(name: str, arguments: JsonObject | str, call_id: str = "") -> dict[str, Any]:
-    """A tool call in the Chat Completions form; ``arguments`` given as text are kept, even when they are not JSON."""
+    """Build a tool call in the Chat Completions form. Text ``arguments`` stay unchanged, even if they are not JSON."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
 
 def call_name(tool_call: ToolCall) -> str:
-    """The name of the called tool; "" when the call has none."""
+    """Return the name of the called tool; "" if the call has none."""
     return str((tool_call.get("function") or {}).get("name") or tool_call.get("name") or "")
 
 
 def call_arguments(tool_call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call as a dict; {} for empty text.
+    """Return the arguments of a call as a dict; {} if there are none.
 
-    Raises ``ValueError`` with the reason when the text is not a JSON object.
+    Raises ``ValueError`` with the reason if the text is not a JSON object.
     """
     given = (tool_call.get("function") or tool_call).get("arguments")
     if isinstance(given, Mapping):
@@ -200,7 +200,7 @@ def call_arguments(tool_call: ToolCall) -> dict[str, Any]:
         value = json.loads(str(given), parse_constant=_reject_constant)
     except RecursionError:
         raise ValueError("the arguments are nested too deeply") from None
-    if isinstance(value, str) and value.lstrip().startswith("{"):  # some servers encode them twice
+    if isinstance(value, str) and value.lstrip().startswith("{"):  # some servers encode the arguments twice
         value = json.loads(value, parse_constant=_reject_constant)
     if not isinstance(value, dict):
         raise ValueError(f"the arguments are a JSON {type(value).__name__}; expected an object")
@@ -208,12 +208,12 @@ def call_arguments(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def call_from_responses(item: JsonObject) -> dict[str, Any]:
-    """A ``function_call`` item of the Responses API in the Chat Completions form."""
+    """Convert a ``function_call`` item of the Responses API to the Chat Completions form."""
     return call(item["name"], item.get("arguments") or "{}", str(item.get("call_id") or item.get("id") or ""))
 
 
 def call_to_responses(tool_call: ToolCall) -> dict[str, Any]:
-    """A call as a ``function_call`` item of the Responses API."""
+    """Convert a call to a ``function_call`` item of the Responses API."""
     function = tool_call["function"]
     return {
         "type": "function_call",
@@ -224,12 +224,12 @@ def call_to_responses(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def call_from_anthropic(block: JsonObject) -> dict[str, Any]:
-    """A ``tool_use`` block of the Messages API in the Chat Completions form."""
+    """Convert a ``tool_use`` block of the Messages API to the Chat Completions form."""
     return call(block["name"], block.get("input") or {}, str(block.get("id") or ""))
 
 
 def call_to_anthropic(tool_call: ToolCall) -> dict[str, Any]:
-    """A call as a ``tool_use`` block. Arguments that are not a JSON object become ``{"_malformed": text}``."""
+    """Convert a call to a ``tool_use`` block. Arguments that are not a JSON object become ``{"_malformed": text}``."""
     return {
         "type": "tool_use",
         "id": tool_call["id"],
@@ -239,16 +239,16 @@ def call_to_anthropic(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def with_ids_of(message: Message, raw: Sequence[JsonObject], kind: str, key: str) -> list[dict[str, Any]]:
-    """The service's own blocks ``raw`` of ``message``, with the ids of the message's tool calls.
+    """Return the service's ``raw`` blocks of ``message``, with the ids of the message's tool calls written into them.
 
-    Blocks of type ``kind`` are calls; their id is under ``key``.
+    Blocks of type ``kind`` are calls. ``key`` names the key of their id.
     """
     ids = iter([made["id"] for made in message.get("tool_calls") or ()])
     return [{**block, key: next(ids, block.get(key))} if block["type"] == kind else dict(block) for block in raw]
 
 
 def arguments_or_malformed(tool_call: ToolCall) -> dict[str, Any]:
-    """The arguments as a dict; ``{"_malformed": text}`` when they are not a JSON object."""
+    """Return the arguments of a call as a dict; ``{"_malformed": text}`` if they are not a JSON object."""
     try:
         return call_arguments(tool_call)
     except ValueError:
@@ -259,7 +259,7 @@ def arguments_or_malformed(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def expected_from_bfcl(possible_answer: Sequence[JsonObject]) -> tuple[dict[str, Any], ...]:
-    """BFCL's answer key as reference calls: ``{"name", "possible": {argument: [allowed values]}}``.
+    """Convert BFCL's possible answers to reference calls: ``{"name", "possible": {argument: [allowed values]}}``.
 
     The allowed value "" means that the argument may be left out.
     """
@@ -267,7 +267,7 @@ def expected_from_bfcl(possible_answer: Sequence[JsonObject]) -> tuple[dict[str,
 
 
 def expected_from_calls(calls: Sequence[ToolCall]) -> tuple[dict[str, Any], ...]:
-    """The calls of a right answer, in any form, as reference calls ``{"name", "arguments"}``."""
+    """Convert the calls of a correct answer to reference calls: ``{"name", "arguments"}``."""
     return tuple({"name": call_name(made), "arguments": arguments_or_malformed(made)} for made in calls)
 
 
@@ -284,7 +284,7 @@ def _is_bfcl(parameters: JsonObject) -> bool:
 
 
 def _is_json_schema(parameters: JsonObject) -> bool:
-    """Whether ``parameters`` is the schema of an object, not xLAM's map of arguments (one may be named "type")."""
+    """Return whether ``parameters`` is a JSON Schema. Otherwise it is xLAM's map, where "type" may be an argument."""
     return isinstance(parameters.get("type"), str | list) or isinstance(parameters.get("properties"), Mapping)
 
 

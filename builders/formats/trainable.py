@@ -1,6 +1,6 @@
-"""Messages in the form of chat templates: for the training tables, and for reward models.
+"""Converts messages to the form that chat templates expect.
 
-Used by ``tables`` and ``reward.model_reward``.
+``tables`` uses it for the training tables, ``reward.model_reward`` for reward models.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from bestofn.builders.records import JsonObject, Message, content_text
 
 
 def trainable(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages in the form of chat templates: no null values, tool arguments as objects, contents as text."""
+    """Convert messages to the form of chat templates: no null values, tool arguments as objects, contents as text."""
     return [trainable_message(message) for message in messages]
 
 
 def trainable_message(message: Message) -> dict[str, Any]:
-    """One message in the form of chat templates; the key ``reasoning`` is dropped."""
+    """Convert one message to the form of chat templates. The key ``reasoning`` is dropped."""
     kept = {key: value for key, value in message.items() if value is not None and key != "reasoning"}
     if not isinstance(kept.get("content"), str):
         kept["content"] = content_text(kept.get("content"))

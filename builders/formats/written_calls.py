@@ -1,12 +1,12 @@
-"""Reads tool calls that a model wrote into its text, when the server did not return them as tool calls.
+"""Parses tool calls that a model wrote into its text, if the server did not return them as tool calls.
 
-Used by the providers, the sources and the tool verifier. A call is read only in these places, because prose may show an
-example without making a call:
+The providers, the sources and the tool verifier use it. Prose may contain an example that is not a call. Therefore a
+call is recognised only in these places:
 
-- between call marks, anywhere: ``<tool_call>{…}</tool_call>``, ``<function_call>…``, ``[TOOL_CALLS] […]``,
+- between call marks, anywhere in the text: ``<tool_call>{…}</tool_call>``, ``<function_call>…``, ``[TOOL_CALLS] […]``,
   ``<|python_tag|>{…}``, ``<function=name>{…}</function>``;
-- as the whole message, or its only code fence: a JSON call or list of calls, or Python calls with keyword arguments,
-  ``[f(a=1), g(b="x")]`` or ``f(a=1)``.
+- as the whole message, with or without a code fence: a JSON call or list of calls, or Python calls with keyword
+  arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from bestofn.builders.formats.tool_calls import call
 
-# Opening mark -> the marks that end it; a call without an end mark extends to the end of the text.
+# Opening mark -> the marks that end the call. If there is no such mark, the call extends to the end of the text.
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "<tool_call>": ("</tool_call>", "<tool_call>"),
     "<function_call>": ("</function_call>", "<function_call>"),
@@ -33,9 +33,10 @@ MAX_CHARS = 200_000  # longer texts are not calls, and parsing them as Python wo
 
 
 def written_calls(text: str, names: Collection[str] = ()) -> list[dict[str, Any]]:
-    """The calls written in ``text``, in the Chat Completions form, with ids ``written_0`` …; [] when there is none.
+    """Return the calls in ``text`` in the Chat Completions form, with the ids ``written_0``, ``written_1``, ….
 
-    ``names`` are the declared tools. A JSON object of the form ``{name: {…}}`` is a call only for one of these names.
+    ``names`` are the declared tools. A JSON object of the form ``{name: {…}}`` is a call only if it has one of these
+    names. Returns [] if there is no call.
     """
     if len(text) > MAX_CHARS:
         return []
@@ -45,14 +46,14 @@ def written_calls(text: str, names: Collection[str] = ()) -> list[dict[str, Any]
 
 
 def without_thought(text: str) -> str:
-    """``text`` without a ``<think>…</think>`` block at its beginning."""
+    """Remove a ``<think>…</think>`` block at the beginning of ``text``."""
     if not text.lstrip().startswith("<think>"):
         return text
     return text.partition("</think>")[2]
 
 
 def _within_fence(text: str) -> str:
-    """The content of a code fence around the whole text; small models may leave out the opening fence."""
+    """Return the content of a code fence around the whole text. The opening fence may be missing."""
     if not text.endswith("```"):
         return text
     body = text.removesuffix("```")
@@ -60,7 +61,7 @@ def _within_fence(text: str) -> str:
 
 
 def _marked(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
-    """The calls between marks. The text is scanned once, so that many unclosed marks do not take quadratic time."""
+    """Parse the calls between marks. Each mark is searched once, so many unclosed marks do not cost quadratic time."""
     found: list[tuple[str, Any]] = []
     for match in _NAMED_TAG.finditer(text):
         end = text.find("</function>", match.end())
@@ -79,14 +80,14 @@ def _marked(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
 
 
 class _Ends:
-    """Finds the next of several marks; each mark is searched once over the whole text."""
+    """Finds the next of several end marks. Each mark is searched once over the whole text."""
 
     def __init__(self, text: str, marks: Collection[str]) -> None:
         self._text = text
         self._next = dict.fromkeys(marks, -1)
 
     def after(self, start: int) -> int:
-        """The position of the first mark at or after ``start``; the end of the text when there is none."""
+        """Return the position of the first mark at or after ``start``; the end of the text if there is none."""
         for mark, known in self._next.items():
             if known < start:
                 found = self._text.find(mark, start)
@@ -95,7 +96,7 @@ class _Ends:
 
 
 def _calls(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
-    """The calls that the whole ``text`` consists of. JSON is tried first, because Python also parses JSON lists."""
+    """Parse ``text``, which must consist of calls only. JSON is tried before Python, which also parses JSON lists."""
     if not text:
         return []
     if text[0] in "{[":
@@ -107,9 +108,9 @@ def _calls(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
 
 
 def _json_values(text: str) -> list[Any] | None:
-    """The JSON values that ``text`` consists of, one after another; None when it is not JSON.
+    """Parse ``text`` as a sequence of JSON values; None if it is not JSON. For a single list, its items are returned.
 
-    Models of the Hermes kind write parallel calls this way. A single list gives its items.
+    Hermes models write parallel calls as such a sequence.
     """
     decoder, values, at = json.JSONDecoder(), [], 0
     try:
@@ -164,7 +165,7 @@ def _python_calls(text: str) -> list[tuple[str, Any]]:
 
 
 def _python_call(node: ast.AST) -> tuple[str, dict[str, Any]] | None:
-    """The call of a Python expression with literal keyword arguments: ``weather.current(location="Oslo", days=3)``."""
+    """Parse a call with literal keyword arguments, such as ``weather.current(location="Oslo", days=3)``; else None."""
     if not isinstance(node, ast.Call) or node.args:
         return None
     try:

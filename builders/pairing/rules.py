@@ -1,7 +1,7 @@
-"""Rules that hold for every pairing: which candidates may be taught, and which two may form a pair.
+"""The rules of every pairing strategy: which candidates may be used for training, and which two may form a pair.
 
-``teachable`` is the one rule for a single candidate. The pairing strategies use it, and so do the ``kto`` and ``sft``
-tables (``builders.tables.training_views``).
+``teachable`` is the rule for a single candidate. The pairing strategies and the tables ``kto`` and ``sft``
+(``builders.tables.training_views``) use it.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from bestofn.builders.records import Candidate, JsonObject, Judged, Outcome, con
 PairSides = tuple[Judged, Judged]
 """(chosen, rejected) of one possible pair."""
 
-SHINGLE = 5  # words per shingle of the near-duplicate test
+SHINGLE = 5  # length of a shingle (a sequence of consecutive words) in the near-duplicate test
 NOTHING: JsonObject = {}
 
 
 @dataclass(frozen=True, slots=True)
 class PairRules:
-    """Limits on the candidates that may be taught and on the two sides of a pair; None means no limit.
+    """Limits on the candidates that may be used for training and on the two sides of a pair; None means no limit.
 
     ``margin``, ``margin_most``: smallest and largest difference of the two scores. ``length_ratio``: largest ratio of
     the longer to the shorter side, in characters. ``similarity``: largest Jaccard similarity of the sides' 5-word
-    shingles; more similar texts are near-duplicates. ``pass_rate_least``, ``pass_rate_most``: queries whose pass rate
-    is outside this range are too hard or too easy to teach, and get no pairs. ``models``: only candidates of these
-    models, for on-policy pairs; empty means all. ``truncated``, ``refused``, ``made_up_tools``: also accept candidates
-    that were cut off, that refuse, or that use tool results which a language model made up. ``greedy``: also accept the
-    candidate sampled at temperature 0.
+    shingles; more similar texts are near-duplicates. ``pass_rate_least``, ``pass_rate_most``: queries with a pass rate
+    outside this range are too hard or too easy, and get no pairs. ``models``: only pair candidates of these models
+    (on-policy pairs); empty means all. ``truncated``, ``refused``, ``made_up_tools``: also accept candidates that were
+    cut off, that refuse, or that use tool results invented by a language model. ``greedy``: also accept the candidate
+    sampled at temperature 0.
     """
 
     margin: float | None = None
@@ -58,9 +58,9 @@ class PairRules:
 
 
 def teachable(judged: Judged, rules: PairRules) -> bool:
-    """Whether a candidate may be trained on: it has content, and the rules accept how it was generated.
+    """Return whether a candidate may be used for training: it has content, and ``rules`` accept how it was generated.
 
-    The verdict's outcome does not matter here. ``models`` and the limits on pairs are not checked.
+    The outcome of the verdict, ``models`` and the limits on pairs are not checked.
     """
     candidate = judged.candidate
     return (
@@ -74,16 +74,17 @@ def teachable(judged: Judged, rules: PairRules) -> bool:
 
 
 def rules_of(pairing: Pairing) -> PairRules:
-    """The rules that a configured pairing was given; the defaults for a pairing without ``rules``."""
+    """Return the rules of a configured pairing; the default rules if it has none."""
     rules = pairing.keywords.get("rules") if isinstance(pairing, functools.partial) else getattr(pairing, "rules", None)
     return rules if isinstance(rules, PairRules) else PairRules()
 
 
 def eligible_sides(judged: Sequence[Judged], rules: PairRules) -> tuple[list[Judged], list[Judged]]:
-    """The candidates of one query that may be chosen (``pass``) and rejected (``fail``).
+    """Return (candidates that may be chosen, candidates that may be rejected) of one query.
 
-    Each text occurs once per side. The order is by score, highest first, and does not depend on the candidates'
-    positions.
+    The first list has the verdict ``pass``, the second ``fail``. Both are empty if the query's pass rate is outside the
+    limits. Each text occurs once per list. The order is by score, highest first, and independent of the order of
+    ``judged``.
     """
     conclusive = [one.verdict.outcome for one in judged if one.verdict.outcome in ("pass", "fail")]
     rate = conclusive.count("pass") / len(conclusive) if conclusive else 0.0
@@ -100,33 +101,33 @@ def eligible_sides(judged: Sequence[Judged], rules: PairRules) -> tuple[list[Jud
 
 
 def allowed_pairs(chosen: Sequence[Judged], rejected: Sequence[Judged], rules: PairRules) -> list[PairSides]:
-    """Every combination of the two sides that the rules allow."""
+    """Return every pair of a chosen and a rejected candidate that the rules allow."""
     return [(good, bad) for good in chosen for bad in rejected if _is_allowed((good, bad), rules)]
 
 
 def trace_text(judged: Judged) -> str:
-    """The texts and tool calls of a candidate as one string, with white space normalised."""
+    """Join the texts and tool calls of a candidate to one string. Each run of white space becomes one blank."""
     return "\n".join(_trace_parts(judged.candidate))
 
 
 def score_of(judged: Judged) -> float:
-    """The score of a candidate; −∞ when its reward could not be computed."""
+    """Return the score of a candidate; −∞ if its reward could not be computed."""
     return judged.score.value if judged.score.value is not None else float("-inf")
 
 
 def margin_of(pair: PairSides) -> float:
-    """Score of the chosen side minus score of the rejected side; −∞ when either is missing."""
+    """Return the score of the chosen side minus the score of the rejected side; −∞ if a score is missing."""
     good, bad = pair[0].score.value, pair[1].score.value
     return float("-inf") if good is None or bad is None else good - bad
 
 
 def tie_break_key(*candidates: Judged) -> str:
-    """A sort key for candidates or pairs of equal score: a digest of their texts, independent of their positions."""
+    """Return a sort key for candidates or pairs of equal score: a digest of their texts."""
     return hashlib.sha256("\0".join(map(trace_text, candidates)).encode("utf-8", "replace")).hexdigest()
 
 
 def text_similarity(one: str, other: str) -> float:
-    """Jaccard similarity of the 5-word shingles of two texts; shorter texts have 1.0 when equal, else 0.0."""
+    """Return the Jaccard similarity of two texts' 5-word shingles. Texts under 5 words: 1.0 if equal, else 0.0."""
     first, second = _shingles(one), _shingles(other)
     if not first or not second:
         return float(one == other)
@@ -138,7 +139,7 @@ def _has_content(candidate: Candidate) -> bool:
 
 
 def _refuses_wrongly(judged: Judged) -> bool:
-    """Whether a candidate refuses or was filtered, except where refusing is right because the task has no solution."""
+    """Return whether a candidate refuses or was filtered, unless a refusal is correct (the task has no solution)."""
     refusal: JsonObject = judged.verdict.detail.get("refusal") or NOTHING
     refused = refusal.get("is_refusal") or judged.candidate.stop_reason in ("refusal", "content_filter")
     return bool(refused) and not refusal.get("right")
@@ -150,7 +151,7 @@ def _uses_made_up_tool_results(candidate: Candidate) -> bool:
 
 
 def _has_both_verdicts(one: Judged, judged: Sequence[Judged]) -> bool:
-    """Whether the same messages got both ``pass`` and ``fail``, as a program close to its time limit may."""
+    """Return whether equal messages got both ``pass`` and ``fail``, for example a program close to its time limit."""
     outcomes = {other.verdict.outcome for other in judged if other.candidate.messages == one.candidate.messages}
     return {"pass", "fail"} <= outcomes | {one.verdict.outcome}
 
@@ -172,13 +173,13 @@ def _is_allowed(pair: PairSides, rules: PairRules) -> bool:
 
 
 def _same_answer(good: Judged, bad: Judged) -> bool:
-    """Whether both sides have the same canonical answer; then one of the two verdicts is doubtful."""
+    """Return whether both sides have the same canonical answer. If so, one of the two verdicts is probably wrong."""
     forms = [one.verdict.detail.get("answer_form") for one in (good, bad)]
     return forms[0] is not None and forms[0] == forms[1]
 
 
 def _distinct(judged: Iterable[Judged], outcome: Outcome) -> list[Judged]:
-    """The candidates with this outcome, one per text (the highest-scored), the highest score first."""
+    """Return the candidates with this outcome, highest score first. Of equal texts, only the highest-scored is kept."""
     first: dict[str, Judged] = {}
     with_outcome = [one for one in judged if one.verdict.outcome == outcome]
     for one in sorted(with_outcome, key=lambda one: (-score_of(one), one.candidate.index)):

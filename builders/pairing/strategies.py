@@ -1,14 +1,14 @@
-"""Pairing strategies: plain functions from the judged candidates of one query to its preference pairs.
+"""Pairing strategies: functions that turn the judged candidates of one query into preference pairs.
 
-``conf/pairs/*.yaml`` selects one of them; ``stages.pair`` calls it per query. In every strategy the chosen side passed
-and the rejected side failed, the two sides differ in text and in answer, and both are teachable (``pairing.rules``).
-The order of the candidates does not matter. Random choices depend only on ``seed`` and the texts.
+``conf/pairs/*.yaml`` selects one strategy; ``stages.pair`` calls it once per query. In every strategy the chosen side
+passed and the rejected side failed, both differ in text and in answer, and both are teachable (``pairing.rules``). The
+order of the candidates does not change the pairs. Random choices depend only on ``seed`` and the texts.
 
     best_vs_worst        the highest-scored pass against the lowest-scored fail
     hard_negative        the highest-scored pass against the highest-scored fail
     verified_vs_refuted  random passes against random fails, each candidate used equally often where possible
     best_vs_random       the highest-scored pass against random fails (as UltraFeedback was binarised for Zephyr)
-    shortest_pass        the shortest pass against random fails: teaches short answers
+    shortest_pass        the shortest pass against random fails: trains the model to answer briefly
     all_pairs            all passes against all fails, largest margins first, up to a limit
     ladder               the highest-scored pass against fails spread evenly from the lowest to the highest score
     length_balanced      random pairs; the chosen side is the longer one in half of the queries
@@ -36,9 +36,9 @@ RULES = PairRules()
 
 
 def best_vs_worst(judged: Sequence[Judged], *, rules: PairRules = RULES, debias_length: bool = False) -> Iterator[Pair]:
-    """At most one pair: the highest-scored pass against the lowest-scored fail, with a positive margin.
+    """Yield at most one pair: the highest-scored pass against the lowest-scored fail, with a positive margin.
 
-    ``debias_length`` ranks by the scores minus their linear trend on length within the query (``length_residuals``).
+    ``debias_length`` ranks the candidates by their ``length_residuals`` instead of their scores.
     """
     value = length_residuals(judged) if debias_length else score_of
     pairs = _with_positive_margin(_candidate_pairs(judged, rules))
@@ -46,9 +46,9 @@ def best_vs_worst(judged: Sequence[Judged], *, rules: PairRules = RULES, debias_
 
 
 def hard_negative(judged: Sequence[Judged], *, rules: PairRules = RULES, debias_length: bool = False) -> Iterator[Pair]:
-    """At most one pair: the highest-scored pass against the highest-scored fail, with a positive margin.
+    """Yield at most one pair: the highest-scored pass against the highest-scored fail, with a positive margin.
 
-    ``debias_length`` is as in ``best_vs_worst``.
+    ``debias_length`` ranks the candidates by their ``length_residuals`` instead of their scores.
     """
     value = length_residuals(judged) if debias_length else score_of
     pairs = _with_positive_margin(_candidate_pairs(judged, rules))
@@ -58,7 +58,7 @@ def hard_negative(judged: Sequence[Judged], *, rules: PairRules = RULES, debias_
 def verified_vs_refuted(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """Random passes against random fails, each candidate used equally often where possible. Scores do not matter."""
+    """Yield random passes against random fails. Scores are ignored, and candidates are used about equally often."""
     pairs = _shuffled(_candidate_pairs(judged, rules), seed)
     uses: dict[int, int] = {}
     for _ in range(min(pairs_per_query, len(pairs))):
@@ -72,7 +72,7 @@ def verified_vs_refuted(
 def best_vs_random(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """The highest-scored pass against random fails."""
+    """Yield pairs of the highest-scored pass and random fails."""
     chosen, rejected = eligible_sides(judged, rules)
     for pair in _shuffled(allowed_pairs(chosen[:1], rejected, rules), seed)[:pairs_per_query]:
         yield _pair(pair, "best_vs_random")
@@ -81,7 +81,7 @@ def best_vs_random(
 def shortest_pass(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """The shortest pass against random fails."""
+    """Yield pairs of the shortest pass and random fails."""
     chosen, rejected = eligible_sides(judged, rules)
     shortest = sorted(chosen, key=lambda one: (len(trace_text(one)), tie_break_key(one)))[:1]
     for pair in _shuffled(allowed_pairs(shortest, rejected, rules), seed)[:pairs_per_query]:
@@ -89,13 +89,13 @@ def shortest_pass(
 
 
 def all_pairs(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 64) -> Iterator[Pair]:
-    """Every pass against every fail with a positive margin, largest margins first, at most ``pairs_per_query``."""
+    """Yield every pass against every fail with a positive margin, largest margin first, up to ``pairs_per_query``."""
     pairs = _with_positive_margin(_candidate_pairs(judged, rules))
     yield from _first(pairs, lambda pair: (-margin_of(pair),), pairs_per_query, "all_pairs")
 
 
 def ladder(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 3) -> Iterator[Pair]:
-    """The highest-scored pass against ``pairs_per_query`` fails, spread evenly over the fails ordered by score."""
+    """Yield the highest-scored pass against ``pairs_per_query`` fails, evenly spaced in the order of their scores."""
     chosen, rejected = eligible_sides(judged, rules)
     pairs = _with_positive_margin(allowed_pairs(chosen[:1], rejected, rules))
     by_rejected_score = sorted(pairs, key=lambda pair: (score_of(pair[1]), tie_break_key(*pair)))
@@ -106,9 +106,9 @@ def ladder(judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_quer
 def length_balanced(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """Random pairs; per query, a seeded coin decides whether the chosen side should be the longer one.
+    """Yield random pairs: for half of the queries the chosen side is the longer one, for the others the shorter one.
 
-    When no pair has the decided order of lengths, the pair closest to it is taken.
+    A seeded random number per query decides. If no pair fits, the pair with the smallest difference in length is used.
     """
     pairs = _shuffled(_candidate_pairs(judged, rules), seed)
     sign = 1 if _seeded_random(pairs, f"coin:{seed}").random() < 0.5 else -1
@@ -118,9 +118,9 @@ def length_balanced(
 
 
 def length_residuals(judged: Sequence[Judged]) -> Callable[[Judged], float]:
-    """A score function without the effect of length: score minus its least-squares trend on length in this query.
+    """Return a score function that removes the effect of length: the score minus its least-squares trend on length.
 
-    With fewer than three scored candidates this is the score itself.
+    The trend is fitted to the scored candidates of this query. If there are fewer than three, the plain score is used.
     """
     points = [(len(trace_text(one)), score_of(one)) for one in judged if one.score.value is not None]
     if len(points) < 3:
@@ -132,7 +132,7 @@ def length_residuals(judged: Sequence[Judged]) -> Callable[[Judged], float]:
 
 
 def evenly_spaced(items: Sequence[PairSides], count: int) -> list[PairSides]:
-    """``count`` of ``items``, spread evenly from the first to the last; all items when there are at most ``count``."""
+    """Select ``count`` evenly spaced ``items``, from the first to the last. If there are fewer, all are returned."""
     if len(items) <= count:
         return list(items)
     if count == 1:
@@ -162,7 +162,7 @@ def _shuffled(pairs: list[PairSides], seed: int) -> list[PairSides]:
 
 
 def _seeded_random(pairs: Sequence[PairSides], seed: str) -> random.Random:
-    """A random generator seeded with ``seed`` and the texts of the pairs."""
+    """Return a random generator whose seed depends on ``seed`` and the texts of the pairs."""
     texts = sorted({trace_text(side) for pair in pairs for side in pair})
     digest = hashlib.sha256("\0".join([seed, *texts]).encode("utf-8", "replace")).digest()
     return random.Random(digest)

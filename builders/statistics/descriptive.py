@@ -1,6 +1,6 @@
-"""Descriptive statistics that can be merged over files: moments, length bias of pairs, correlation.
+"""Descriptive statistics: moments and length bias of pairs, which can be merged over files, and correlation.
 
-Used by the analysis room (run summaries and the judge report).
+The package ``analysis`` uses it for the run figures and the judge report.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Count, mean and sum of squared deviations; ``+`` merges two parts (Chan, Golub and LeVeque 1983)."""
+    """Count, mean and sum of squared deviations of numbers; ``+`` merges two samples (Chan, Golub and LeVeque 1983)."""
 
     count: int = 0
     mean: float = 0.0
@@ -24,7 +24,7 @@ class Moments:
 
     @classmethod
     def of(cls, values: Sequence[float] | NDArray[Any]) -> Moments:
-        """The moments of ``values``."""
+        """Compute the moments of ``values``."""
         array = np.asarray(values, np.float64)
         if not len(array):
             return cls()
@@ -46,7 +46,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class LengthBias:
-    """How often and by how much the chosen side of a pair is the longer one; ``+`` merges two parts."""
+    """How often the chosen side of a pair is the longer one, and by how much; ``+`` merges two sets of pairs."""
 
     pairs: int = 0
     longer: int = 0
@@ -55,7 +55,7 @@ class LengthBias:
 
     @classmethod
     def of(cls, lengths: Iterable[tuple[float, float]]) -> LengthBias:
-        """The bias of pairs given as (length of chosen, length of rejected)."""
+        """Compute the bias from (length of chosen, length of rejected) per pair."""
         gaps = [chosen - rejected for chosen, rejected in lengths]
         return cls(len(gaps), sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps), sum(gaps))
 
@@ -69,18 +69,18 @@ class LengthBias:
 
     @property
     def longer_share(self) -> float:
-        """Share of pairs with a longer chosen side, among the pairs of unequal length; 0.5 when there are none."""
+        """The share of pairs with a longer chosen side among pairs of unequal length; 0.5 if there are none."""
         unequal = self.longer + self.shorter
         return self.longer / unequal if unequal else 0.5
 
     @property
     def mean_difference(self) -> float:
-        """Mean of (length of chosen − length of rejected); 0.0 without pairs."""
+        """The mean of (length of chosen − length of rejected); 0.0 if there are no pairs."""
         return self.difference / self.pairs if self.pairs else 0.0
 
 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Pearson's correlation; 0.0 when either side does not vary or has fewer than two values."""
+    """Return Pearson's correlation of two sequences; 0.0 if one is constant or has fewer than two values."""
     x, y = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if len(x) < 2 or x.std() == 0 or y.std() == 0:
         return 0.0

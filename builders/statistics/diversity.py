@@ -1,6 +1,6 @@
-"""Diversity of the candidates of one query: pure functions of their texts, used by ``bestofn voice``.
+"""Measures of the diversity of one query's candidates: pure functions of their texts. ``bestofn voice`` uses them.
 
-All measures compare word n-grams of the lower-cased text. Longer texts repeat more words, so distinct-n alone cannot
+Most measures compare word n-grams of the lower-cased text. Longer texts repeat more words, so distinct-n alone cannot
 compare texts of different length. ``distinct_n`` can cut all texts to the shortest one, and
 ``expectation_adjusted_distinct`` corrects for the length.
 """
@@ -20,17 +20,17 @@ _WORD = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
-    """The lower-cased words and punctuation marks of ``text``."""
+    """Split ``text`` into lower-cased words and punctuation marks."""
     return _WORD.findall(text.lower())
 
 
 def ngrams(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """The runs of ``n`` consecutive tokens, in order."""
+    """Return all sequences of ``n`` consecutive tokens, in order."""
     return [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
 
 
 def distinct_n(texts: Sequence[str], n: int = 2, *, length_matched: bool = False) -> float:
-    """Unique n-grams divided by all n-grams (Li et al. 2016, arXiv:1510.03055); 0.0 without n-grams.
+    """Return unique n-grams divided by all n-grams (Li et al. 2016, arXiv:1510.03055); 0.0 if there are no n-grams.
 
     ``length_matched`` cuts every text to the number of tokens of the shortest one.
     """
@@ -43,9 +43,10 @@ def distinct_n(texts: Sequence[str], n: int = 2, *, length_matched: bool = False
 
 
 def expectation_adjusted_distinct(texts: Sequence[str], vocabulary: int) -> float:
-    """Unique tokens divided by the number expected of C random draws from V words: V·(1 − (1 − 1/V)^C).
+    """Return the unique tokens divided by the expected unique tokens of C random draws from V words.
 
-    Source: EAD, arXiv:2202.13587. Raises ``ValueError`` when ``vocabulary`` (V) is below 1.
+    The expected number is V·(1 − (1 − 1/V)^C) (EAD, arXiv:2202.13587), where C is the number of tokens and V is
+    ``vocabulary``. Raises ``ValueError`` if ``vocabulary`` is below 1.
     """
     tokens = [token for text in texts for token in words(text)]
     if vocabulary < 1:
@@ -55,10 +56,10 @@ def expectation_adjusted_distinct(texts: Sequence[str], vocabulary: int) -> floa
 
 
 def self_bleu(texts: Sequence[str], n: int = 4) -> float:
-    """Mean BLEU-n of each text against the others (Zhu et al. 2018, arXiv:1802.01886).
+    """Return the mean BLEU-n of each text against the others (Zhu et al. 2018, arXiv:1802.01886).
 
-    1 means that all texts are equal, 0 that they share nothing. A text shorter than an n-gram order is scored without
-    that order. NaN for fewer than two texts.
+    1 means that all texts are equal, 0 that they share nothing. A text with fewer than k tokens has no k-grams, so its
+    BLEU uses only the shorter n-grams. Returns NaN for fewer than two texts.
     """
     tokens = [words(text) for text in texts]
     if len(tokens) < 2:
@@ -68,25 +69,25 @@ def self_bleu(texts: Sequence[str], n: int = 4) -> float:
 
 
 def mean_jaccard_distance(texts: Sequence[str], n: int = 3) -> float:
-    """Mean Jaccard distance of the n-gram sets over all pairs of texts; NaN for fewer than two texts."""
+    """Return the mean Jaccard distance of the n-gram sets over all pairs of texts; NaN for fewer than two texts."""
     similarity = similarity_matrix(texts, n)
     pairs = similarity[np.triu_indices(len(texts), 1)]
     return float(1.0 - pairs.mean()) if len(pairs) else math.nan
 
 
 def compression_ratio(texts: Sequence[str]) -> float:
-    """Size of the texts compressed together, divided by the sum of their sizes compressed one by one.
+    """Return the size of the texts compressed together, divided by the sum of their sizes compressed one by one.
 
-    A lower ratio means more repetition. NaN without texts.
+    A lower ratio means more repetition. Returns NaN if there are no texts.
     """
     singly = sum(len(zlib.compress(text.encode("utf-8", "replace"), 9)) for text in texts)
     return len(zlib.compress("\n".join(texts).encode("utf-8", "replace"), 9)) / singly if singly else math.nan
 
 
 def similarity_matrix(texts: Sequence[str], n: int = 3) -> NDArray[np.float64]:
-    """Jaccard similarity of the n-gram sets (texts × texts).
+    """Return the Jaccard similarity of the n-gram sets as a matrix (texts × texts).
 
-    A text too short for an n-gram is similar only to its copies.
+    A text with fewer than ``n`` tokens has similarity 1 to equal texts and 0 to all others.
     """
     sets = [set(ngrams(words(text), n)) or {("", text)} for text in texts]
     matrix = np.eye(len(texts))
@@ -98,9 +99,9 @@ def similarity_matrix(texts: Sequence[str], n: int = 3) -> NDArray[np.float64]:
 
 
 def vendi_score(similarity: NDArray[np.float64]) -> float:
-    """exp of the entropy of the eigenvalues of similarity/n (Friedman & Dieng 2022, arXiv:2210.02410).
+    """Return the effective number of different texts: 1 for n equal texts, n for n texts that share nothing.
 
-    This is the effective number of different texts: 1 for copies, n for texts that share nothing.
+    It is exp of the entropy of the eigenvalues of similarity/n (Friedman & Dieng 2022, arXiv:2210.02410).
     """
     if len(similarity) == 0:
         return 0.0
@@ -110,7 +111,7 @@ def vendi_score(similarity: NDArray[np.float64]) -> float:
 
 
 def answer_entropy(answers: Sequence[Hashable]) -> float:
-    """Shannon entropy of the final answers in nats: 0 when all agree, log n when none do."""
+    """Return the Shannon entropy of n final answers in nats: 0 if all are equal, log n if all are different."""
     counts = np.array(list(Counter(answers).values()), float)
     if not len(counts):
         return 0.0
@@ -119,12 +120,12 @@ def answer_entropy(answers: Sequence[Hashable]) -> float:
 
 
 def unique_answer_rate(answers: Sequence[Hashable]) -> float:
-    """Number of different final answers divided by the number of answers; 0.0 without answers."""
+    """Return the number of different final answers divided by the number of answers; 0.0 if there are none."""
     return len(set(answers)) / len(answers) if answers else 0.0
 
 
 def diversity(texts: Sequence[str], answers: Sequence[Hashable] = ()) -> dict[str, float]:
-    """All measures of one query's candidates by name; with ``answers``, also those of the final answers."""
+    """Return all measures of one query's candidates by name. ``answers`` adds the two measures of the final answers."""
     measures = {
         "distinct_1": distinct_n(texts, 1),
         "distinct_2": distinct_n(texts, 2),
@@ -140,7 +141,7 @@ def diversity(texts: Sequence[str], answers: Sequence[Hashable] = ()) -> dict[st
 
 
 def _bleu(place: int, tokens: Sequence[Sequence[str]], counts: Sequence[Sequence[Counter[tuple[str, ...]]]]) -> float:
-    """BLEU of one text against all others: clipped precisions, and the brevity penalty of the closest length."""
+    """Return the BLEU of the text at ``place`` against all others. The brevity penalty uses the closest length."""
     own = len(tokens[place])
     others = [index for index in range(len(tokens)) if index != place]
     if own == 0:

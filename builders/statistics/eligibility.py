@@ -1,13 +1,13 @@
-"""Which candidates count towards pass@k: the one place that decides it.
+"""Decides which candidates count towards pass@k. No other module decides this.
 
-The figures of a run, the comparison of runs and the loop call it. pass@k assumes samples that were drawn independently
-of each other's verdicts, so three kinds of candidates do not count:
+The run figures, the comparison of runs and ``bestofn loop`` use it. pass@k assumes that no sample depends on the
+verdicts of other samples, so three kinds of candidates do not count:
 
 - the greedy candidate, because it was not sampled;
-- a candidate without a verdict of pass or fail;
-- a sample that adaptive sampling added after it had seen verdicts: only the first ``n_fixed`` samples count.
+- a candidate with a verdict other than pass or fail;
+- a sample that adaptive sampling added because of earlier verdicts: only the first ``n_fixed`` samples count.
 
-A regenerated candidate counts like the one that it replaced.
+A regenerated candidate counts like the candidate that it replaced.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ CONCLUSIVE: tuple[Literal["pass", "fail"], ...] = ("pass", "fail")
 
 
 def counts_towards_pass_at_k(outcome: Outcome | str, arm: Arm | str | None, index: int, n_fixed: int | None) -> bool:
-    """Whether candidate ``index`` of a query counts. ``n_fixed`` None means that sampling was not adaptive."""
+    """Return whether candidate ``index`` of a query counts. None as ``n_fixed``: sampling was not adaptive."""
     return outcome in CONCLUSIVE and arm != "greedy" and (n_fixed is None or index < n_fixed)
 
 
 def n_fixed(candidate: Row) -> int | None:
-    """How many samples of the query were drawn unconditionally, as a candidate of a nested row records it.
+    """Return the number of samples of the query that were sampled unconditionally; None if sampling was not adaptive.
 
-    None without adaptive sampling.
+    ``candidate`` is any candidate in the query's nested row, because each of them records this number.
     """
     detail: JsonObject = candidate.get("detail") or {}
     adaptive: JsonObject = detail.get("adaptive") or {}

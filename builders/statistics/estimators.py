@@ -1,7 +1,7 @@
 """Best-of-N estimators: pure functions over the candidates of one query, and curves over all queries.
 
 Every formula names its source. Estimates over subsets are unbiased: they average over all subsets of ``k`` candidates.
-Used by the analysis and report rooms and by ``bestofn loop``.
+The packages ``analysis`` and ``report`` and ``bestofn loop`` use this module.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 
 from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean
 
-POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # the k of a curve
-UNREACHED_SHARE = 0.05  # of the queries; these may have fewer candidates than the largest k of a curve
+POWERS = (1, 2, 4, 8, 16, 32, 64, 128, 256)  # the values of k in a curve
+UNREACHED_SHARE = 0.05  # this share of the queries may have fewer candidates than the largest k of a curve
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """Unbiased probability that at least one of ``k`` samples is right, given ``n`` candidates with ``c`` right.
+    """Estimate the probability that at least one of ``k`` samples is right, from ``n`` candidates with ``c`` right.
 
-    1 − C(n−c, k)/C(n, k) in its stable product form (Chen et al. 2021, arXiv:2107.03374).
+    The estimate is unbiased: 1 − C(n−c, k)/C(n, k), in its stable product form (Chen et al. 2021, arXiv:2107.03374).
     Raises ``ValueError`` unless 0 ≤ c ≤ n and 1 ≤ k ≤ n.
     """
     _check(n, c, k)
@@ -33,27 +33,28 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def pass_hat_k(n: int, c: int, k: int) -> float:
-    """Unbiased probability that all of ``k`` samples are right: C(c, k)/C(n, k).
+    """Estimate the probability that all of ``k`` samples are right, from ``n`` candidates with ``c`` right.
 
-    This is pass^k of τ-bench (arXiv:2406.12045). Raises ``ValueError`` as ``pass_at_k`` does.
+    The estimate is unbiased: C(c, k)/C(n, k). This is pass^k of τ-bench (arXiv:2406.12045).
+    Raises ``ValueError`` unless 0 ≤ c ≤ n and 1 ≤ k ≤ n.
     """
     _check(n, c, k)
     return math.comb(c, k) / math.comb(n, k)
 
 
 def expected_max(values: Sequence[float], k: int) -> float:
-    """Unbiased mean of the maximum of ``k`` values drawn without replacement.
+    """Return the expected maximum of ``k`` values that are drawn without replacement from the n ``values``.
 
-    Σ_{i≥k} C(i−1, k−1)/C(n, k) · v_(i), with the values in ascending order.
+    The formula is Σ_{i≥k} C(i−1, k−1)/C(n, k) · v_(i), with the values in ascending order.
     """
     return best_of_k([(value, value) for value in values], k)
 
 
 def best_of_k(scored: Sequence[tuple[float, float]], k: int) -> float:
-    """Expected truth of the best-scored of ``k`` samples; ``scored`` holds (score, truth) per candidate of one query.
+    """Return the expected truth of the best-scored of ``k`` samples; ``scored`` is (score, truth) per candidate.
 
-    The weights of ``expected_max`` are applied to the truths, ordered by score. Tied scores share their weight equally,
-    as a random choice among them would (Gao et al. 2022, arXiv:2210.10760, with the unbiased subset estimator).
+    The weights of ``expected_max`` are applied to the truths, ordered by score. Equal scores share their weight equally,
+    because ties are resolved at random (Gao et al. 2022, arXiv:2210.10760, with the unbiased subset estimator).
     """
     n = len(scored)
     _check(n, 0, k)
@@ -80,10 +81,11 @@ def majority_at_k(
     resamples: int = 1_000,
     seed: int = 0,
 ) -> float:
-    """Share of the subsets of ``k`` candidates whose (weighted) majority answer is right.
+    """Return the share of subsets of ``k`` candidates with a correct (weighted) majority answer.
 
-    ``answers`` are the canonical answers of one query's candidates. A tie goes to the answer with the lowest index.
-    All subsets are counted when there are at most ``resamples`` of them; otherwise ``resamples`` random subsets are.
+    ``answers`` are the canonical answers of one query's candidates; ``right`` states whether each is correct. In a tie,
+    the answer with the lowest index wins. If there are more than ``resamples`` subsets, that many random subsets are
+    used instead of all.
     """
     n = len(answers)
     _check(n, 0, k)
@@ -107,20 +109,20 @@ def majority_at_k(
 
 
 class CurvePoint(NamedTuple):
-    """One point of a curve over k, with the confidence interval by query."""
+    """One point of a curve over k: the mean over queries and its confidence interval (``low``, ``high``)."""
 
     k: int
     mean: float
     low: float
     high: float
-    queries: int  # the same for every k of a curve
+    queries: int  # number of queries; equal for all points of a curve
 
 
 def largest_k(sizes: Mapping[int, int]) -> int:
-    """The largest k that at least 95 % of the queries reach; ``sizes`` maps pool size -> number of queries.
+    """Return the largest k such that at least 95 % of the queries have k candidates; 0 if no query has any.
 
-    A larger k would compare different sets of queries along one curve. Queries with an empty pool are not counted.
-    0 when every pool is empty.
+    ``sizes`` maps number of candidates -> number of queries. Queries that have no candidates are not counted. With a
+    larger k, the points of one curve would come from too different sets of queries.
     """
     skipped = int(UNREACHED_SHARE * sum(count for size, count in sizes.items() if size > 0))
     for size in sorted(size for size in sizes if size > 0):
@@ -131,12 +133,12 @@ def largest_k(sizes: Mapping[int, int]) -> int:
 
 
 def curve_steps(largest: int) -> list[int]:
-    """The values of k of a curve: the powers of two up to ``largest``, and ``largest``."""
+    """Return the values of k in a curve: the powers of two up to ``largest``, and ``largest`` itself."""
     return sorted({k for k in POWERS if k <= largest} | ({largest} if largest else set()))
 
 
 def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPLES, seed: int = 0) -> list[CurvePoint]:
-    """pass@k for each k of ``curve_steps``, over the queries with at least ``largest_k`` candidates.
+    """Compute pass@k for each k of ``curve_steps``, over the queries with at least ``largest_k`` candidates.
 
     ``pools`` maps (number of candidates, number of correct candidates) -> number of queries.
     """
@@ -155,7 +157,11 @@ def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPL
 
 
 def knee(xs: Sequence[float], ys: Sequence[float]) -> float:
-    """The x where a curve bends: its point highest above the line from first to last, on a logarithmic x axis."""
+    """Return the x of the curve's knee: the point farthest above the line from the first point to the last.
+
+    The x axis is logarithmic, and both axes are scaled to 0…1. A curve that is flat or has under three points gives the
+    first x.
+    """
     if len(xs) < 3 or ys[-1] == ys[0]:
         return xs[0]
     across = [(math.log(x) - math.log(xs[0])) / (math.log(xs[-1]) - math.log(xs[0])) for x in xs]
@@ -164,15 +170,16 @@ def knee(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def kl_bound(n: int) -> float:
-    """Upper bound of KL(best-of-n ‖ reference): log n − (n−1)/n (Beirami et al., arXiv:2401.01879)."""
+    """Return an upper bound of KL(best-of-n ‖ reference) in nats: log n − (n−1)/n (Beirami et al., arXiv:2401.01879)."""
     return math.log(n) - (n - 1) / n
 
 
 def kl_estimate(n: int, epsilon: float) -> float:
-    """Beirami's estimator of KL(best-of-n ‖ reference), in nats.
+    """Estimate KL(best-of-n ‖ reference) in nats (Beirami et al., arXiv:2401.01879).
 
-    ``epsilon`` is the reference's probability of the best sampled answer.
-    (1−ε)^n [log n + (n−1) log(1−ε) − (n−1)/n] + (1−(1−ε)^n) log((1−(1−ε)^n)/ε)  (arXiv:2401.01879).
+    ``epsilon`` (ε) is the probability of the best sampled answer under the reference model. The estimate is
+    (1−ε)^n [log n + (n−1) log(1−ε) − (n−1)/n] + (1−(1−ε)^n) log((1−(1−ε)^n)/ε).
+    Raises ``ValueError`` unless 0 < ε ≤ 1.
     """
     if not 0.0 < epsilon <= 1.0:
         raise ValueError(f"epsilon is {epsilon}; expected a probability above 0 and at most 1")

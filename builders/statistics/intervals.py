@@ -1,7 +1,7 @@
 """Confidence intervals and tests: the bootstrap by query, Wilson's interval, McNemar's test.
 
-Intervals are by *query*: the candidates of one query are not independent, so a bootstrap resamples whole queries.
-Used by the analysis room, by adaptive sampling (``stages.adaptive``) and by ``bestofn loop``.
+The bootstrap resamples whole queries, because the candidates of one query are not independent.
+The package ``analysis``, adaptive sampling (``stages.adaptive``) and ``bestofn loop`` use this module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 RESAMPLES = 2_000
-MOST_UNITS = 2_000  # distinct values, or groups of rows, that a bootstrap resamples
+MOST_UNITS = 2_000  # limit on the distinct values, or the groups of rows, that a bootstrap resamples
 
 
 def bootstrap_mean_interval(
@@ -29,7 +29,7 @@ def bootstrap_mean_interval(
     seed: int = 0,
     counts: Sequence[int] | None = None,
 ) -> tuple[float, float]:
-    """Percentile interval of the mean of one value per query (cluster bootstrap).
+    """Return the bootstrap percentile interval (low, high) of the mean, from one value per query.
 
     ``counts`` holds the number of queries that have each value; None means one query per value.
     """
@@ -45,7 +45,7 @@ def bootstrap_difference_interval(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Percentile interval of mean(after − before), paired by query."""
+    """Return the bootstrap percentile interval of mean(after − before). Both sequences list the queries in one order."""
     difference = np.asarray(after, np.float64) - np.asarray(before, np.float64)
     return bootstrap_mean_interval(list(difference), level=level, resamples=resamples, seed=seed)
 
@@ -58,10 +58,11 @@ def bootstrap_interval(
     seed: int = 0,
     counts: Sequence[int] | NDArray[Any] | None = None,
 ) -> tuple[float, float]:
-    """Percentile interval of ``statistic`` of the column means of ``table`` (queries × columns), queries resampled.
+    """Return the bootstrap percentile interval of a ``statistic`` of the column means of ``table``.
 
-    ``statistic`` maps (resamples × columns) means to one value per resample. ``counts`` is as in ``resampled_means``.
-    Returns (NaN, NaN) for an empty table.
+    ``table`` is (queries × columns); its rows are resampled. ``statistic`` maps the means (resamples × columns) to one
+    value per resample. ``counts`` is the number of times that each row occurs; None means once. Returns (NaN, NaN) for
+    an empty table.
     """
     if len(table) == 0:
         return (math.nan, math.nan)
@@ -69,21 +70,21 @@ def bootstrap_interval(
 
 
 class RunningMean:
-    """The mean of one value per query and its bootstrap interval, in bounded memory.
+    """Computes the mean of one value per query and its bootstrap interval, in bounded memory.
 
-    Equal values are counted once each. When there are more than ``MOST_UNITS`` distinct values, all values are
-    assigned at random to that many groups, and only the sum and size of each group are stored.
+    Each distinct value is stored once, with its count. When there are more than ``MOST_UNITS`` distinct values, all
+    values are assigned at random to that many groups, and only the sum and size of each group are stored.
     """
 
     def __init__(self, seed: int = 0) -> None:
         self.count = 0
         self._by_value: Counter[float] = Counter()
-        self._sums: Floats = np.zeros(0)  # per group; empty while the values are counted by value
+        self._sums: Floats = np.zeros(0)  # the sum of each group; empty while distinct values are stored
         self._sizes: Floats = np.zeros(0)
         self._random = random.Random(seed)
 
     def add(self, value: float, queries: int = 1) -> None:
-        """Add ``value`` for each of this many queries."""
+        """Add ``value`` once for each of ``queries`` queries."""
         self.count += queries
         if len(self._sums):
             for _ in range(queries):
@@ -95,12 +96,12 @@ class RunningMean:
 
     @property
     def mean(self) -> float:
-        """The mean; NaN without values."""
+        """The mean of all values; NaN if there are none."""
         total = float(self._sums.sum()) + sum(value * count for value, count in self._by_value.items())
         return total / self.count if self.count else math.nan
 
     def interval(self, level: float = 0.95, resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
-        """The percentile bootstrap confidence interval of the mean."""
+        """Return the bootstrap percentile interval of the mean as (low, high)."""
         if not len(self._sums):
             values, counts = list(self._by_value), list(self._by_value.values())
             return bootstrap_mean_interval(values, level=level, resamples=resamples, seed=seed, counts=counts)
@@ -124,13 +125,15 @@ class RunningMean:
 def resampled_means(
     table: NDArray[Any], resamples: int, seed: int, counts: Sequence[int] | NDArray[Any] | None = None
 ) -> Floats:
-    """Column means of ``table`` with its rows resampled with replacement: (resamples × columns).
+    """Resample the rows of ``table`` with replacement and return the column means (resamples × columns).
 
-    ``counts`` is how often each row occurs; None means once. Rows that are equal to 12 decimals are one unit, and units
-    are sorted. So the order of the rows and the way they are counted do not change the result, and a million queries
-    with few distinct rows stay a small table. More than ``MOST_UNITS`` distinct rows are assigned at random to that
-    many groups, and groups are resampled. The mean over groups has the spread of the mean over rows, and the time no
-    longer grows with the number of rows.
+    ``counts`` is the number of times that each row occurs; None means once. Rows that are equal to 12 decimals are one
+    unit, and units are sorted. So the result does not depend on the order of the rows or on ``counts`` against repeated
+    rows, and a million queries with few distinct rows stay a small table.
+
+    If there are more than ``MOST_UNITS`` distinct rows, they are assigned at random to that many groups, and the groups
+    are resampled. The mean over groups has the same spread as the mean over rows, and the time does not grow with the
+    number of rows.
     """
     rows = np.round(np.asarray(table, np.float64), 12)
     units, places = _distinct_rows(rows)
@@ -147,7 +150,7 @@ def resampled_means(
 
 
 def wilson_interval(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's score interval of one rate (Wilson 1927); ``z`` is 1.96 for 95 %. (0, 1) without trials."""
+    """Return Wilson's score interval of a rate (Wilson 1927); (0, 1) if there are no trials. ``z`` is 1.96 for 95 %."""
     if trials == 0:
         return (0.0, 1.0)
     share = successes / trials
@@ -158,7 +161,7 @@ def wilson_interval(successes: int, trials: int, z: float = 1.959964) -> tuple[f
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Exact two-sided p-value of McNemar's test from the two discordant counts (binomial, p = ½)."""
+    """Return the exact two-sided p-value of McNemar's test from the two discordant counts (binomial, p = ½)."""
     n = only_first + only_second
     if n == 0:
         return 1.0
@@ -169,7 +172,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def _distinct_rows(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """(the distinct rows in ascending order, the place of each row among them)."""
+    """Return (the distinct rows in ascending order, the index of each row's distinct row)."""
     if rows.shape[1] == 1:  # sorting numbers is many times as fast as sorting rows
         values, places = np.unique(rows[:, 0], return_inverse=True)
         return values[:, None], places
@@ -177,14 +180,18 @@ def _distinct_rows(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def _percentiles(values: Floats, level: float) -> tuple[float, float]:
-    """The two quantiles with the share ``level`` of the values between them."""
+    """Return the two quantiles that have the share ``level`` of the values between them."""
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(values, [tail, 1.0 - tail])
     return float(low), float(high)
 
 
 def _means_of_resamples(sums: Floats, sizes: Floats, chances: Floats, draws: int, resamples: int, seed: int) -> Floats:
-    """(resamples × columns): the mean of ``draws`` units resampled with ``chances``; ``sizes`` is the rows per unit."""
+    """Return the means of resamples (resamples × columns). Each resample draws ``draws`` units with replacement.
+
+    ``sums`` and ``sizes`` are the sum and the number of the rows in each unit, and ``chances`` are the probabilities of
+    the units.
+    """
     rng = np.random.default_rng(seed)
     means: Floats = np.empty((resamples, sums.shape[1]))
     step = max(1, 2_000_000 // len(sums))  # resamples whose counts per unit are in memory at once
