@@ -27,7 +27,7 @@ def counts_towards_pass_at_k(outcome: Outcome | str, arm: Arm | str | None, inde
 def n_fixed(candidate: Row) -> int | None:
     """Return the number of samples of the query that were sampled unconditionally; None if sampling was not adaptive.
 
-    ``candidate`` is any candidate in the query's nested row, because each of them records this number.
+    The number is read from ``detail["adaptive"]`` of one candidate in the query's nested row.
     """
     detail: JsonObject = candidate.get("detail") or {}
     adaptive: JsonObject = detail.get("adaptive") or {}

@@ -53,7 +53,7 @@ def expected_max(values: Sequence[float], k: int) -> float:
 def best_of_k(scored: Sequence[tuple[float, float]], k: int) -> float:
     """Return the expected truth of the best-scored of ``k`` samples; ``scored`` is (score, truth) per candidate.
 
-    The weights of ``expected_max`` are applied to the truths, ordered by score. Equal scores share their weight equally,
+    The weights of ``expected_max`` are applied to the truths, ordered by score. Tied scores share their weight equally,
     because ties are resolved at random (Gao et al. 2022, arXiv:2210.10760, with the unbiased subset estimator).
     """
     n = len(scored)
@@ -170,7 +170,7 @@ def knee(xs: Sequence[float], ys: Sequence[float]) -> float:
 
 
 def kl_bound(n: int) -> float:
-    """Return an upper bound of KL(best-of-n ‖ reference) in nats: log n − (n−1)/n (Beirami et al., arXiv:2401.01879)."""
+    """Return an upper bound of KL(best-of-n ‖ reference), in nats: log n − (n−1)/n (arXiv:2401.01879)."""
     return math.log(n) - (n - 1) / n
 
 

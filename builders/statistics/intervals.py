@@ -45,7 +45,7 @@ def bootstrap_difference_interval(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return the bootstrap percentile interval of mean(after − before). Both sequences list the queries in one order."""
+    """Return the bootstrap percentile interval of mean(after − before). Both sequences have the same query order."""
     difference = np.asarray(after, np.float64) - np.asarray(before, np.float64)
     return bootstrap_mean_interval(list(difference), level=level, resamples=resamples, seed=seed)
 
@@ -128,8 +128,8 @@ def resampled_means(
     """Resample the rows of ``table`` with replacement and return the column means (resamples × columns).
 
     ``counts`` is the number of times that each row occurs; None means once. Rows that are equal to 12 decimals are one
-    unit, and units are sorted. So the result does not depend on the order of the rows or on ``counts`` against repeated
-    rows, and a million queries with few distinct rows stay a small table.
+    unit, and units are sorted. So the result does not depend on the order of the rows. It is the same for a
+    repeated row and for one row with a count. A million queries with few distinct rows stay a small table.
 
     If there are more than ``MOST_UNITS`` distinct rows, they are assigned at random to that many groups, and the groups
     are resampled. The mean over groups has the same spread as the mean over rows, and the time does not grow with the
