@@ -1,1 +1,1 @@
-"""One run: its shards, its folder and its manifest, and the commands that change a finished run."""
+"""One run: its shards, its folder, its manifest, and the regeneration of candidates in a finished run."""

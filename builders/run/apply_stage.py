@@ -1,9 +1,9 @@
-"""Runs one stage over the rows of one shard, with ``datasets.map``. Called by ``builders.run.pipeline.run_shard``.
+"""Runs one stage over the rows of one shard with ``Dataset.map``. Called by ``builders.run.pipeline.run_shard``.
 
-``Dataset.map`` creates a new event loop per call, and a client or a lock that was used in one loop fails in another
-(datasets 5.2). Therefore the coroutines run in the process's own loop (``builders.concurrency.event_loop``). The whole
-shard is one batch with all its rows in flight, so no row waits for another. Crossing threads once per shard instead of
-once per row takes a thirtieth of the CPU time (4,000 empty rows: 0.04 s instead of 1.09 s).
+``Dataset.map`` (datasets 5.2) creates a new event loop per call, but a client or lock that was used in one loop fails
+in another. So the coroutines run in the process's own loop (``builders.concurrency.event_loop``). The whole shard is
+one batch with all rows in flight, so no row waits for another. Switching threads once per shard instead of once per row
+takes a thirtieth of the CPU time (4,000 empty rows: 0.04 s instead of 1.09 s).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 RowDone = Callable[[str, Row], None]
-"""Called after each row with the name of the stage and the columns that it added."""
+"""A callback that is called after each row with the stage's name and the added columns."""
 
 
 def apply_stage(
@@ -38,11 +38,11 @@ def apply_stage(
     cache_file: Path | None = None,
     row_done: RowDone = lambda name, added: None,
 ) -> Dataset:
-    """The columns that ``stage`` adds, as a dataset aligned with ``dataset``.
+    """Run ``stage`` over ``dataset`` and return the added columns, as a dataset with the same row order.
 
-    With ``cache_file`` the result is stored there, and the next call reads it without any check of its content. So the
-    file must be named by its fingerprint. The first exception of a row ends the map: a stage stores the failure of a
-    row as data and raises only what stops the run.
+    If ``cache_file`` is set, the result is stored there. The next call reads this file and checks only its length, so
+    the file name must contain the ``fingerprint``. The first exception of a row is raised and stops the run. A stage
+    must store any other failure of a row as data.
     """
     if cache_file is not None:
         _delete_if_truncated(cache_file, len(dataset))
@@ -66,26 +66,26 @@ def apply_stage(
 
 
 def join_columns(dataset: Dataset, added: Dataset) -> Dataset:
-    """``dataset`` with the columns of ``added``; no data is copied."""
+    """Return ``dataset`` with the columns of ``added``. No data is copied."""
     from datasets import concatenate_datasets
 
     return concatenate_datasets([dataset, added], axis=1)
 
 
 def arrow_tables(dataset: Dataset, rows: int) -> Iterator[Table]:
-    """``dataset`` as Arrow tables of at most ``rows`` rows."""
+    """Yield ``dataset`` as Arrow tables of at most ``rows`` rows each."""
     return cast("Iterator[Table]", dataset.with_format("arrow").iter(rows))
 
 
 def _delete_if_truncated(cache_file: Path, rows: int) -> None:
-    """Delete a cache file that does not hold ``rows`` rows: the machine stopped before it was written completely."""
+    """Delete ``cache_file`` if it does not contain ``rows`` rows: the process stopped while it was being written."""
     from datasets import Dataset
 
     if not cache_file.exists():
         return
     try:
         complete = len(Dataset.from_file(str(cache_file))) == rows
-    except Exception:  # Arrow and datasets raise many kinds for a truncated file
+    except Exception:  # Arrow and datasets raise many types for a truncated file
         complete = False
     if not complete:
         log.warning("The cache file %s is truncated. It is deleted and written again.", cache_file)

@@ -1,6 +1,6 @@
-"""The manifest of a run: its state, its configuration, and the library versions, in ``manifest.json``.
+"""Reads and writes ``manifest.json``, the manifest of a run: its state, configuration and library versions.
 
-The same facts are in the schema of every published Parquet file. Secrets of the configuration are left out.
+The schema of every published Parquet file contains the same information. Secrets in the configuration are redacted.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SECRET = re.compile(r"(?i)(api[_-]?key|access[_-]?key|token|secret|password|auth
 
 
 def write(out: Path, manifest: JsonObject) -> None:
-    """Replace ``manifest.json`` in one step."""
+    """Replace ``manifest.json`` in ``out`` by ``manifest``, atomically."""
     write_text(out / FILE, json.dumps(manifest, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
 def read(out: Path) -> dict[str, Any]:
-    """The manifest of a run folder; ``{}`` if it has none yet. Raises ``MachineError`` if the file is not JSON."""
+    """Return the manifest in ``out``; ``{}`` if there is none. Raises ``MachineError`` if it is not valid JSON."""
     path = out / FILE
     if not path.exists():
         return {}
@@ -43,7 +43,7 @@ def read(out: Path) -> dict[str, Any]:
 
 
 def describe(config: JsonObject, *, state: str, **facts: object) -> dict[str, Any]:
-    """The manifest of a run. ``state`` is running, complete or interrupted; ``facts`` are added to it."""
+    """Return the manifest of a run. ``state`` is running, complete or interrupted; ``facts`` are added as keys."""
     return {
         "schema_version": SCHEMA_VERSION,
         "state": state,
@@ -56,7 +56,7 @@ def describe(config: JsonObject, *, state: str, **facts: object) -> dict[str, An
 
 
 def versions() -> dict[str, str]:
-    """Library -> version, of the installed ones."""
+    """Return library -> version for each of ``LIBRARIES`` that is installed."""
     installed = {}
     for name in LIBRARIES:
         try:
@@ -67,7 +67,7 @@ def versions() -> dict[str, str]:
 
 
 def redacted(value: object, key: str = "") -> object:
-    """``value`` with every entry replaced by "***" whose key is the name of a secret."""
+    """Return ``value`` with "***" in place of every entry whose key names a secret, such as ``api_key``."""
     if isinstance(value, str | Mapping | list | tuple) and value and SECRET.search(key):
         return "***"
     if isinstance(value, Mapping):
@@ -78,7 +78,7 @@ def redacted(value: object, key: str = "") -> object:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace the content of ``path`` by ``text`` in one step: after a kill the file is the old or the new one."""
+    """Replace the content of ``path`` by ``text`` atomically: after a kill, the file has its old or its new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8") as file:

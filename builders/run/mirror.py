@@ -1,9 +1,9 @@
-"""A run whose folder is a URL: ``out=s3://bucket/run`` (also ``gs://``, ``hf://`` and every other fsspec file system).
+"""Copies a run to a URL, for ``out=s3://bucket/run``. Works with ``gs://``, ``hf://`` and all fsspec file systems.
 
 The run itself uses a folder on this machine; the journal and the cache stay there. A completed shard is copied to the
-URL within seconds: its part, then its marker. The views are copied at the end, and the manifest last. So a reader who
-sees a complete manifest sees the complete run. If this machine is lost, another one continues from the copied shards.
-``scripts.build`` uses it.
+URL within seconds: first its part, then its marker. The views are copied at the end, and the manifest last. So if a
+reader finds a complete manifest, the whole run has been copied. If this machine is lost, another machine continues from
+the copied shards. Used by ``scripts.build``.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PUSH_EVERY_S = 2.0
-TRIES = 3  # at the end, for files that could not be copied
+TRIES = 3  # attempts to copy all files at the end
 NOT_COPIED = ("journal.sqlite", "cache")
-FileState = tuple[int, int]  # modification time, size
-PUT_IS_ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "oci", "memory"}  # a reader never sees a partial object
+FileState = tuple[int, int]  # (modification time in ns, size in bytes)
+PUT_IS_ATOMIC = {"s3", "s3a", "gs", "gcs", "az", "abfs", "hf", "oci", "memory"}  # protocols whose uploads are atomic
 
 
 def is_url(out: str) -> bool:
-    """Whether the setting ``out`` is a URL, not a local folder."""
+    """Return whether the setting ``out`` is a URL, not a local folder."""
     return "://" in out
 
 
 def folder_of(url: str) -> Path:
-    """The local folder of the run at ``url``. The same URL always has the same folder, and no other URL has it."""
+    """Return the local folder for the run at ``url``. Each URL has its own folder, which is always the same."""
     scheme, _, path = url.partition("://")
     return Path("runs") / "+".join(quote(name, safe="") for name in (scheme, *path.split("/")) if name)
 
 
 class Mirror:
-    """Copies the completed shards of ``folder`` to ``url`` while the block lasts. ``finish`` copies the rest.
+    """Copies completed shards of ``folder`` to ``url`` until the block ends. ``finish`` copies all other files.
 
-    A failed copy is retried; it is an error only if the last try fails. Raises ``ConfigError`` if no installed file
-    system handles the URL, and ``MachineError`` if it cannot be read or written.
+    A failed copy is retried; only the failure of the last attempt is an error. Raises ``ConfigError`` if no
+    installed fsspec package supports the URL, and ``MachineError`` if the URL cannot be read or written.
     """
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url.rstrip("/")
         self.folder = folder
-        self._copied: dict[str, FileState | None] = {}  # path -> state of the local file when it was copied
+        self._copied: dict[str, FileState | None] = {}  # path -> state of the local file at the time of the copy
         self._remote_markers: set[str] = set()  # markers at the URL that belong to an earlier run
         self._stop = threading.Event()
         self._complete = False
@@ -74,11 +74,14 @@ class Mirror:
         elif error is not None:
             try:
                 self._push_shards()
-            except MachineError as problem:  # the error that ended the run is the one that is raised
+            except MachineError as problem:  # only log it, because the error that ended the run is raised
                 log.warning("%s", problem)
 
     def finish(self) -> None:
-        """Copy all other files, the manifest last, and delete files of other settings at the URL."""
+        """Copy all remaining files, the manifest last, and delete files at the URL that are not in the local run.
+
+        Raises ``MachineError`` if the last of ``TRIES`` attempts fails.
+        """
         self._stop.set()
         self._thread.join()
         for tries_left in reversed(range(TRIES)):
@@ -102,7 +105,7 @@ class Mirror:
         self._push(manifest.FILE)
 
     def _pull(self) -> None:
-        """Fetch the completed shards that are missing in the local folder."""
+        """Copy the completed shards at the URL that are missing locally into the local folder."""
         with _errors_of(self.url):
             self._fs.invalidate_cache()
             remote = {PurePosixPath(name).name for name in self._ls("shards")}
@@ -124,7 +127,7 @@ class Mirror:
                 self._push_shards()
                 failing = False
             except MachineError as error:
-                if not failing:  # one warning per series of failures
+                if not failing:  # log one warning per series of failures
                     log.warning("%s The copy is retried.", error)
                 failing = True
 
@@ -133,11 +136,11 @@ class Mirror:
             part = marker.with_suffix(".parquet")
             self._remove_remote_marker(f"shards/{part.name}", f"shards/{marker.name}")
             self._push(f"shards/{part.name}")
-            if self._copied.get(f"shards/{part.name}") == _state(part):  # if not, it was replaced during the copy
+            if self._copied.get(f"shards/{part.name}") == _state(part):  # else it was replaced during the copy
                 self._push(f"shards/{marker.name}")
 
     def _remove_remote_marker(self, part: str, marker: str) -> None:
-        """Remove a shard's marker at the URL before its part is replaced: no marker may cover a half-copied part."""
+        """Remove the marker at the URL if its part will be replaced: a partial copy must not have a marker."""
         if self._copied.get(part) == _state(self.folder / part):
             return
         name = PurePosixPath(marker).name
@@ -183,10 +186,10 @@ class Mirror:
 
 @contextlib.contextmanager
 def _errors_of(url: str) -> Iterator[None]:
-    """Turn the errors of a file system into a ``MachineError`` that says what to check."""
+    """Convert every error in the block to a ``MachineError`` that says what the user should check."""
     try:
         yield
-    except Exception as error:  # each file system raises its own kinds
+    except Exception as error:  # each file system raises its own types
         raise MachineError(
             f"out={url} cannot be read or written ({type(error).__name__}: {error}). Check that the bucket or folder "
             "exists, and that the credentials on this machine may write to it."
@@ -209,7 +212,7 @@ def _protocols(fs: AbstractFileSystem) -> set[str]:
 
 
 def _state(path: Path) -> FileState | None:
-    """The modification time and size of a file, to detect a change; None if the run has removed the file."""
+    """Return the modification time and size of a file, to detect changes; None if the file does not exist."""
     try:
         facts = path.stat()
     except FileNotFoundError:

@@ -2,12 +2,12 @@
 
 An executor (``builders.executors``) calls these functions in this order:
 
-    prepared_run     the configuration becomes objects; wrong settings are refused
-    shards           the queries of the source, ``shard_size`` at a time
-    run_shard        all stages over one shard, then its Parquet part and its completion marker
-    finish_run       the published views and the manifest
+    prepared_run     creates the objects of the configuration; raises ``ConfigError`` for wrong settings
+    shards           splits the queries of the source into shards of ``shard_size``
+    run_shard        runs all stages over one shard, then writes its Parquet part and its completion marker
+    finish_run       writes the published views and the manifest
 
-For the files of a run see ``builders.run.run_folder``; for what is computed again see ``builders.run.fingerprints``.
+``builders.run.run_folder`` describes the files of a run, and ``builders.run.fingerprints`` which results are reused.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ ROOT_KEYS = (
 
 
 class ConfiguredStage(NamedTuple):
-    """A stage, and those of its settings that change its result."""
+    """A stage, and the part of its settings that changes its result."""
 
     stage: Stage
     settings: object
@@ -86,7 +86,7 @@ class ConfiguredStage(NamedTuple):
 
 @dataclass
 class Run:
-    """The objects of one run. They are created together; ``open`` opens their connections, containers and models."""
+    """The objects of one run. ``create_run`` creates them; ``open`` opens their connections, containers and models."""
 
     config: JsonObject
     out: Path
@@ -103,7 +103,7 @@ class Run:
 
     @property
     def generate(self) -> Generate | None:
-        """The stage that samples the candidates; None if the configuration has another one in its place."""
+        """The ``Generate`` stage, which samples the candidates; None if the configuration has none."""
         return next((stage for stage, _ in self.stages if isinstance(stage, Generate)), None)
 
     @property
@@ -112,26 +112,26 @@ class Run:
         return [stage.name for stage, _ in self.stages]
 
     def fingerprints(self, rows: Sequence[Row]) -> list[str]:
-        """The fingerprint after each stage for ``rows``."""
+        """Return one fingerprint per stage for ``rows``."""
         return stage_fingerprints(rows, ((stage.name, settings) for stage, settings in self.stages))
 
     def open(self) -> None:
-        """Open the journal, connections, containers and models. Only the first call does it."""
+        """Open the journal, connections, containers and models. Further calls do nothing."""
         with self._lock:
             if not self._opened:
                 self._stack.enter_context(self.loop.open(*self.objects.opened_in_order))
                 self._opened = True
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close everything that ``open`` opened."""
         self._stack.close()
 
 
 @contextlib.contextmanager
 def prepared_run(config: JsonObject, out: Path) -> Iterator[Run]:
-    """The run that ``config`` describes, in its own event loop; closed at the end of the block.
+    """Yield the run that ``config`` describes, with its own event loop. The run is closed after the block.
 
-    Raises ``ConfigError`` for wrong settings.
+    Raises ``ConfigError`` if a setting is wrong.
     """
     with Loop() as loop:
         run = create_run(config, out, loop)
@@ -149,10 +149,11 @@ def create_run(
     make_sampler: Callable[[Provider, Ledger], Sampler] | None = None,
     remote_stages: Mapping[str, Stage] | None = None,
 ) -> Run:
-    """Create the objects of ``config``. Sends nothing and opens nothing. Raises ``ConfigError``.
+    """Create the run that ``config`` describes. No request is sent and nothing is opened.
 
-    On a cluster's machines, ``make_sampler`` creates the sampler of a provider that is reached through another machine;
-    then there is no journal here. ``remote_stages`` are the stages, by name, that run on other machines.
+    On a cluster worker, ``make_sampler`` creates samplers that send requests through another machine; the worker then
+    has no journal. ``remote_stages`` maps the names of stages that run on other machines to their replacements.
+    Raises ``ConfigError`` if a setting is wrong.
     """
     check_root_keys(config)
     ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))
@@ -179,7 +180,7 @@ def _configured_stage(
 
 
 def check_root_keys(config: JsonObject) -> None:
-    """Raise ``ConfigError`` for a top-level key that nothing reads."""
+    """Raise ``ConfigError`` if ``config`` has an unknown top-level key."""
     for key in config:
         if key not in ROOT_KEYS and key not in ROOT_GROUPS:
             raise ConfigError(unknown_root_key(str(key), config, [*ROOT_KEYS, *ROOT_GROUPS], "A build"))
@@ -188,7 +189,7 @@ def check_root_keys(config: JsonObject) -> None:
 
 
 def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:
-    """(number, queries) of each shard of ``size`` queries. Raises ``SourceError`` if the source has no query."""
+    """Yield (number, queries) for each shard of ``size`` queries. Raises ``SourceError`` if the source has no query."""
     queries = iter(source)
     for number in itertools.count():
         part = list(itertools.islice(queries, size))
@@ -203,15 +204,16 @@ def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:
 
 
 def skipped_rows(source: Source) -> dict[str, int]:
-    """Reason -> number of rows that ``source`` skipped; empty if it does not count them."""
+    """Return reason -> number of rows that ``source`` skipped; empty if the source does not count them."""
     return dict(source.skipped) if isinstance(source, ReportsSkipped) else {}
 
 
 @disk_full_as_machine_error()
 def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
-    """Run all stages over ``queries``, write the shard's Parquet part and its marker, and return the part.
+    """Run all stages over ``queries``, write the shard's Parquet part and marker, and return the path of the part.
 
-    A shard that is complete under the same fingerprint is kept. A stage result in the cache is read, not computed.
+    A shard that is already complete with the same fingerprint is not run again. Stage results in the cache are reused.
+    Raises ``MachineError`` if the disk is full or read-only.
     """
     rows = [query_to_row(query) for query in queries]
     fingerprints = run.fingerprints(rows)
@@ -226,7 +228,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
 
 
 def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> None:
-    """Run the stages over ``rows`` and write the part of shard ``number``, without its marker."""
+    """Run the stages over ``rows`` and write the Parquet part of shard ``number``, but not its marker."""
     from datasets import Dataset
     from datasets.table import InMemoryTable
 
@@ -246,16 +248,16 @@ def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequen
 
 
 def is_shard_complete(run: Run, number: int, queries: Sequence[Query]) -> bool:
-    """Whether shard ``number`` is complete for these queries and settings."""
+    """Return whether shard ``number`` is complete for these queries and the settings of ``run``."""
     fingerprints = run.fingerprints([query_to_row(query) for query in queries])
     return is_complete(part_of(run.out, number), fingerprints[-1])
 
 
 @disk_full_as_machine_error()
 def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
-    """Write the published views of the completed shards and the manifest; delete files of other settings.
+    """Write the published views of ``parts`` and the manifest, and return the manifest.
 
-    Returns the manifest.
+    Deletes parts and cache files of other settings. Raises ``MachineError`` if the disk is full or read-only.
     """
     delete_stale_files(run.out, parts)
     facts = {
@@ -272,7 +274,7 @@ def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
 
 
 def _table_settings(run: Run) -> TableSettings:
-    """The settings of the run that change the published tables."""
+    """Return the settings of the run that change the published tables."""
     sampling = run.config.get("sampling") or {}
     rules = [stage.rules for stage, _ in run.stages if isinstance(stage, MakePairs)]
     return TableSettings(
@@ -285,16 +287,16 @@ def _table_settings(run: Run) -> TableSettings:
 
 
 def _persona_of_prompts(run: Run) -> str:
-    """The text that training prompts begin with: the persona's if ``keep_persona`` is set, else none."""
+    """Return the system text of the training prompts: the persona if ``keep_persona`` is set, otherwise empty."""
     persona = run.generate.persona if run.generate else None
     return persona.text if persona and run.config.get("keep_persona") else ""
 
 
 def write_state(run: Run, state: str) -> None:
-    """Write a manifest with the state ``running`` or ``interrupted``.
+    """Write the manifest with the state ``running`` or ``interrupted``.
 
-    For ``interrupted``, a failure to write is only logged: it must not hide the error that ended the run, which often
-    has the same cause.
+    Raises ``OSError`` if the manifest cannot be written. For ``interrupted``, this error is only logged, so that it
+    does not hide the error that ended the run.
     """
     try:
         manifest.write(run.out, manifest.describe(run.config, state=state, spending=dict(run.spending())))

@@ -1,7 +1,7 @@
-"""The progress of a running build: rows per stage, verdicts, requests, tokens, cost, time left.
+"""Shows the progress of a running build: rows per stage, verdicts, requests, tokens, cost and remaining time.
 
-On a terminal it is a live table, elsewhere one line every few seconds. Both go to standard error, so that standard
-output can be piped. The executors call ``show_progress``.
+On a terminal it is a live table; otherwise it prints one line every few seconds. Both are written to standard error, so
+that standard output can be piped. The executors call ``show_progress``.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Progress:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_row(self, stage: str, added: Row) -> None:
-        """Count one row of ``stage`` with the columns that it added."""
+        """Count one completed row of ``stage``, and the verdicts in the columns ``added``."""
         with self._lock:
             self.rows[stage] += 1
             for verdict in added.get("verdicts") or ():
                 self.outcomes[verdict["outcome"]] += 1
 
     def count_finished_rows(self, rows: int) -> None:
-        """Count ``rows`` that an earlier run had completed."""
+        """Count ``rows`` rows that an earlier run had completed."""
         with self._lock:
             self.skipped += rows
 
@@ -48,7 +48,10 @@ class Progress:
 def show_progress(
     progress: Progress, stages: list[str], spending: Callable[[], JsonObject], every_s: float = 5.0
 ) -> Iterator[None]:
-    """Show ``progress`` until the block ends. ``spending`` returns the requests, tokens and dollars so far."""
+    """Show ``progress`` until the block ends; without a terminal, print a line every ``every_s`` seconds.
+
+    ``spending`` returns the requests, tokens and dollars so far.
+    """
     started = time.monotonic()
     if sys.stderr.isatty():
         from rich.console import Console

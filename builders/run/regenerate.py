@@ -1,15 +1,15 @@
 """Samples selected candidates of a finished run again and leaves all others unchanged: ``bestofn regenerate``.
 
     RUN/regenerations/ID/00000.parquet    a shard with its new candidates, until all are sampled
-    RUN/regenerations/ID/made_of.json     size and time of the shards at the start
+    RUN/regenerations/ID/made_of.json     size and modification time of the shards at the start
     RUN/regenerations/ID/before/          the shards before the regeneration
-    RUN/regenerations/ID/ready.json       everything is sampled: the shards are being exchanged
-    RUN/regenerations/ID/done.json        which candidates were selected, and their outcomes before and after
+    RUN/regenerations/ID/ready.json       all candidates are sampled; the shards are being exchanged
+    RUN/regenerations/ID/done.json        the settings, and the number of selected candidates per change of outcome
 
-A regenerated candidate is a further attempt under the same index. The journal keeps both attempts, so an interrupted
-regeneration sends no request twice. The new response gets its own verdict. Rewards and pairs compare the candidates of
-a query, so they are computed again for the changed rows. The replaced response is kept in ``detail["history"]``, oldest
-first.
+A regenerated candidate is a new attempt with the same index. The journal keeps all attempts, so an interrupted
+regeneration sends no request twice. The new response gets its own verdict. Rewards and pairs depend on all candidates
+of a query, so they are computed again for each changed row. Replaced responses are kept in ``detail["history"]``,
+oldest first.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ Selected = dict[Path, dict[int, list[int]]]
 
 @dataclass(frozen=True)
 class RegenerateSettings:
-    """What to sample again: the candidates that ``where`` selects (``run.selection``), at most ``most`` of them.
+    """The settings of a regeneration: sample the candidates that ``where`` selects, at most ``most`` of them.
 
-    With ``keep_if_better``, a new response replaces the old one only if its verdict is better. ``changes`` are the
-    settings that differ from those of the run, as the user wrote them.
+    For the syntax of ``where``, see ``run.selection``. With ``keep_if_better``, a new response replaces the old one
+    only if its verdict is better. ``changes`` are the changed settings of the run, as the user wrote them.
     """
 
     where: str
@@ -60,7 +60,7 @@ class RegenerateSettings:
 
 @dataclass
 class RegenerateResult:
-    """The result of a regeneration. In a dry run only the number of selected candidates and queries is set."""
+    """The result of a regeneration. A dry run sets only ``chosen`` (selected candidates) and ``queries``."""
 
     chosen: int = 0
     queries: int = 0
@@ -73,7 +73,11 @@ class RegenerateResult:
 def regenerate(
     config: JsonObject, out: Path, settings: RegenerateSettings, *, dry_run: bool = False
 ) -> RegenerateResult:
-    """Sample the selected candidates of the run in ``out`` again, with ``config``. Raises ``ConfigError``."""
+    """Sample the selected candidates of the run in ``out`` again, with ``config``.
+
+    If an earlier regeneration was interrupted while shards were exchanged, only finish that one. Raises ``ConfigError``
+    if ``where`` has an unknown word, or if the responses of the run were recorded and not sampled.
+    """
     wanted = condition(settings.where)
     if not dry_run and _finish_interrupted(out):
         with prepared_run(config, out) as run:
@@ -94,7 +98,7 @@ def regenerate(
 
 
 def select(parts: Sequence[Path], wanted: Condition, most: int | None) -> Selected:
-    """The candidates for which ``wanted`` holds, at most ``most`` of them."""
+    """Return the candidates that satisfy ``wanted``, at most ``most`` of them (None: no limit)."""
     left = float("inf") if most is None else most
     selected: Selected = {}
     for part in parts:
@@ -109,7 +113,7 @@ def select(parts: Sequence[Path], wanted: Condition, most: int | None) -> Select
 def _regenerate_parts(
     run: Run, parts: Sequence[Path], selected: Selected, settings: RegenerateSettings, result: RegenerateResult
 ) -> None:
-    """Write new shards into a folder of this regeneration, then exchange them and publish the run again."""
+    """Write the new shards into the folder of this regeneration, exchange them, and publish the run again."""
     states = {part.name: _file_state(part) for part in parts}
     markers = [marker_of(part).read_text("utf-8") for part in parts]
     folder = run.out / "regenerations" / fingerprint(asdict(settings), markers, states)[:12]
@@ -129,7 +133,7 @@ def _regenerate_parts(
 
 
 class _Regeneration:
-    """Replaces candidates in rows, and counts in ``result`` what it did."""
+    """Replaces candidates in rows, and counts the replacements in ``result``."""
 
     def __init__(self, run: Run, settings: RegenerateSettings, result: RegenerateResult) -> None:
         generate = run.generate
@@ -143,7 +147,7 @@ class _Regeneration:
         self._result = result
 
     async def update_rows(self, rows: Sequence[dict[str, Any]], selected: Mapping[int, Sequence[int]]) -> None:
-        """Replace the selected candidates of ``rows``; scores and pairs of changed rows are computed again."""
+        """Replace the selected candidates of ``rows`` in place; compute scores and pairs of changed rows again."""
         await run_together(self._update_row(rows[number], positions) for number, positions in selected.items())
 
     async def _update_row(self, row: dict[str, Any], positions: Sequence[int]) -> None:
@@ -158,7 +162,7 @@ class _Regeneration:
             row.update(await stage(row))
 
     async def _sample(self, row: Row, positions: Sequence[int]) -> dict[int, Candidate]:
-        """Candidate index -> one more attempt, for the candidates at ``positions``."""
+        """Sample one more attempt for the candidates at ``positions``. Returns candidate index -> new candidate."""
         query = query_from_row(row)
         by_attempt: dict[int, list[int]] = {}
         for position in positions:
@@ -170,7 +174,10 @@ class _Regeneration:
         return sampled
 
     def _replace(self, row: dict[str, Any], position: int, new: dict[str, Any], verdict: dict[str, Any]) -> bool:
-        """Put ``new`` in the place of the old candidate, unless the old one must be kept. Returns whether it did."""
+        """Replace the old candidate by ``new``, unless ``keep_if_better`` keeps the old one. Returns whether it did.
+
+        The other response is added to the history of the candidate in the row.
+        """
         old, old_verdict = row["candidates"][position], row["verdicts"][position]
         before, after = old_verdict["outcome"], verdict["outcome"]
         move = f"{before} -> {after}"
@@ -188,13 +195,16 @@ class _Regeneration:
 
 
 def next_attempt(candidate: Row) -> int:
-    """An attempt number that was never used under this candidate's index."""
+    """Return the next attempt number that this candidate has not used yet."""
     history = (candidate["detail"] or {}).get("history") or ()
     return 1 + max([candidate["attempt"], *(past["attempt"] for past in history)])
 
 
 def _history_entry(candidate: Row, verdict: Row, was_published: bool) -> dict[str, object]:
-    """What is kept of a response that is not published: it was replaced (``stood``), or never took the place."""
+    """Return the history entry of a response that is not in the row.
+
+    ``stood`` is True if the response was published before, and False if it was never used.
+    """
     response = ("attempt", "messages", "model", "stop_reason", "reasoning", "seed", "cost_usd", "error")
     judgement = ("outcome", "confidence", "explanation", "verifier")
     return {
@@ -205,10 +215,10 @@ def _history_entry(candidate: Row, verdict: Row, was_published: bool) -> dict[st
 
 
 def _exchange(out: Path, folder: Path) -> None:
-    """Move the new shards into place, one rename each; the old ones go to ``before``. Can be run again after a kill.
+    """Replace the old shards by the new ones, and copy the old ones to ``before``. Can be run again after a kill.
 
-    A new shard is dropped if its old one has changed since the start (regenerated or built again): it would overwrite
-    newer data. Its responses stay in the journal.
+    If an old shard has changed since the start of the regeneration, its new shard is deleted, because it would
+    overwrite newer data. The new responses stay in the journal.
     """
     before = folder / "before"
     before.mkdir(exist_ok=True)
@@ -228,7 +238,7 @@ def _exchange(out: Path, folder: Path) -> None:
 
 
 def _file_state(part: Path) -> list[int]:
-    """Size and modification time of a shard, to detect a change; [] if it does not exist."""
+    """Return the size and modification time of a shard, to detect changes; [] if the shard does not exist."""
     if not part.exists():
         return []
     facts = part.stat()
@@ -236,7 +246,7 @@ def _file_state(part: Path) -> list[int]:
 
 
 def _finish_interrupted(out: Path) -> bool:
-    """Finish the exchange of shards that an interrupted regeneration began. Returns whether there was one."""
+    """Finish every exchange of shards that was interrupted. Returns whether there was one."""
     folders = [ready.parent for ready in sorted((out / "regenerations").glob("*/ready.json"))]
     for folder in folders:
         _exchange(out, folder)
@@ -244,7 +254,7 @@ def _finish_interrupted(out: Path) -> bool:
 
 
 def _publish(run: Run, out: Path) -> None:
-    """Write the views again. The manifest keeps the run's own configuration and lists all regenerations."""
+    """Write the views again. The manifest keeps the original configuration of the run and lists all regenerations."""
     own = manifest.read(out)
     finish_run(run, shards.parts_of(out))
     described = manifest.read(out)

@@ -1,10 +1,10 @@
-"""The files of a run's folder, and the errors of the disk below it.
+"""Reads and writes the files of a run folder, and reports disk errors.
 
 RUN/
-  manifest.json          what the run was made of; its state is running, interrupted or complete
-  journal.sqlite         every completion that was paid for
-  shards/00000.parquet   nested rows (query, candidates, verdicts, scores, pairs), renamed into place
-  shards/00000.json      the completion marker: the fingerprint of everything that made the shard
+  manifest.json          the state (running, interrupted or complete), the configuration, the library versions
+  journal.sqlite         every reply that was paid for
+  shards/00000.parquet   one part per shard: nested rows (query, candidates, verdicts, scores, pairs)
+  shards/00000.json      the completion marker: the fingerprints of the shard's inputs and settings
   cache/                 one Arrow file per stage and shard, named by fingerprint
   candidates/ dpo/ …     the published views
 """
@@ -26,28 +26,28 @@ DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def part_of(out: Path, number: int) -> Path:
-    """The Parquet part of shard ``number``."""
+    """Return the path of the Parquet part of shard ``number``."""
     return out / "shards" / f"{number:05d}.parquet"
 
 
 def marker_of(part: Path) -> Path:
-    """The completion marker of a part."""
+    """Return the path of the completion marker of ``part``."""
     return part.with_suffix(".json")
 
 
 def remove_marker(part: Path) -> None:
-    """Remove the marker of ``part`` before the part is replaced: a kill must not leave it with another part."""
+    """Remove the marker of ``part``. Call this before the part is replaced: after a kill, no marker may be outdated."""
     marker_of(part).unlink(missing_ok=True)
 
 
 def write_marker(part: Path, fingerprints: Sequence[str], rows: int) -> None:
-    """Mark ``part`` as complete. ``fingerprints`` has one entry per stage."""
+    """Mark ``part`` with ``rows`` rows as complete. ``fingerprints`` has one entry per stage."""
     content = {"fingerprint": fingerprints[-1], "rows": rows, "stages": list(fingerprints)}
     manifest.write_text(marker_of(part), json.dumps(content) + "\n")
 
 
 def is_complete(part: Path, fingerprint: str) -> bool:
-    """Whether ``part`` was completed with this fingerprint."""
+    """Return whether ``part`` exists and its marker has this fingerprint."""
     try:
         marked = json.loads(marker_of(part).read_text("utf-8"))["fingerprint"]
     except (FileNotFoundError, ValueError, KeyError):
@@ -56,7 +56,7 @@ def is_complete(part: Path, fingerprint: str) -> bool:
 
 
 def store_received_part(out: Path, number: int, content: bytes, marker: str) -> None:
-    """Write a part and its marker that another machine made; the marker is written last."""
+    """Write a part and its marker that were received from another machine. The marker is written last."""
     part = part_of(out, number)
     temporary = part.with_suffix(".tmp")
     with temporary.open("wb") as file:
@@ -69,7 +69,7 @@ def store_received_part(out: Path, number: int, content: bytes, marker: str) -> 
 
 
 def delete_stale_files(out: Path, parts: Sequence[Path]) -> None:
-    """Delete parts and cache files that were made with other settings than ``parts``."""
+    """Delete all parts except ``parts``, and all cache files whose fingerprint is not in the markers of ``parts``."""
     keep = {name for part in parts for name in (part.name, marker_of(part).name)}
     for path in (out / "shards").iterdir():
         if path.name not in keep:
@@ -82,7 +82,7 @@ def delete_stale_files(out: Path, parts: Sequence[Path]) -> None:
 
 
 def create_run_folder(out: Path) -> None:
-    """Create the run's folder. Raises ``MachineError`` if it cannot be written."""
+    """Create the run folder ``out``. Raises ``MachineError`` if it cannot be written."""
     try:
         (out / "shards").mkdir(parents=True, exist_ok=True)
         probe = out / ".writable"
@@ -97,10 +97,10 @@ def create_run_folder(out: Path) -> None:
 
 @contextlib.contextmanager
 def disk_full_as_machine_error() -> Iterator[None]:
-    """Turn the error of a full or read-only disk into a ``MachineError`` that says what to do."""
+    """Convert the error of a full or read-only disk in the block to a ``MachineError`` that says what to do."""
     try:
         yield
-    except OSError as error:  # Arrow's error has the number only in its text
+    except OSError as error:  # Arrow's error contains the number only in its text
         if error.errno not in DISK_FULL and not any(f"errno {number}]" in str(error).lower() for number in DISK_FULL):
             raise
         raise MachineError(

@@ -1,9 +1,9 @@
-"""The language of ``where=…``, which selects candidates: ``failed``, ``error+split:math``, ``truncated,refused``.
+"""Parses ``where=…``, which selects candidates, for example ``failed``, ``error+split:math``, ``truncated,refused``.
 
 A comma means *or*, a plus means *and*, ``!`` before a word means *not*. Used by ``bestofn regenerate``.
 
     failed abstained passed error unverified    by outcome (unverified: any outcome but pass)
-    truncated refused filtered empty            by response: cut off, a refusal, stopped by a filter, without text
+    truncated refused filtered empty            by response: cut off, a refusal, stopped by a filter, no text
     split:NAME  query:ID  candidate:NUMBER  model:NAME  verifier:NAME  arm:greedy  variant:NAME
 """
 
@@ -19,7 +19,7 @@ from bestofn.builders.records import Row, content_text
 
 @dataclass(frozen=True, slots=True)
 class JudgedRow:
-    """One candidate with its verdict and the row of its query."""
+    """One candidate, its verdict, and the row of its query."""
 
     row: Row
     candidate: Row
@@ -52,13 +52,13 @@ FIELDS: Mapping[str, Callable[[JudgedRow], object]] = {
 
 
 def condition(where: str) -> Condition:
-    """The condition that ``where`` describes. Raises ``ConfigError`` for an unknown word."""
+    """Parse ``where`` and return its condition. Raises ``ConfigError`` if a word is unknown."""
     alternatives = [[_term(word.strip()) for word in part.split("+")] for part in where.split(",")]
     return lambda one: any(all(term(one) for term in terms) for terms in alternatives)
 
 
 def selected_positions(row: Row, wanted: Condition) -> list[int]:
-    """The positions of the candidates of ``row`` for which ``wanted`` holds."""
+    """Return the positions of the candidates in ``row`` that satisfy ``wanted``."""
     pairs = zip(row["candidates"], row["verdicts"], strict=True)
     return [
         position for position, (candidate, verdict) in enumerate(pairs) if wanted(JudgedRow(row, candidate, verdict))
