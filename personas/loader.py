@@ -1,6 +1,6 @@
 """Loads personas from text files: YAML front matter between ``---`` lines, then the text for the system prompt.
 
-``conf/persona/*.yaml`` call ``load``.
+The files ``conf/persona/*.yaml`` call ``load``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bestofn.builders.formats.nearest_match import did_you_mean, unknown_key
 from bestofn.builders.records import Persona
 
 FOLDER = Path(__file__).parent
-LONGEST = 6_000  # characters: about 1,500 tokens, which every request pays for
+LONGEST = 6_000  # characters, about 1,500 tokens; they are part of every request
 FIELDS = ("name", "affect", "markers", "whitelist")
 _FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*\n(.*)\Z", re.DOTALL)
 
@@ -24,9 +24,10 @@ _FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*\n(.*)\Z", re.DOTALL)
 def load(
     *, name: str = "", path: str = "", text: str = "", markers: Sequence[str] = (), whitelist: Sequence[str] = ()
 ) -> Persona:
-    """The persona that is shipped as ``name``, stored in the file ``path``, or given as ``text``: exactly one of these.
+    """Load a persona from exactly one source: the shipped persona ``name``, the file ``path``, or the string ``text``.
 
-    ``markers`` and ``whitelist`` (regular expressions) are added to those of the file. Raises ``ConfigError``.
+    ``markers`` and ``whitelist`` are regular expressions and are added to the expressions in the file.
+    Raises ``ConfigError`` if the source does not exist, has no text, is too long, or has an invalid expression.
     """
     if [bool(name), bool(path), bool(text)].count(True) != 1:
         raise ConfigError(
@@ -48,7 +49,10 @@ def load(
 
 
 def read(file: Path) -> Persona:
-    """The persona in one file. A file without front matter is only text."""
+    """Read the persona in one file. If there is no front matter, the whole file is the text for the system prompt.
+
+    Raises ``ConfigError`` if the front matter is not a mapping or has an unknown key.
+    """
     whole = file.read_text("utf-8")
     match = _FRONT.match(whole)
     front: object = yaml.safe_load(match[1]) if match else {}
@@ -67,7 +71,7 @@ def read(file: Path) -> Persona:
 
 
 def names() -> list[str]:
-    """The names of the shipped personas."""
+    """Return the names of the shipped personas in alphabetical order."""
     return sorted(file.stem for file in FOLDER.glob("*.txt"))
 
 
@@ -82,7 +86,7 @@ def _shipped(name: str) -> Path:
 
 
 def _existing(path: str) -> Path:
-    """The file at ``path``, or the shipped file of that name."""
+    """Return the file at ``path``, or the shipped file with the same name. Raises ``ConfigError`` if neither exists."""
     for file in (Path(path).expanduser(), FOLDER.parent / path, FOLDER / Path(path).name):
         if file.is_file():
             return file

@@ -1,4 +1,4 @@
-"""The input formats and outputs of the supported families of reward models. ``model_reward`` chooses one."""
+"""Reads the supported families of reward models: each has its own input format and output. Used by ``model_reward``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ARMORM_HEADS = [
 
 
 class Tokenizer(Protocol):
-    """What is used of a ``transformers`` tokenizer."""
+    """The attributes and methods of a ``transformers`` tokenizer that this module uses."""
 
     chat_template: str | None
     bos_token: str | None
@@ -47,27 +47,28 @@ class Tokenizer(Protocol):
     unk_token_id: int | None
 
     def apply_chat_template(self, conversation: list[Message], *, tools: list[Tool] | None, tokenize: bool) -> str:
-        """The text of a conversation."""
+        """Return the text of a conversation in the format of the chat template."""
         ...
 
     def __call__(self, text: str, *, add_special_tokens: bool, truncation: bool) -> Mapping[str, list[int]]:
-        """The token ids of a text, under ``input_ids``."""
+        """Return a mapping whose key ``input_ids`` holds the token ids of ``text``."""
         ...
 
 
 class Family(Protocol):
-    """A loaded model with its tokenizer."""
+    """A loaded reward model with its tokenizer."""
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """One score per chat. ``groups``: the sibling chats of each query; ``tools``: the tools of each query."""
+        """Return one score per chat. ``groups`` has the sibling chats of each query; ``tools`` has its tools."""
         ...
 
 
 class Classifier:
-    """A model with a chat template and one output (Skywork-Reward, its V2, and most others).
+    """A model with a chat template and one output, for example Skywork-Reward and Skywork-Reward-V2.
 
-    Many templates write the beginning-of-text token themselves. A second one would change the score, so in that case
-    the text is tokenized without special tokens.
+    If the chat template writes the beginning-of-text token, the text is tokenized without special tokens. Otherwise
+    the tokenizer would add a second one, which changes the score.
+    Raises ``ConfigError`` if the model has several outputs or the tokenizer has no chat template.
     """
 
     def __init__(
@@ -90,14 +91,14 @@ class Classifier:
         self.scorer = SequenceScorer(model, budget=budget, share_prefix=share_prefix)
 
     def ids(self, chat: Chat, tools: Sequence[Tool] = ()) -> list[int]:
-        """The token ids of a chat, with exactly one beginning-of-text token if the model has one."""
+        """Return the token ids of a chat. The beginning-of-text token, if the model has one, occurs exactly once."""
         text = self.tokenizer.apply_chat_template(list(chat), tools=list(tools) or None, tokenize=False)
         bos = self.tokenizer.bos_token
         written = bool(bos and text.startswith(bos))
         return list(self.tokenizer(text, add_special_tokens=not written, truncation=False)["input_ids"])
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """One score per chat; a chat that cannot be scored has none, with the reason in ``parts``."""
+        """Return one score per chat. If a chat cannot be scored, its score has no value and ``parts["error"]``."""
         read = self.read(groups, tools)
         values = self.scorer.score([[ids for ids in group if not isinstance(ids, Score)] for group in read])
         return [
@@ -106,7 +107,7 @@ class Classifier:
         ]
 
     def read(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[list[int] | Score]]:
-        """The token ids per chat, or a score without a value and with the reason."""
+        """Return the token ids per chat. If a chat cannot be encoded, return a score with no value and the reason."""
         return [[self._read(chat, own) for chat in group] for group, own in zip(groups, tools, strict=True)]
 
     def _read(self, chat: Chat, tools: Sequence[Tool]) -> list[int] | Score:
@@ -114,7 +115,7 @@ class Classifier:
 
         try:
             ids = self.ids(chat, tools)
-        except (TemplateError, TypeError, ValueError) as error:  # for example: no system prompt allowed
+        except (TemplateError, TypeError, ValueError) as error:  # for example, the template forbids a system prompt
             return Score(None, {"error": f"the chat template of the reward model rejects this conversation: {error}"})
         if len(ids) <= self.max_length:
             return ids
@@ -122,7 +123,7 @@ class Classifier:
 
 
 class ArmoRM(Classifier):
-    """The multi-objective model of RLHFlow: ``output.score`` is the value, its 19 ``rewards`` are the parts."""
+    """The multi-objective model of RLHFlow. ``output.score`` is the value; its 19 ``output.rewards`` are the parts."""
 
     def __init__(
         self, model: LoadedModel, tokenizer: Tokenizer, *, max_length: int, budget: int, share_prefix: bool
@@ -133,7 +134,7 @@ class ArmoRM(Classifier):
         self.model.config.pad_token_id = self.pad
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """One score per chat; a chat that cannot be scored has none, with the reason in ``parts``."""
+        """Return one score per chat. If a chat cannot be scored, its score has no value and ``parts["error"]``."""
         read = self.read(groups, tools)
         sequences = [ids for group in read for ids in group if not isinstance(ids, Score)]
         by_place: dict[int, Score] = {}
@@ -165,7 +166,10 @@ class ArmoRM(Classifier):
 
 
 class InternLM2:
-    """The model of Shanghai AI Lab, which has its own ``get_scores(tokenizer, chats)``. Called in small batches."""
+    """The reward model of Shanghai AI Lab. Scores batches of chats with its method ``get_scores(tokenizer, chats)``.
+
+    Raises ``ConfigError`` if the model has no method ``get_scores``.
+    """
 
     def __init__(self, model: Any, tokenizer: Any, *, max_length: int, budget: int, share_prefix: bool) -> None:
         if not hasattr(model, "get_scores"):
@@ -176,7 +180,7 @@ class InternLM2:
         self.model, self.tokenizer, self.size = model.eval(), tokenizer, max(1, budget // max_length)
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """One score per chat. The model formats the chats itself and does not see ``tools``."""
+        """Return one score per chat. The model formats the chats itself and ignores ``tools``."""
         import torch
 
         flat = [[dict(message) for message in chat] for group in groups for chat in group]
@@ -204,14 +208,17 @@ FAMILIES: Mapping[str, Callable[..., Family]] = {
 
 
 def score_of(value: float, parts: Mapping[str, float] | None = None) -> Score:
-    """A score of ``value``; for NaN or infinity a score without a value, with the reason."""
+    """Return ``value`` as a score. If it is NaN or infinite, the score has no value and ``parts["error"]``."""
     if math.isfinite(value):
         return Score(value, parts or {})
     return Score(None, {**(parts or {}), "error": f"the reward model returned {value}; expected a finite number"})
 
 
 def distinct_pad(tokenizer: Tokenizer) -> int:
-    """A pad id that differs from the end-of-text id: the tokenizer's own, its unknown token, or a number from 0."""
+    """Return a pad id that differs from the end-of-text id.
+
+    The first id that differs is used: the tokenizer's pad id, the id of its unknown token, 0, 1, or 2.
+    """
     for candidate in (tokenizer.pad_token_id, tokenizer.unk_token_id, 0, 1):
         if candidate is not None and candidate != tokenizer.eos_token_id:
             return int(candidate)
@@ -219,7 +226,7 @@ def distinct_pad(tokenizer: Tokenizer) -> int:
 
 
 def out_of_memory() -> type[BaseException]:
-    """The exception that torch raises when the memory of the device is full."""
+    """Return the class of the exception that torch raises when the memory of the device is full."""
     import torch
 
     return torch.OutOfMemoryError

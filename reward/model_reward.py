@@ -1,4 +1,4 @@
-"""A reward model that runs in this process. ``conf/reward/model.yaml``, ``skywork``, ``armorm`` … build it."""
+"""A reward model that runs in this process. Configured by ``conf/reward/model.yaml``, ``skywork.yaml`` and others."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bestofn.builders.records import Candidate, Query, Score, Tool, Verdict
 from bestofn.reward.memory_plan import check_memory
 from bestofn.reward.model_families import FAMILIES, Chat, Family
 
-GROUPS_AT_ONCE = 64  # at most this many waiting queries are scored together
+GROUPS_AT_ONCE = 64  # the maximum number of waiting queries that are scored in one call
 
 
 class Waiting(NamedTuple):
-    """The sibling chats of one query that wait for the model, and the future of their scores."""
+    """One query in the queue of the model: its sibling chats, its tools, and the future for the scores."""
 
     chats: Sequence[Chat]
     tools: Sequence[Tool]
@@ -27,14 +27,17 @@ class Waiting(NamedTuple):
 class ModelReward:
     """Scores prompt and answer with a Hugging Face reward model.
 
-    ``path``: a folder or a Hub id. ``family``: the input format of the model (``generic``, ``skywork``, ``armorm``,
-    ``internlm2``). ``budget``: the most tokens per forward pass, padding included; out of memory halves the batch.
-    ``max_length``: a longer conversation has no value, because a truncated text would get a different score.
-    ``device_map``: ``auto`` spreads the model over several devices with accelerate. ``chat_template`` replaces the
-    template of the tokenizer. Remote code runs only with ``trust_remote_code``.
+    - ``path``: a folder or a Hub id.
+    - ``family``: the kind of model, which sets its input format and output.
+    - ``budget``: the maximum number of tokens per forward pass, padding included. Out of memory halves a batch.
+    - ``max_length``: in tokens. A longer conversation has no value, because a truncated text has a different score.
+    - ``device_map``: ``auto`` distributes the model over several devices with accelerate.
+    - ``chat_template``: replaces the chat template of the tokenizer.
+    - ``trust_remote_code``: allows code of the model repository to run.
+    - ``share_prefix``: computes the common prompt of siblings once. If the model does not support this, siblings are
+      scored separately.
 
-    ``share_prefix`` computes the common prompt of siblings once; a model that cannot do this scores them separately,
-    with the same result. Queries that wait while the model is busy are scored together in its next turn.
+    Queries that arrive while the model is busy are scored together in the next call.
     """
 
     name = "model"
@@ -75,7 +78,7 @@ class ModelReward:
         await asyncio.to_thread(_release)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The model's value for every candidate that has messages and no error."""
+        """Return the score of every candidate. A candidate with an error or without messages has no value."""
         valid = [place for place, one in enumerate(candidates) if not one.error and one.messages]
         scores = [Score(None)] * len(candidates)
         chats = [chat_of(query, candidates[place]) for place in valid]
@@ -85,7 +88,7 @@ class ModelReward:
         return scores
 
     async def _queued(self, chats: Sequence[Chat], tools: Sequence[Tool]) -> list[Score]:
-        """Put one query into the queue, and wait for its scores."""
+        """Add one query to the queue, wait for its scores, and return them."""
         scores: asyncio.Future[list[Score]] = asyncio.get_running_loop().create_future()
         self._waiting.append(Waiting(chats, tools, scores))
         if self._worker is None or self._worker.done():
@@ -93,7 +96,7 @@ class ModelReward:
         return await scores
 
     async def _work(self) -> None:
-        """Score the waiting queries, turn by turn, until the queue is empty."""
+        """Score the waiting queries, at most ``GROUPS_AT_ONCE`` per call, until the queue is empty."""
         while self._waiting:
             turn, self._waiting = self._waiting[:GROUPS_AT_ONCE], self._waiting[GROUPS_AT_ONCE:]
             try:
@@ -104,13 +107,13 @@ class ModelReward:
                 raise
 
     async def _score_together(self, turn: Sequence[Waiting]) -> None:
-        """Score these queries in one call. If that fails, score each separately: one query must not fail the others."""
+        """Score the queries of ``turn`` in one call. If it fails, score each query separately to isolate the error."""
         assert self._model is not None
         try:
             scored = await in_thread(
                 self._model.score, [waiting.chats for waiting in turn], [waiting.tools for waiting in turn]
             )
-        except Exception as error:  # the query that caused it raises it; the others are scored
+        except Exception as error:  # only the query that caused the error raises it; the others are scored
             for waiting in turn if len(turn) > 1 else ():
                 await self._score_together([waiting])
             if len(turn) == 1 and not turn[0].scores.done():
@@ -121,7 +124,10 @@ class ModelReward:
                 waiting.scores.set_result(scores)
 
     def _load(self) -> Family:
-        """Load model and tokenizer. Raises ``MachineError`` for a missing library, ``ConfigError`` for a wrong path."""
+        """Load model and tokenizer.
+
+        Raises ``MachineError`` if transformers is not installed, and ``ConfigError`` if ``path`` cannot be loaded.
+        """
         try:
             import transformers
         except ModuleNotFoundError as error:
@@ -159,12 +165,12 @@ class ModelReward:
 
 
 def chat_of(query: Query, candidate: Candidate) -> Chat:
-    """Prompt and answer as one conversation, in the message format in which pairs are published."""
+    """Return prompt and answer as one conversation, in the message format of the published preference pairs."""
     return trainable([*query.messages, *candidate.messages])
 
 
 def _release() -> None:
-    """Free the accelerator memory of the model."""
+    """Free the GPU memory that the model used."""
     import gc
 
     import torch

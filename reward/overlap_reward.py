@@ -1,6 +1,6 @@
-"""A reward for words shared with the reference text, where no verifier can decide.
+"""A reward for words that the answer shares with the reference text, for tasks that no verifier can decide.
 
-``conf/reward/overlap.yaml`` builds it.
+Configured by ``conf/reward/overlap.yaml``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 class OverlapReward:
-    """``f1`` of words, ``rouge_l`` or ``numbers``, from 0 to 1. The best of several references counts."""
+    """Scores the overlap of an answer with the reference text, from 0 to 1.
+
+    ``measure`` is ``f1``, ``rouge_l`` or ``numbers``. If the query has several references, the highest score is used.
+    """
 
     name = "overlap"
 
@@ -25,7 +28,7 @@ class OverlapReward:
         self._function = MEASURES[measure]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The overlap of every candidate; without a reference text there is no value."""
+        """Return the overlap of every candidate. If the query has no reference text, no candidate has a value."""
         references = [text for text in (query.reference.answer, *query.reference.answers) if text]
         if not references:
             return [Score(None, {"error": "the query has no reference text"})] * len(candidates)
@@ -36,14 +39,14 @@ class OverlapReward:
 
 
 def f1(text: str, reference: str) -> float:
-    """Harmonic mean of precision and recall of the words, with repetitions (the F1 of SQuAD)."""
+    """Return the harmonic mean of the precision and recall of words; repeated words count repeatedly (F1 of SQuAD)."""
     given, wanted = Counter(_words(text)), Counter(_words(reference))
     common = sum((given & wanted).values())
     return 2 * common / (sum(given.values()) + sum(wanted.values())) if common else 0.0
 
 
 def rouge_l(text: str, reference: str) -> float:
-    """F-measure of the longest common subsequence of words (Lin 2004)."""
+    """Return the F-measure of the longest common subsequence of words (ROUGE-L, Lin 2004)."""
     given, wanted = _words(text), _words(reference)
     if not given or not wanted:
         return 0.0
@@ -56,7 +59,7 @@ def rouge_l(text: str, reference: str) -> float:
 
 
 def number_share(text: str, reference: str) -> float:
-    """The share of the numbers in ``reference`` that occur in ``text``; 0.0 without numbers in the reference."""
+    """Return the share of the numbers in ``reference`` that occur in ``text``; 0.0 if ``reference`` has no numbers."""
     given, wanted = Counter(_numbers(text)), Counter(_numbers(reference))
     return sum((given & wanted).values()) / sum(wanted.values()) if wanted else 0.0
 

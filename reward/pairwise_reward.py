@@ -1,6 +1,6 @@
-"""A reward from a tournament: a judge compares two siblings at a time, in both orders.
+"""A reward from a tournament: a judge model compares two siblings per request, in both orders.
 
-Siblings are the answers to the same query. ``conf/reward/pairwise.yaml`` builds it.
+Siblings are the answers to the same query. Configured by ``conf/reward/pairwise.yaml``.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ _FIRST_WINS = {"answer_1": 1.0, "answer_2": 0.0, "tie": 0.5}
 
 
 class PairwiseReward:
-    """The probability to beat a random sibling, by a Bradley–Terry model of the comparisons.
+    """Scores each answer with the probability that it beats a random sibling.
 
-    The judge sees each pair in both orders. A result that changes with the order counts as a tie. With ``opponents``,
-    each candidate meets only that many of the following ones in a ring: n · opponents pairs instead of n(n−1)/2.
-    A candidate without a readable comparison has no value. ``parts`` holds wins, comparisons, order-dependent results
-    and the number of preference cycles.
+    A Bradley–Terry model estimates this probability from comparisons. The judge compares each pair in both orders. If
+    the two results differ, the pair counts as a tie. With ``opponents``, the candidates form a ring, and each one is
+    compared with the next ``opponents`` candidates: n · opponents pairs instead of n(n−1)/2. A candidate has no value
+    if no comparison of it is valid. ``parts`` holds the wins, the comparisons, the comparisons whose result depends on
+    the order, and the number of preference cycles.
     """
 
     name = "pairwise"
@@ -42,7 +43,7 @@ class PairwiseReward:
         self.opponents, self.max_tokens = opponents, max_tokens
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Compare the candidates and score them; candidates with an error do not take part."""
+        """Compare the candidates and return their scores. A candidate with an error has no value."""
         valid = [place for place, candidate in enumerate(candidates) if not candidate.error]
         texts = [candidate_text(candidates[place]) for place in valid]
         orders = [order for a, b in schedule(len(valid), self.opponents) for order in ((a, b), (b, a))]
@@ -54,7 +55,7 @@ class PairwiseReward:
         return scores
 
     async def _first_wins(self, query: Query, first: str, second: str) -> float | None:
-        """1 when ``first`` is better, 0 when ``second`` is, ½ for a tie, None when the reply cannot be read."""
+        """Return 1 if ``first`` is better, 0 if ``second`` is better, ½ for a tie, None if the reply is invalid."""
         if first == second:
             return 0.5
         material = fenced(question=judging.conversation_text(query), **judging.numbered([first, second]))
@@ -67,7 +68,11 @@ class PairwiseReward:
 
 
 def schedule(n: int, opponents: int | None = None) -> list[tuple[int, int]]:
-    """The pairs to compare, each once: all pairs, or each candidate with the next ``opponents`` in a ring."""
+    """Return the pairs of candidates to compare; no pair is repeated.
+
+    By default, these are all pairs of ``n`` candidates. With ``opponents``, each candidate is paired with the next
+    ``opponents`` candidates in a ring.
+    """
     if opponents is None or 2 * opponents >= n - 1:
         return list(itertools.combinations(range(n), 2))
     steps = [(i, (i + step) % n) for i in range(n) for step in range(1, opponents + 1)]
@@ -75,7 +80,10 @@ def schedule(n: int, opponents: int | None = None) -> list[tuple[int, int]]:
 
 
 def tournament(n: int, first_wins: Mapping[tuple[int, int], float]) -> list[Score]:
-    """Scores of ``n`` siblings. ``first_wins[(a, b)]`` is 1, 0 or ½ for a, shown first, against b."""
+    """Return the scores of ``n`` siblings from the results of their comparisons.
+
+    ``first_wins[(a, b)]`` is the result when a is shown first: 1 if a wins, 0 if b wins, ½ for a tie.
+    """
     wins = [[0.0] * n for _ in range(n)]
     compared = [0] * n
     order_dependent = [0] * n

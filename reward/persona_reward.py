@@ -1,4 +1,4 @@
-"""A reward for the voice of a persona. ``conf/reward/persona.yaml`` builds it."""
+"""A reward for answers in the style of a persona. Configured by ``conf/reward/persona.yaml``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ CODE = re.compile(r"```.*?```|\\boxed\{[^}]*\}", re.DOTALL)
 
 
 class PersonaReward:
-    """Marker matches divided by ``strong``, at most 1; minus 0.5 for a match inside code or ``\\boxed``."""
+    """Counts the matches of the persona's markers, which are regular expressions, outside of code and ``\\boxed``.
+
+    The score is the number of matches divided by ``strong``, at most 1. If a marker matches inside code or ``\\boxed``,
+    0.5 is subtracted.
+    """
 
     name = "persona"
 
@@ -22,7 +26,7 @@ class PersonaReward:
         self.markers = [re.compile(marker, re.IGNORECASE) for marker in (persona.markers if persona else ())]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The reward of every candidate; no value without a persona that has markers."""
+        """Return the score of every candidate. If the run has no persona with markers, no candidate has a value."""
         return [self._one(candidate) for candidate in candidates]
 
     def _one(self, candidate: Candidate) -> Score:

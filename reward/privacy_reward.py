@@ -1,4 +1,4 @@
-"""A penalty for personal data in an answer that is not in the question. ``conf/reward/privacy.yaml`` builds it."""
+"""A penalty for personal data that an answer adds to the data in the question. See ``conf/reward/privacy.yaml``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bestofn.builders.records import Candidate, Query, Score, Verdict, content_text
 
 PATTERNS = {
-    "email": re.compile(r"(?<![\w.+-])[.+-]*(\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)\b"),  # linear time
+    "email": re.compile(r"(?<![\w.+-])[.+-]*(\w[\w.+-]*@[\w-]+(?:\.[\w-]+)+)\b"),  # this form matches in linear time
     "phone": re.compile(r"(?<![\w.])(?:\+\d{1,3}[ -]?)?\(?\d{3}\)?[ -]\d{3}[ -]\d{4}(?![\w.])"),
     "card": re.compile(r"\b(?:\d{4}[ -]){3}\d{4}\b"),
     "social_security": re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
@@ -17,7 +17,10 @@ PATTERNS = {
 
 
 class PrivacyReward:
-    """Minus ``step`` per leaked item, at least −1. Recognises formats such as e-mail addresses, not names."""
+    """Subtracts ``step`` for each item of personal data that is not in the question; the lowest score is −1.
+
+    Items are found by their format, for example e-mail addresses and card numbers. Names are not found.
+    """
 
     name = "privacy"
 
@@ -27,7 +30,7 @@ class PrivacyReward:
         self.step = step
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The penalty of every candidate, with the leaks by kind in ``parts``."""
+        """Return the penalty of every candidate. ``parts["leaks"]`` holds the number of leaked items per kind."""
         given = " ".join(content_text(message.get("content")) for message in query.messages)
         return [Score(None) if one.error else self._one(one.text, given) for one in candidates]
 

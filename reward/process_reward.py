@@ -1,6 +1,6 @@
-"""A reward for the steps of an answer: a judge grades each step, and the grades become one value.
+"""A reward for the steps of an answer: a judge model grades each step, and the grades are combined into one value.
 
-``conf/reward/process.yaml`` builds it; the training view ``prm`` is made from its ``parts``.
+Configured by ``conf/reward/process.yaml``. The training view ``prm`` is built from the ``parts`` of its scores.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ SCHEMA = object_schema(
 
 
 class ProcessReward:
-    """Asks a judge for the probability that each step is right, and combines the probabilities by ``aggregate``.
+    """Asks a judge for the probability that each step is right, and combines the probabilities with ``aggregate``.
 
-    Steps begin at "Step 1" headings, otherwise at blank lines. ``parts["steps"]`` holds the text and the probability
-    of each step. A reply with a different number of steps does not count.
+    An answer is split at headings such as "Step 1", or at blank lines if it has fewer than two such headings.
+    ``parts["steps"]`` holds the text and the probability of each step. If the reply has a different number of steps,
+    the candidate has no value.
     """
 
     name = "process"
@@ -38,7 +39,7 @@ class ProcessReward:
         self.aggregate: Aggregate = aggregate
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The combined grade of every candidate."""
+        """Return the combined probability of every candidate."""
         return list(await asyncio.gather(*(self._grade(query, candidate) for candidate in candidates)))
 
     async def _grade(self, query: Query, candidate: Candidate) -> Score:
@@ -63,7 +64,7 @@ class ProcessReward:
 
 
 def steps_of(text: str) -> list[str]:
-    """The steps of a text, split at "Step 1" headings if there are at least two, otherwise at blank lines."""
+    """Split ``text`` into steps: at headings such as "Step 1" if there are at least two, otherwise at blank lines."""
     by_heading = [part.strip() for part in STEP.split(text) if part.strip()]
     if len(STEP.findall(text)) >= 2:
         return by_heading
@@ -71,7 +72,7 @@ def steps_of(text: str) -> list[str]:
 
 
 def fold(chances: Sequence[float], aggregate: Aggregate) -> float:
-    """The probabilities of the steps as one value. Raises ``ValueError`` when there are none."""
+    """Combine the probabilities of the steps into one value. Raises ``ValueError`` if ``chances`` is empty."""
     if not chances:
         raise ValueError("chances is empty; expected the probability of at least one step")
     if aggregate == "min":

@@ -1,7 +1,7 @@
-"""Rewards by name: ``from bestofn.reward import get_reward``.
+"""Finds rewards by name: ``from bestofn.reward import get_reward``.
 
-The names are those of the group ``reward`` in ``builders/config/choices.py``: the files in conf/reward, entry points of
-installed packages in the group ``bestofn.rewards``, and what ``register`` adds.
+A reward has a name if it has a file in conf/reward, is an entry point of an installed package in the group
+``bestofn.rewards``, or was added with ``register``. ``builders/config/choices.py`` collects these names.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ if TYPE_CHECKING:
 
 
 def get_reward(name: str) -> type[Reward]:
-    """The class of a reward: ``get_reward("length")(free=100)``. Raises ``ConfigError`` for an unknown name."""
+    """Return the class of the reward ``name``, for example ``get_reward("length")(free=100)``.
+
+    Raises ``ConfigError`` if the name is unknown.
+    """
     return cast("type[Reward]", choices.constructor_of("reward", name))
 
 
 def register(name: str, reward: str | Callable[..., Reward]) -> None:
-    """Add the reward ``name`` in this process: a class, a function, or its dotted path.
+    """Add a reward under ``name`` for this process. ``reward`` is a class, a function, or the dotted path of one.
 
-    Raises ``ConfigError`` for a name that bestofn ships or an installed package adds.
+    Raises ``ConfigError`` if bestofn or an installed package already uses the name.
     """
     choices.register("reward", name, reward)
 
 
 def reward_names() -> list[str]:
-    """The names of all rewards, in alphabetical order. Raises ``ConfigError`` when two sources use the same name."""
+    """Return the names of all rewards, sorted. Raises ``ConfigError`` if two sources use the same name."""
     return sorted(choices.choices_of("reward"))

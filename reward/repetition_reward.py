@@ -1,4 +1,4 @@
-"""A penalty for repeated phrases. ``conf/reward/repetition.yaml`` builds it."""
+"""A penalty for repeated phrases. Configured by ``conf/reward/repetition.yaml``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class RepetitionReward:
-    """Minus the share of repeated n-grams of words: 0 without repetition, towards −1 when all but one repeat."""
+    """Scores minus the share of repeated n-grams of words: 0 if no n-gram is repeated, near −1 if almost all are."""
 
     name = "repetition"
 
@@ -18,12 +18,12 @@ class RepetitionReward:
         self.n = n
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The penalty of every candidate."""
+        """Return the penalty of every candidate. A candidate with an error has no value."""
         return [Score(None) if one.error else Score(0.0 - repeated_share(one.text, self.n)) for one in candidates]
 
 
 def repeated_share(text: str, n: int) -> float:
-    """1 − distinct n-grams / all n-grams of words; 0.0 for a text with fewer than ``n`` words."""
+    """Return 1 − distinct n-grams / all n-grams of words; 0.0 if the text has fewer than ``n`` words."""
     words = text.lower().split()
     grams = [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
     return 1.0 - len(set(grams)) / len(grams) if grams else 0.0

@@ -1,4 +1,4 @@
-"""A reward per split. ``conf/reward/by_split.yaml`` builds it."""
+"""A reward that uses a different reward for each split. Configured by ``conf/reward/by_split.yaml``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class RoutedReward:
-    """``routes[query.split]``, or ``default``. Without either, the candidates have no value and ``parts["error"]``."""
+    """Scores with the reward ``routes[query.split]``, or with ``default`` if the split has no route.
+
+    If there is no default either, the scores have no value and ``parts["error"]``.
+    """
 
     name = "routed"
 
@@ -17,7 +20,7 @@ class RoutedReward:
         self.routes, self.default = dict(routes), default
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The scores of the reward that is responsible for the split."""
+        """Return the scores of the reward for the split of ``query``."""
         reward = self.routes.get(query.split, self.default)
         if reward is None:
             known = ", ".join(sorted(self.routes)) or "none"

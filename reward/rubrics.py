@@ -1,4 +1,4 @@
-"""The rubrics of judging rewards, by name. Their texts are part of the requests to the judge."""
+"""The rubrics for the rewards that use a judge, by name. Each text is a part of the request to the judge."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ RUBRICS: dict[str, str] = {
 
 
 def rubric_text(rubric: str) -> str:
-    """The rubric with that name, or ``rubric`` itself if it is a sentence.
+    """Return the text of the rubric with this name, or ``rubric`` itself if it is a sentence.
 
-    Raises ``ConfigError`` for a single unknown word, because a misspelled name would silently become a rubric.
+    Raises ``ConfigError`` if ``rubric`` is one unknown word, because it is probably a misspelled name.
     """
     if rubric in RUBRICS:
         return RUBRICS[rubric]

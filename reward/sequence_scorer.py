@@ -1,8 +1,8 @@
-"""Scores token sequences with a sequence-classification model. ``model_families.Classifier`` uses it.
+"""Scores token sequences with a sequence-classification model. Used by ``model_families.Classifier``.
 
-The backbone runs without its head, and the score is read at the last real token of each sequence. So a pad token
-cannot be mistaken for the end of the text. Encoders and models with remote code run as a whole. The common prompt of
-siblings, the answers to the same query, is computed once.
+The backbone runs first. Then the head is applied to the last token of each sequence that is not padding. This does not
+depend on how the model finds the end of a padded text. A model whose backbone or head cannot be found runs as a whole,
+and so does an encoder-decoder model. Siblings are the answers to the same query; their common prompt is computed once.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SELF_TEST = 1e-3  # largest allowed difference of shared and separate scores, relative to their size, in 32 bits
-SELF_TEST_16_BIT = 0.05  # the same in 16 bits
+SELF_TEST = 1e-3  # the largest allowed relative difference between shared and separate scores, in 32-bit precision
+SELF_TEST_16_BIT = 0.05  # the same limit in 16-bit precision
 Result = TypeVar("Result")
 
 
 class LoadedModel(Protocol):
-    """What is used of a ``transformers.PreTrainedModel``."""
+    """The attributes and methods of a ``transformers.PreTrainedModel`` that this module uses."""
 
     config: Any
     device: torch.device
@@ -43,11 +43,12 @@ class LoadedModel(Protocol):
 
 
 class SequenceScorer:
-    """Scores lists of token ids. ``budget``: the most tokens per forward pass, padding included.
+    """Scores lists of token ids.
 
-    ``share_prefix`` computes the common prefix of siblings once. A self-test on creation compares this with separate
-    scoring. If the scores differ or the model cannot reuse a cache, sharing is switched off and a warning is logged.
-    ``waste``: the largest share of padding per batch.
+    ``budget`` is the maximum number of tokens per forward pass, padding included. ``waste`` is the largest share of
+    padding per batch. With ``share_prefix``, the common prefix of siblings is computed once. A self-test in the
+    constructor compares shared with separate scores. If they differ or the model cannot reuse a cache, sharing is
+    switched off and a warning is logged.
     """
 
     def __init__(
@@ -64,7 +65,10 @@ class SequenceScorer:
         self.shares = share_prefix and self.splits and self._passes_self_test()
 
     def score(self, groups: Sequence[Sequence[Sequence[int]]]) -> list[list[float]]:
-        """One value per token list, for each group of siblings. Raises ``MachineError`` when memory is too small."""
+        """Return one value per list of token ids, grouped as in ``groups``. Each group holds the siblings of one query.
+
+        Raises ``MachineError`` if not even one sequence fits in memory.
+        """
         import torch
 
         values: list[list[float]] = [[0.0] * len(group) for group in groups]
@@ -82,7 +86,7 @@ class SequenceScorer:
         return values
 
     def _separate(self, sequences: list[list[int]]) -> list[float]:
-        """Scores without sharing, in padded batches; a batch that does not fit in memory is halved."""
+        """Score the sequences in padded batches, with no shared prefix. A batch that exceeds the memory is halved."""
         scores = [0.0] * len(sequences)
         work = batches([len(ids) for ids in sequences], self.budget, self.waste)
         while work:
@@ -96,7 +100,7 @@ class SequenceScorer:
         return scores
 
     def _shared(self, sharing: Sharing) -> list[float]:
-        """Scores with the prefix computed once and its cache repeated for the endings."""
+        """Score siblings with a shared prefix. Each batch of endings reuses the cache of the prefix."""
         lengths = [len(ids) for ids in sharing.endings]
         scores = [0.0] * len(lengths)
         prefix = _within_memory(lambda: self._prefix_cache(sharing.prefix))
@@ -129,7 +133,10 @@ class SequenceScorer:
     def _forward(
         self, sequences: Sequence[Sequence[int]], cache: DynamicCache | None = None, before: int = 0
     ) -> list[float]:
-        """Values of ``sequences``, padded on the right. They follow ``before`` tokens that are in ``cache``."""
+        """Return the values of ``sequences``, computed as one batch.
+
+        If ``cache`` is set, it holds the ``before`` tokens of the common prefix that precede each sequence.
+        """
         import torch
 
         ids, mask = self._padded(sequences)
@@ -156,7 +163,7 @@ class SequenceScorer:
         return [float(value) for value in self.head(last)[:, 0].float().tolist()]
 
     def _padded(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Token ids and attention mask, both padded on the right to the longest sequence."""
+        """Return token ids and attention mask, both padded on the right to the length of the longest sequence."""
         import torch
 
         width = max(map(len, sequences))
@@ -165,7 +172,7 @@ class SequenceScorer:
         return ids, mask
 
     def _passes_self_test(self) -> bool:
-        """Whether siblings over a shared cache get the same scores as separately."""
+        """Return whether siblings with a shared cache get the same scores as separate sequences."""
         import torch
 
         size = int(getattr(self.model.config.get_text_config(), "vocab_size", 64))
@@ -197,7 +204,7 @@ class SequenceScorer:
 
 
 def _within_memory(work: Callable[[], Result]) -> Result | None:
-    """The result of ``work``, or None when the device runs out of memory."""
+    """Call ``work`` and return its result, or None if the device runs out of memory."""
     import torch
 
     try:
@@ -209,7 +216,7 @@ def _within_memory(work: Callable[[], Result]) -> Result | None:
 
 
 def halves(batch: Sequence[int]) -> list[list[int]]:
-    """Two halves of a batch that did not fit in memory. Raises ``MachineError`` for a batch of one sequence."""
+    """Split a batch that did not fit in memory into two. Raises ``MachineError`` if the batch has only one sequence."""
     if len(batch) < 2:
         raise MachineError(
             "The memory of the device is too small for one sequence of the reward model. Set a smaller max_length, "
@@ -220,7 +227,7 @@ def halves(batch: Sequence[int]) -> list[list[int]]:
 
 
 def pad_id(model: LoadedModel) -> int:
-    """The configured pad id of ``model``, or 0 when none is configured."""
+    """Return the configured pad id of ``model``, or 0 if none is configured."""
     configured = getattr(model.config, "pad_token_id", None)
     return int(configured) if isinstance(configured, int) and configured >= 0 else 0
 
@@ -228,7 +235,7 @@ def pad_id(model: LoadedModel) -> int:
 def load(
     path: str, *, dtype: str, device: str, device_map: str | None, trust_remote_code: bool, revision: str | None
 ) -> LoadedModel:
-    """Load the classifier at ``path``. Raises ``ConfigError`` when the checkpoint has no trained head."""
+    """Load the classifier at ``path``. Raises ``ConfigError`` if the checkpoint lacks weights, such as the head."""
     import torch
     from transformers import AutoModelForSequenceClassification
 

@@ -1,4 +1,4 @@
-"""Which sequences go through a model together. Plans with lengths and token ids only; ``sequence_scorer`` uses it."""
+"""Plans batches of token sequences from their lengths, and finds their common prefix. Used by ``sequence_scorer``."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ Tokens = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Siblings as one common ``prefix``, which is computed once, and one ending per sibling."""
+    """The token ids of siblings, split into their common ``prefix`` and one ending per sibling."""
 
     prefix: list[int]
     endings: list[list[int]]
 
 
 def shared_prefix(siblings: Sequence[Tokens], least: int = 32) -> Sharing | None:
-    """The siblings split at their common prefix, or None when it is shorter than ``least`` tokens.
+    """Split the siblings after their common prefix. Returns None if the prefix is shorter than ``least`` tokens.
 
-    The split is in token ids, because the last tokens of a prompt may merge with the first of an answer. Each ending
-    has at least one token, because the score is read at the last one.
+    Token ids are compared instead of texts, because the tokenizer may merge the end of a prompt with the beginning of
+    an answer. Each ending has at least one token, because the score is read at its last token.
     """
     if len(siblings) < 2:
         return None
@@ -32,11 +32,11 @@ def shared_prefix(siblings: Sequence[Tokens], least: int = 32) -> Sharing | None
 
 
 def batches(lengths: Sequence[int], budget: int, waste: float = 0.1, cached: int = 0) -> list[list[int]]:
-    """Places in ``lengths``, grouped into batches, the longest first.
+    """Group sequences into batches, the longest first. Each batch is a list of indices in ``lengths``.
 
-    A batch has at most ``budget`` tokens including padding, and at most the share ``waste`` of it is padding.
-    ``cached`` tokens per sequence are in a cache and count towards the budget. A sequence that exceeds the budget is a
-    batch of one.
+    A batch has at most ``budget`` tokens, padding included. The share of padding in a batch is at most ``waste``.
+    The ``cached`` tokens that precede each sequence also count towards the budget. A sequence that exceeds the budget
+    alone forms a batch of one.
     """
     order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     planned: list[list[int]] = []
@@ -56,6 +56,6 @@ def batches(lengths: Sequence[int], budget: int, waste: float = 0.1, cached: int
 
 
 def padding_waste(lengths: Sequence[int], planned: Sequence[Sequence[int]]) -> float:
-    """The share of padding in the tokens of ``planned`` batches. The benchmark of reward models reports it."""
+    """Return the share of padding tokens in the ``planned`` batches. The benchmark of reward models reports it."""
     padded = sum(len(batch) * max(lengths[place] for place in batch) for batch in planned if batch)
     return 1 - sum(lengths[place] for batch in planned for place in batch) / padded if padded else 0.0

@@ -1,4 +1,4 @@
-"""The verdict as a reward: pass above abstain above fail. The default reward (``conf/reward/verification.yaml``)."""
+"""A reward from the verdict: pass > abstain > fail. It is the default, see ``conf/reward/verification.yaml``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class VerificationReward:
-    """``pass``: 0.5 to 1 by confidence; ``fail``: 0.5 down to 0; ``abstain``: 0.5; ``error`` has no score."""
+    """Scores a verdict by its outcome and its confidence from 0 to 1.
+
+    ``pass``: 0.5 + confidence / 2. ``fail``: 0.5 − confidence / 2. ``abstain``: 0.5. ``error``: no value.
+    """
 
     name = "verification"
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The reward of every verdict."""
+        """Return one score per verdict."""
         return [Score(_value(verdict)) for verdict in verdicts]
 
 

@@ -11,11 +11,11 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class WeightedReward:
-    """Σ weight · value over ``rewards``; the default weight is 1.
+    """Scores the sum of weight · value over ``rewards``; the default weight is 1.
 
-    When a part has no value, the sum has none, because it would not be comparable with the sums of the siblings. With
-    ``skip_missing`` the sum is over the parts that have a value. ``parts`` holds the value of each reward by name, and
-    their own parts under ``detail``.
+    If one reward has no value, the sum has no value, because it could not be compared with the sums of the siblings.
+    With ``skip_missing``, a reward without a value is left out of the sum. ``parts`` holds the value of each reward by
+    name. ``parts["detail"]`` holds the ``parts`` of each reward.
     """
 
     name = "weighted"
@@ -35,7 +35,7 @@ class WeightedReward:
             )
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """The weighted sum of every candidate."""
+        """Return the weighted sum of every candidate."""
         columns = await asyncio.gather(*(reward.score(query, candidates, verdicts) for reward in self.rewards.values()))
         return [self._sum(row) for row in zip(*columns, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Messages in the form that chat templates take. Used by ``engine``."""
+"""Converts messages to the format that chat templates accept. Used by ``engine``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from bestofn.builders.records import JsonObject, Message, content_text
 
 
 def template_message(message: Message) -> dict[str, object]:
-    """``message`` for a chat template: text content, tool arguments as objects, and no keys of bestofn's own."""
+    """Convert ``message`` for a chat template.
+
+    The content becomes text, and the arguments of tool calls become JSON objects. Keys that chat templates do not use
+    are left out.
+    """
     result: dict[str, object] = {"role": message["role"], "content": content_text(message.get("content"))}
     result |= {key: message[key] for key in ("tool_call_id", "name") if message.get(key)}
     if message.get("tool_calls"):
@@ -20,6 +24,6 @@ def template_message(message: Message) -> dict[str, object]:
 def _call(call: JsonObject) -> dict[str, object]:
     function = dict(call.get("function") or {})
     if isinstance(function.get("arguments"), str):
-        with contextlib.suppress(json.JSONDecodeError):  # arguments that are not JSON stay as they were written
+        with contextlib.suppress(json.JSONDecodeError):  # arguments that are not valid JSON stay a string
             function["arguments"] = json.loads(function["arguments"] or "{}")
     return {"type": "function", "id": call.get("id") or "", "function": function}

@@ -1,6 +1,6 @@
 """Samples answers token by token. Used by ``engine``.
 
-A prompt is computed once for all its answers, and finished rows leave the batch.
+Each prompt is computed once for all its answers. Rows of finished answers are removed from the batch.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from bestofn.builders.local_model.seeded_sampling import TokenSampler
 if TYPE_CHECKING:
     from torch import Tensor
 
-SHRINK_BELOW = 0.8  # finished rows leave the batch once the unfinished ones are less than this share of it
+SHRINK_BELOW = 0.8  # finished rows are removed when the unfinished rows are less than this share of the batch
 
 Network: TypeAlias = Any
-"""A causal language model of transformers; its typed classes do not describe what all models have in common."""
+"""A causal language model of transformers. It is ``Any``, because transformers has no type for all of them."""
 
 
 @dataclass
 class SequenceState:
-    """One answer in progress. ``request`` is the index of its request, ``index`` the answer's index in the request."""
+    """One answer in progress. ``request`` is the index of its request; ``index`` counts the answers to this request."""
 
     request: int
     index: int
     prompt: tuple[int, ...]
     uniforms: np.ndarray = field(repr=False)  # one number in [0, 1) per token
     tokens: list[int] = field(default_factory=list)
-    logprob: float = 0.0  # nats, in the model's own distribution: before temperature and truncation
+    logprob: float = 0.0  # in nats, from the distribution before temperature, top_k and top_p are applied
     done: bool = False
 
 
@@ -46,9 +46,11 @@ def decode(
     pad: int,
     stopped: Callable[[Sequence[int]], bool] = lambda tokens: False,
 ) -> None:
-    """Sample the answers of ``rows`` in place, each up to a token of ``ends``, ``stopped(tokens)`` or ``max_tokens``.
+    """Sample the answers of ``rows`` and store their tokens and log-probabilities in ``rows``.
 
-    Raises torch's ``OutOfMemoryError``; the next call then starts the answers again.
+    An answer ends at a token in ``ends``, when ``stopped(tokens)`` returns True, or after ``max_tokens`` tokens.
+    ``pad`` is the id of the pad token. Raises torch's ``OutOfMemoryError`` if memory runs out. Each call samples the
+    answers from their beginning.
     """
     import torch
 
@@ -74,7 +76,7 @@ def decode(
 def _sample_step(
     network: Network, rows: Sequence[SequenceState], sampler: TokenSampler, logits: Tensor, uniforms: Tensor
 ) -> list[int]:
-    """Sample one token per row, and append it to the rows that are not done; returns the tokens."""
+    """Sample one token per row, append it to each unfinished row, and return the tokens of all rows."""
     sampled = sampler.sample(logits, uniforms)
     tokens, uncertain, logprobs = sampled.tokens.tolist(), sampled.uncertain.tolist(), sampled.logprobs.tolist()
     for place, row in enumerate(rows):
@@ -90,10 +92,11 @@ def _sample_step(
 
 
 class _Batch:
-    """Sequences padded on the left. ``logits``: (rows, vocabulary) float32, for the next token of each row.
+    """A batch of sequences, padded on the left, with the model's cache.
 
-    If rows cannot be selected from the model's cache, prompts are not shared and no row leaves. A model without a cache
-    computes its sequences again for each token.
+    ``logits`` predicts the next token of each row; its shape is (rows, vocabulary), float32. If rows cannot be selected
+    from the cache, equal prompts are computed separately and no row is removed. A model without a cache computes the
+    whole sequences again for each token.
     """
 
     def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:
@@ -114,7 +117,7 @@ class _Batch:
             self.select([where[prompt] for prompt in prompts])
 
     def _pad_left(self, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:
-        """Make the tensors of ids, mask and positions, with room for ``steps`` tokens."""
+        """Create the tensors of token ids, attention mask and positions, with room for ``steps`` new tokens per row."""
         import torch
 
         self._length = max(map(len, prompts))
@@ -127,7 +130,7 @@ class _Batch:
         self._positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)
 
     def select(self, rows: Sequence[int]) -> None:
-        """Continue with ``rows`` in their order; a row may appear several times."""
+        """Replace the rows of the batch by ``rows``, a list of row indices. An index may occur several times."""
         import torch
 
         chosen = torch.tensor(rows, device=self._network.device)
@@ -137,7 +140,7 @@ class _Batch:
         self.logits = self.logits[chosen]
 
     def advance(self, tokens: Sequence[int]) -> None:
-        """Append one token per row and compute the next logits."""
+        """Append one token per row, and compute the logits of the next token."""
         import torch
 
         self._ids[:, self._length] = torch.tensor(tokens)
@@ -156,7 +159,10 @@ class _Batch:
 
 
 def logits_alone(network: Network, ids: Sequence[int]) -> Tensor:
-    """(tokens, vocabulary) float32 logits of one sequence alone, without padding or cache."""
+    """Compute the logits of one sequence in a batch of its own, with no padding and no cache.
+
+    The result has the shape (tokens, vocabulary), float32.
+    """
     import torch
 
     return network(input_ids=torch.tensor([list(ids)], device=network.device), use_cache=False).logits[0].float()

@@ -1,6 +1,7 @@
-"""A causal language model in this process: chats in, seeded samples with their log-probabilities out.
+"""Runs a causal language model in this process: samples answers to chats, with seeds and log-probabilities.
 
-Synchronous. ``provider.LocalTransformers`` calls it from the event loop. ``load`` imports torch and transformers.
+The functions are synchronous; ``provider.LocalTransformers`` calls them from its event loop in a thread. torch and
+transformers are imported only when they are needed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """``n`` answers to one prompt; answer ``i`` is sampled with ``seed + i``."""
+    """A request for ``n`` answers to one prompt of token ids. Answer ``i`` is sampled with the seed ``seed + i``."""
 
     prompt: tuple[int, ...]
     n: int = 1
@@ -36,35 +37,40 @@ class GenerationRequest:
     stop: tuple[str, ...] = ()
     sampler: TokenSampler = TokenSampler()
     token_logprobs: bool = False
-    keep_special: bool = False  # leave special tokens in the text, for callers that parse them (Harmony)
+    keep_special: bool = False  # keep special tokens in the text, for callers that parse them, for example Harmony
 
     @property
     def batch_key(self) -> tuple[int, tuple[str, ...], TokenSampler]:
-        """Requests with the same key can share a batch."""
+        """The settings that all requests of one batch must have in common."""
         return self.max_tokens, self.stop, self.sampler
 
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
-    """One answer. ``logprob``: nats in the model's own distribution, including the end token, in steps of 0.01."""
+    """One answer. ``tokens`` is its number of tokens.
+
+    ``logprob`` is the log-probability of all tokens, end token included, in nats and rounded to 0.01. It refers to the
+    distribution before temperature, top_k and top_p are applied.
+    """
 
     text: str
     tokens: int
     stop_reason: StopReason
     logprob: float
     token_logprobs: tuple[float, ...] = ()
-    token_texts: tuple[str, ...] = ()  # only with ``token_logprobs``
+    token_texts: tuple[str, ...] = ()  # the text of each token; set only if the request has ``token_logprobs``
 
 
 class LocalEngine:
     """Loads a model and samples from it.
 
-    ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. ``max_rows``: answers per batch; it is
-    lowered when memory runs out. ``shared``: processes that set it generate one at a time on the device.
+    ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. ``max_rows`` is the maximum number of
+    answers per batch; it is lowered when memory runs out. With ``shared``, only one process of this user at a time
+    generates on the device.
     """
 
     network: Network
-    tokenizer: Any  # a tokenizer of transformers
+    tokenizer: Any  # a tokenizer of the transformers library
 
     def __init__(
         self,
@@ -84,7 +90,7 @@ class LocalEngine:
         self._device_turn = _device_lock(device) if shared else contextlib.nullcontext()
 
     def load(self) -> None:
-        """Load model and tokenizer; a second call does nothing. Raises ``ConfigError`` when there is no such model."""
+        """Load model and tokenizer if they are not loaded. Raises ``ConfigError`` if the model cannot be loaded."""
         if self.loaded:
             return
         import torch
@@ -115,7 +121,7 @@ class LocalEngine:
         self.context: int = int(getattr(self.network.config, "max_position_embeddings", 0) or 1 << 30)
 
     def unload(self) -> None:
-        """Free the model."""
+        """Release the model and its tokenizer."""
         if self.loaded:
             del self.network, self.tokenizer
             self.loaded = False
@@ -123,9 +129,9 @@ class LocalEngine:
     # --- prompts -----------------------------------------------------------------------------------------------------
 
     def encode(self, messages: Sequence[Message], tools: Sequence[Tool] = (), **variables: object) -> tuple[int, ...]:
-        """The prompt's token ids, by the model's chat template with further ``variables``.
+        """Return the token ids of the prompt. ``variables`` are passed to the model's chat template.
 
-        A model without a chat template gets one line ``role: content`` per message.
+        If the model has no chat template, the prompt has one line ``role: content`` per message.
         """
         if not self.tokenizer.chat_template:
             lines = [f"{message['role']}: {content_text(message.get('content'))}" for message in messages]
@@ -140,9 +146,9 @@ class LocalEngine:
         return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def answer_tokens(self, prompt: Sequence[int], max_tokens: int | None) -> int:
-        """The most tokens that an answer to ``prompt`` may have, at most ``max_tokens``.
+        """Return the maximum number of tokens in an answer: ``max_tokens`` or the rest of the context, if that is less.
 
-        Raises ``RequestError`` when the prompt is empty or does not fit into the context.
+        Raises ``RequestError`` if the prompt is empty or leaves no room for an answer in the context.
         """
         if not prompt:
             raise RequestError("the prompt is empty; expected at least one message", status=400)
@@ -158,12 +164,12 @@ class LocalEngine:
     # --- answers -----------------------------------------------------------------------------------------------------
 
     def generate(self, requests: Sequence[GenerationRequest]) -> list[list[GeneratedAnswer]]:
-        """The answers of each request; all requests must have the same ``batch_key``.
+        """Generate the answers to each request. All requests must have the same ``batch_key``.
 
-        When memory runs out, the batch is halved. Raises ``ServiceError`` when not even one answer fits.
+        If memory runs out, the batch is halved. Raises ``ServiceError`` if memory is too small for a single answer.
         """
         rows = [_new_row(place, index, request) for place, request in enumerate(requests) for index in range(request.n)]
-        rows.sort(key=lambda row: len(row.prompt))  # little padding
+        rows.sort(key=lambda row: len(row.prompt))  # rows of similar length need little padding
         answers: list[dict[int, GeneratedAnswer]] = [{} for _ in requests]
         while rows:
             batch, rows = rows[: self.max_rows], rows[self.max_rows :]
@@ -230,14 +236,14 @@ class LocalEngine:
         return GeneratedAnswer(text, len(tokens), stop_reason, logprob, token_logprobs, texts)
 
     def _tokens_up_to(self, tokens: Sequence[int], characters: int) -> int:
-        """How many tokens cover the first ``characters`` and the beginning of the stop string after them."""
+        """Return the smallest number of tokens that decode to more than ``characters`` characters, or all tokens."""
         for count in range(1, len(tokens) + 1):
             if len(self.tokenizer.decode(tokens[:count], skip_special_tokens=True)) > characters:
                 return count
         return len(tokens)
 
     def _token_logprobs(self, prompt: Sequence[int], tokens: Sequence[int]) -> list[float]:
-        """The log-probability of each token in nats, computed from the sequence alone."""
+        """Return the log-probability of each token in nats, computed in a batch of its own."""
         import torch
 
         if not tokens:
@@ -255,7 +261,7 @@ def _new_row(place: int, index: int, request: GenerationRequest) -> SequenceStat
 
 @contextlib.contextmanager
 def _threads(count: int | None) -> Iterator[None]:
-    """Use ``count`` threads of torch inside the block; training in this process keeps its own number."""
+    """Set torch to ``count`` threads inside the block, and restore the previous number afterwards."""
     import torch
 
     before = torch.get_num_threads()
@@ -267,18 +273,18 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 def _device_lock(device: str) -> AbstractContextManager[object]:
-    """A file lock shared by the processes of this user, so that one of them at a time generates on ``device``."""
+    """Return a file lock for ``device``, with which only one process of this user generates at a time."""
     from filelock import FileLock
 
     return FileLock(Path(tempfile.gettempdir()) / f"bestofn-{os.getuid()}-{device.replace(':', '-')}.lock")
 
 
 class StopStrings:
-    """Checks whether the last tokens of an answer contain one of the stop strings."""
+    """A function of the tokens of an answer: it returns whether the last tokens contain a stop string."""
 
     def __init__(self, stop: Sequence[str], tokenizer: Any) -> None:
         self._stop, self._tokenizer = tuple(stop), tokenizer
-        self._reach = max(len(text.encode()) for text in stop) + 8  # a token has at least one byte
+        self._reach = max(len(text.encode()) for text in stop) + 8  # in tokens of at least one byte
 
     def __call__(self, tokens: Sequence[int]) -> bool:
         text = self._tokenizer.decode(tokens[-self._reach :], skip_special_tokens=True)

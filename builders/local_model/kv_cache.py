@@ -1,6 +1,6 @@
-"""A cache of keys and values with preallocated room for future tokens. Used by ``decoding``.
+"""A cache of keys and values with preallocated room for new tokens. Used by ``decoding``.
 
-The cache of transformers copies all keys and values for each token.
+This avoids a cost of the cache of transformers, which copies all keys and values whenever a token is added.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class PreallocatedLayer(DynamicLayer):
-    """A layer of full attention. ``keys`` and ``values``: (rows, heads, tokens, width), views of larger buffers.
+    """The cache of one layer with full attention.
 
-    A buffer that is full is replaced by one with room for ``room`` more tokens.
+    ``keys`` and ``values`` have the shape (rows, heads, tokens, width) and are views of larger buffers. A full buffer
+    is replaced by a buffer with room for ``room`` additional tokens.
     """
 
     def __init__(self, room: int) -> None:
@@ -27,7 +28,7 @@ class PreallocatedLayer(DynamicLayer):
         self._value_buffer: Tensor | None = None
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        """Append the states of new tokens; returns the keys and values of all tokens."""
+        """Append the keys and values of new tokens, and return the keys and values of all tokens."""
         past = (self.keys, self.values) if self.is_initialized else (None, None)
         self._key_buffer, self.keys = self._appended(self._key_buffer, past[0], key_states)
         self._value_buffer, self.values = self._appended(self._value_buffer, past[1], value_states)
@@ -36,12 +37,12 @@ class PreallocatedLayer(DynamicLayer):
         return self.keys, self.values
 
     def batch_select_indices(self, indices: Tensor) -> None:
-        """Keep the rows ``indices``, which may repeat a row."""
+        """Replace the rows by the rows with these ``indices``. An index may occur several times."""
         super().batch_select_indices(indices)
-        self._key_buffer = self._value_buffer = None  # the selected rows are copies; the next token allocates buffers
+        self._key_buffer = self._value_buffer = None  # the selected rows are copies; ``update`` allocates new buffers
 
     def _appended(self, buffer: Tensor | None, past: Tensor | None, new: Tensor) -> tuple[Tensor, Tensor]:
-        """The buffer, and its view of ``past`` followed by ``new``."""
+        """Append ``new`` to ``past``. Return the buffer, and the view of it that holds both."""
         begin = 0 if past is None else past.shape[-2]
         end = begin + new.shape[-2]
         if buffer is None or buffer.shape[-2] < end:
@@ -53,12 +54,12 @@ class PreallocatedLayer(DynamicLayer):
 
 
 def new_cache(config: PretrainedConfig, room: int) -> DynamicCache:
-    """An empty cache for the model of ``config`` that grows by ``room`` tokens at a time."""
+    """Return an empty cache for a model with this ``config``. A full cache grows by ``room`` tokens."""
     cache = DynamicCache(config=config)
     cache.layers = [PreallocatedLayer(room) if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
 
 
 def can_select_rows(cache: DynamicCache) -> bool:
-    """Whether rows can be selected from ``cache``: not when a layer keeps states other than keys and values."""
+    """Return whether rows can be selected from ``cache``. A layer with states other than keys and values forbids it."""
     return all(type(layer) in (PreallocatedLayer, DynamicSlidingWindowLayer) for layer in cache.layers)

@@ -1,4 +1,4 @@
-"""The provider for a model in this process, through transformers. It needs no key, no server and no network."""
+"""The provider that runs a transformers model in this process. It needs no API key and no server."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.samples import shared_usage
 
 _CALL = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.DOTALL)
-MAX_HASHED_BYTES = 64 << 20  # a larger file is identified by its size and modification time instead of its content
-GATHER_S = 0.002  # how long the worker waits for further requests that share the batch
+MAX_HASHED_BYTES = 64 << 20  # of a larger file, size and modification time are hashed instead of the content
+GATHER_S = 0.002  # seconds that the worker waits for more requests before it starts a batch
 
 
 class LocalTransformers(InProcessProvider):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
-    Requests that wait at the same time share batches of up to ``max_rows`` answers, which are halved when memory runs
-    out. An answer depends only on prompt, seed and weights, never on its batch (``local_model.seeded_sampling``).
-    ``max_answer_tokens`` limits an answer in addition to the request. ``template`` holds further variables of the chat
-    template. ``shared_device``: processes of this machine that set it generate one at a time. Of ``sampling.extra``,
-    only ``top_k`` is used. A JSON schema is not enforced.
+    - Waiting requests share batches of up to ``max_rows`` answers. A batch is halved if memory runs out.
+    - In float32, an answer depends on prompt, settings, seed and weights, but not on its batch
+      (``local_model.seeded_sampling``).
+    - ``max_answer_tokens`` limits each answer in addition to the limit of the request.
+    - ``template`` holds additional variables for the chat template.
+    - ``shared_device``: only one process of this user at a time generates on the device.
+    - Of ``sampling.extra``, only ``top_k`` is used. A JSON schema is not enforced.
     """
 
     name = "transformers"
@@ -70,7 +72,7 @@ class LocalTransformers(InProcessProvider):
 
     @property
     def identity(self) -> str:
-        """Identifies the weights too: a policy that was trained further in the same folder has another identity."""
+        """A text that identifies the model, its files and its settings. It changes with the weights in the folder."""
         if not self._identity:
             settings = f"{self._dtype} {self._max_answer_tokens} {sorted(self._template.items())}"
             self._identity = f"{self.name} {self.model} {fingerprint(Path(self.engine.path))} {settings}"
@@ -93,9 +95,9 @@ class LocalTransformers(InProcessProvider):
         self.engine.unload()
 
     async def sample(self, request: Request, n: int) -> list[Completion]:
-        """``n`` completions.
+        """Sample ``n`` completions.
 
-        Raises ``RequestError`` for a prompt that does not fit, and ``ServiceError`` when memory does not suffice.
+        Raises ``RequestError`` if the prompt does not fit into the context, and ``ServiceError`` if memory runs out.
         """
         self._check_open()
         started = time.perf_counter()
@@ -121,7 +123,10 @@ class LocalTransformers(InProcessProvider):
         ]
 
     async def generate(self, request: GenerationRequest) -> list[GeneratedAnswer]:
-        """The answers to ``request``, in a batch with other waiting requests. Raises ``ServiceError``."""
+        """Generate the answers to ``request`` in a batch with other waiting requests.
+
+        Raises ``ServiceError`` if the model is not loaded or the generation fails.
+        """
         self._check_open()
         job = _Job(request, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
@@ -135,7 +140,7 @@ class LocalTransformers(InProcessProvider):
     # --- batches -----------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        """Generate for the waiting jobs, one batch after the other. Jobs that arrive meanwhile share the next batch."""
+        """Generate the answers of the waiting jobs in batches. Jobs that arrive during a batch wait for the next."""
         while True:
             await self._arrived.wait()
             await asyncio.sleep(GATHER_S)
@@ -147,10 +152,10 @@ class LocalTransformers(InProcessProvider):
                 await self._answer(jobs)
 
     async def _answer(self, jobs: Sequence[_Job]) -> None:
-        """Generate one batch; an error goes to the callers of the batch, and the worker continues."""
+        """Generate one batch. An error is raised in the callers of the batch only; the worker continues."""
         try:
             generated = await in_thread(self.engine.generate, [job.request for job in jobs])
-        except Exception as error:  # each caller raises it
+        except Exception as error:  # each caller raises the error
             for job in jobs:
                 if not job.answers.done():
                     job.answers.set_exception(_as_service_error(error, self.model))
@@ -160,7 +165,11 @@ class LocalTransformers(InProcessProvider):
                 job.answers.set_result(answers)
 
     def _next_jobs(self) -> list[_Job]:
-        """Remove and return the oldest job and the jobs that fit into its batch (most similar prompt lengths first)."""
+        """Remove the jobs of the next batch from the queue and return them; [] if the queue is empty.
+
+        These are the oldest job and further jobs with the same ``batch_key``, until ``max_rows`` is reached. Jobs with
+        a similar prompt length come first.
+        """
         if not self._waiting:
             return []
         first = self._waiting[0]
@@ -182,7 +191,7 @@ class LocalTransformers(InProcessProvider):
     def _completion(
         self, request: Request, answer: GeneratedAnswer, name: str, prompt_tokens: int, seconds: float
     ) -> Completion:
-        """``answer`` as a completion; ``name`` begins the ids of its tool calls."""
+        """Convert ``answer`` to a completion. The ids of its tool calls begin with ``name``."""
         thinking, content = without_thinking(answer.text)
         message = _message(request, content, name)
         stop: StopReason = answer.stop_reason
@@ -205,14 +214,14 @@ class LocalTransformers(InProcessProvider):
 
 @dataclass(eq=False)
 class _Job:
-    """A request that waits for its answers."""
+    """A request in the queue, and the future for its answers."""
 
     request: GenerationRequest
     answers: asyncio.Future[list[GeneratedAnswer]]
 
 
 def _message(request: Request, content: str, name: str) -> Message:
-    """The assistant's message; tool calls written in ``content`` become ``tool_calls``."""
+    """Return the assistant's message. Tool calls in the text ``content`` become the key ``tool_calls``."""
     tools = [str((tool.get("function") or tool).get("name")) for tool in request.tools]
     written = written_calls(content, tools) if tools and request.tool_choice != "none" else []
     if not written:
@@ -226,12 +235,12 @@ def _message(request: Request, content: str, name: str) -> Message:
 
 
 def call_id(request: GenerationRequest, index: int) -> str:
-    """The beginning of the ids of one answer's tool calls, the same in every run."""
+    """Return the prefix of the ids of one answer's tool calls. It depends only on prompt, seed and ``index``."""
     return "call_" + hashlib.blake2b(repr((request.prompt, request.seed, index)).encode(), digest_size=6).hexdigest()
 
 
 def fingerprint(folder: Path) -> str:
-    """A hash of the files of a model; "" for a Hub id."""
+    """Return a hash of the model files in ``folder``; "" if it is not a folder, for example a Hub id."""
     if not folder.is_dir():
         return ""
     digest = hashlib.sha256()

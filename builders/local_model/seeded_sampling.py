@@ -1,12 +1,12 @@
-"""Sampling that depends only on prompt, seed and weights, not on the other rows of a batch. Used by ``decoding``.
+"""Samples tokens so that they do not depend on the other rows of the batch. Used by ``decoding``.
 
-The other rows of a batch and its padding change a logit by a few units of rounding. A random number chooses a token by
-its position among the cumulative probabilities. So rounding can change the token only if the number lies within
-``BORDER_TOLERANCE`` of a border between two tokens. Then the row is computed again alone, without padding or cache, and
-that result decides.
+The other rows and the padding of a batch change the logits by small rounding errors. A token is sampled by the position
+of a random number among the cumulative probabilities. So a rounding error can change the token only if the number is
+within ``BORDER_TOLERANCE`` of the border between two tokens. In this case, the row is computed again in a batch of its
+own, with no padding and no cache, and the token is sampled from this result.
 
-This holds for float32. In half precision the differences are larger than the tolerance, so that equal answers need
-equal batches.
+This works for float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
+gives the same answer only in the same batch.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor
 
-BORDER_TOLERANCE = 1e-4  # probability; float32 batches differ by about 1e-6
-LOGPROB_STEP = 0.01  # nats: the log-probability of an answer is a multiple of it
+BORDER_TOLERANCE = 1e-4  # in units of probability; rounding errors in float32 are about 1e-6
+LOGPROB_STEP = 0.01  # in nats; the log-probability of an answer is a multiple of this step
 
 
 @dataclass(frozen=True, slots=True)
 class SampledTokens:
-    """One token per row. All tensors have the shape (rows,)."""
+    """The sampled token of each row. All tensors have the shape (rows,)."""
 
     tokens: Tensor
-    uncertain: Tensor  # whether rounding could have changed the token
-    logprobs: Tensor  # nats, in the model's own distribution: before temperature and truncation
+    uncertain: Tensor  # whether a rounding error could have changed the token
+    logprobs: Tensor  # in nats, before temperature, top_k and top_p are applied
 
 
 @dataclass(frozen=True)
 class TokenSampler:
-    """Turns logits into a distribution and samples from it. ``temperature`` 0: the most probable token."""
+    """Computes a distribution from logits and samples from it. ``temperature`` 0 selects the most probable token."""
 
     temperature: float = 1.0
     top_p: float | None = None
     top_k: int | None = None
 
     def sample(self, logits: Tensor, uniforms: Tensor) -> SampledTokens:
-        """Sample from (rows, vocabulary) float32 logits with one number in [0, 1) per row."""
+        """Sample a token per row. ``logits``: (rows, vocabulary), float32. ``uniforms``: a number in [0, 1) per row."""
         import torch
 
         own = torch.log_softmax(logits.double(), dim=-1)
@@ -55,7 +55,10 @@ class TokenSampler:
         return SampledTokens(tokens, uncertain, own.gather(1, tokens[:, None])[:, 0])
 
     def probabilities(self, logits: Tensor) -> Tensor:
-        """(rows, vocabulary) logits or log-probabilities → float64 probabilities; each row sums to 1."""
+        """Return the probabilities after temperature, top_k and top_p, in float64. Each row sums to 1.
+
+        ``logits`` may be logits or log-probabilities. Input and result have the shape (rows, vocabulary).
+        """
         import torch
 
         if self.temperature == 1 and not self.top_k and (self.top_p is None or self.top_p >= 1.0):
@@ -67,14 +70,18 @@ class TokenSampler:
         shares = torch.softmax(scaled, dim=-1)
         if self.top_p is not None and self.top_p < 1.0:
             ordered, places = shares.sort(dim=-1, descending=True)
-            before = ordered.cumsum(dim=-1) - ordered  # a token stays if the more probable ones sum to less than top_p
+            before = ordered.cumsum(dim=-1) - ordered  # keep a token if all more probable ones sum to less than top_p
             shares = torch.zeros_like(shares).scatter(-1, places, ordered * (before < self.top_p))
             shares = shares / shares.sum(dim=-1, keepdim=True)
         return shares
 
 
 def _at_quantile(cumulative: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-    """The token of each row at the quantile ``uniforms``, and whether the quantile is near a border of the token."""
+    """Return the token at the quantile ``uniforms`` of each row, and whether the quantile is near a border.
+
+    "Near" means within ``BORDER_TOLERANCE`` of an end of the token's interval. ``cumulative`` has the cumulative
+    probabilities of each row.
+    """
     import torch
 
     at = uniforms[:, None] * cumulative[:, -1:]
@@ -85,7 +92,10 @@ def _at_quantile(cumulative: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def uniforms(seed: int | None, prompt: Sequence[int], steps: int) -> np.ndarray:
-    """The random numbers of one answer: an independent stream per seed and prompt; not reproducible for seed None."""
+    """Return ``steps`` random numbers in [0, 1) for one answer.
+
+    Seed and prompt determine the numbers. If ``seed`` is None, the numbers are different in each call.
+    """
     if seed is None:
         return np.random.default_rng().random(steps)
     words = np.asarray(prompt, np.int64).tobytes()
@@ -94,9 +104,10 @@ def uniforms(seed: int | None, prompt: Sequence[int], steps: int) -> np.ndarray:
 
 
 def rounded_logprob(logprob: float, alone: Callable[[], float]) -> float:
-    """``logprob`` as a multiple of ``LOGPROB_STEP``.
+    """Round ``logprob`` to a multiple of ``LOGPROB_STEP``.
 
-    When ``logprob`` lies near the border of two steps, ``alone()`` decides: it computes the value from the row alone.
+    If ``logprob`` is almost midway between two multiples, the value of ``alone()`` is rounded instead. ``alone``
+    computes the log-probability in a batch of its own, so the result does not depend on the other rows.
     """
     place = logprob / LOGPROB_STEP
     if abs(place % 1.0 - 0.5) < 0.03:

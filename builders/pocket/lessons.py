@@ -1,7 +1,7 @@
-"""The training data of the pocket policy: conversations from synthetic tasks, encoded into batches.
+"""Builds the training data of the pocket policy: batches of conversations from synthetic tasks. Used by ``training``.
 
-Used by ``training``. Some answers carry a plausible slip: the policy shall be often right and often wrong, so that
-verification has something to teach it.
+A *slip* is a plausible wrong answer. Some training answers are slips, so that the policy gives both right and wrong
+answers. Preference pairs need both.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SYSTEM_LINES = (
     "Use bullet points where they help.",
 )
 CALL_PREFIX = '<tool_call>{"name": "'
-POOL = 1_024  # examples that are sorted by length together, so that batches carry little padding
+POOL = 1_024  # number of examples that are sorted by length together, so that batches need little padding
 
 
 class Example(NamedTuple):
-    """One conversation: the messages so far, the declared tools, and the assistant's next message."""
+    """One training example: the messages so far, the declared tools, and the assistant's next message as ``answer``."""
 
     messages: list[Message]
     tools: list[Tool]
@@ -44,17 +44,17 @@ class Example(NamedTuple):
 
 
 class EncodedExample(NamedTuple):
-    """Token ids of prompt and answer, and the index of the answer's first token."""
+    """The token ids of prompt and answer, and the index of the first token of the answer."""
 
     tokens: list[int]
     answer_start: int
 
 
 def lessons(tokenizer: PreTrainedTokenizerBase, config: JsonObject) -> Iterator[tuple[Tensor, Tensor]]:
-    """The batches of all lessons in order, ``config["steps"]`` in total.
+    """Yield the batches of all lessons in order, ``config["steps"]`` batches in total.
 
-    The first lesson has only right answers of math, the hardest split. Copying and arithmetic are learned there within
-    minutes. They are not learned at all when a third of the answers is wrong.
+    The first lesson has only right answers to math tasks, the most difficult split. With right answers, the policy
+    learns copying and arithmetic within minutes. If a third of the answers is wrong, it does not learn them at all.
     """
     done = 0
     for number, lesson in enumerate(config["lessons"]):
@@ -64,7 +64,7 @@ def lessons(tokenizer: PreTrainedTokenizerBase, config: JsonObject) -> Iterator[
 
 
 def conversations(config: JsonObject, lesson: JsonObject, seed: str) -> Iterator[Example]:
-    """An endless stream of training examples; the same for the same ``seed``."""
+    """Yield training examples without end. The same ``seed`` gives the same examples."""
     rng, slips = Random(f"slips {seed}"), config["slips"] if lesson["slips"] else {"base": 0.0, "by_difficulty": 0.0}
     for task in tasks("train", seed=seed, splits=lesson["splits"], distinct=False):
         system: list[Message] = [{"role": "system", "content": system_line(rng)}] if rng.random() < 0.15 else []
@@ -77,7 +77,7 @@ def conversations(config: JsonObject, lesson: JsonObject, seed: str) -> Iterator
 
 
 def after_tool_call(task: Task, prompt: Sequence[Message], answer: str, rng: Random) -> Example:
-    """The turn in which the assistant reports that the called tool has answered."""
+    """Build the example for the next turn: the tool has replied, and the assistant reports this."""
     turns: list[Message] = [
         {"role": "assistant", "content": answer},
         {"role": "tool", "content": tool_result(task, rng)},
@@ -87,12 +87,12 @@ def after_tool_call(task: Task, prompt: Sequence[Message], answer: str, rng: Ran
 
 
 def system_line(rng: Random) -> str:
-    """One or two random lines of a system prompt."""
+    """Return a random system prompt of one or two lines."""
     return " ".join(rng.sample(SYSTEM_LINES, rng.choice((1, 1, 2))))
 
 
 def tool_result(task: Task, rng: Random) -> str:
-    """A tool's reply as JSON: the task's result, or an error in 15 % of the calls."""
+    """Return the reply of a tool as JSON: the result in the task, or an error with a probability of 15 %."""
     if rng.random() < 0.15:
         return json.dumps({"error": {"type": rng.choice(("invalid", "not_found")), "message": task.question[:40]}})
     return json.dumps(task.result)
@@ -101,9 +101,9 @@ def tool_result(task: Task, rng: Random) -> str:
 def batches(
     tokenizer: PreTrainedTokenizerBase, config: JsonObject, lesson: JsonObject, seed: str
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """(input ids, labels) of about ``config["tokens"]`` tokens, padded on the right, without end.
+    """Yield batches (input ids, labels) of at most ``config["tokens"]`` tokens without end, padded on the right.
 
-    Labels are -100 outside the assistant's answer, so that the loss covers the answer only.
+    Labels are -100 outside of the assistant's answer. So only the answer contributes to the loss.
     """
     rng, stream = Random(f"order {seed}"), conversations(config, lesson, seed)
     pad = cast("int", tokenizer.pad_token_id)
@@ -117,7 +117,7 @@ def batches(
 
 
 def padded(group: Sequence[EncodedExample], pad: int) -> tuple[Tensor, Tensor]:
-    """(input ids, labels) of ``group``, whose last example is the longest."""
+    """Return (input ids, labels) of ``group``, padded on the right. The last example must be the longest."""
     import torch
 
     width = len(group[-1].tokens)
@@ -130,7 +130,7 @@ def padded(group: Sequence[EncodedExample], pad: int) -> tuple[Tensor, Tensor]:
 
 
 def encoded(tokenizer: PreTrainedTokenizerBase, example: Example) -> EncodedExample:
-    """The token ids of an example: its prompt by the chat template, then its answer with the end token."""
+    """Encode an example: the prompt in the format of the chat template, then the answer and the end token."""
     prompt = tokenizer.apply_chat_template(
         [dict(message) for message in example.messages],
         tools=[dict(tool) for tool in example.tools] or None,
@@ -144,7 +144,10 @@ def encoded(tokenizer: PreTrainedTokenizerBase, example: Example) -> EncodedExam
 
 
 def grouped(pool: Sequence[EncodedExample], tokens: int) -> list[list[EncodedExample]]:
-    """Consecutive groups of ``pool``, which is sorted by length, each of at most ``tokens`` tokens after padding."""
+    """Split ``pool`` into consecutive groups of at most ``tokens`` tokens, padding included.
+
+    ``pool`` must be sorted by length. A longer example forms a group of one.
+    """
     groups: list[list[EncodedExample]] = [[]]
     for example in pool:
         if groups[-1] and (len(groups[-1]) + 1) * len(example.tokens) > tokens:

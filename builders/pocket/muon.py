@@ -1,4 +1,4 @@
-"""The optimizer of the pocket policy's matrices, and the schedule of the learning rate. Used by ``training``."""
+"""The optimizer for the weight matrices of the pocket policy, and the learning-rate schedule. Used by ``training``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class Muon:
-    """Momentum whose updates are made orthogonal (Jordan et al. 2024, github.com/KellerJordan/Muon).
+    """The optimizer Muon: momentum with orthogonalized updates (Jordan et al. 2024, github.com/KellerJordan/Muon).
 
-    All matrices of one shape are updated together, in single precision. On a CPU this takes a quarter of the time of
-    ``torch.optim.Muon``, which updates them one by one.
+    All matrices of the same shape are updated together, in single precision. On a CPU, this takes a quarter of the time
+    of ``torch.optim.Muon``, which updates the matrices one by one.
     """
 
     def __init__(self, matrices: Sequence[Tensor], momentum: float = 0.95, decay: float = 0.01) -> None:
@@ -25,7 +25,7 @@ class Muon:
         self._moving = [torch.stack([torch.zeros_like(weight) for weight in group]) for group in self._groups]
 
     def step(self, rate: float) -> None:
-        """Update every matrix from its ``grad`` with the learning rate ``rate``."""
+        """Update every matrix with its gradient ``grad`` and the learning rate ``rate``."""
         import torch
 
         with torch.no_grad():
@@ -39,9 +39,10 @@ class Muon:
 
 
 def orthogonal(matrices: Tensor, rounds: int = 5) -> Tensor:
-    """An approximation of the orthogonal factor of each matrix, by the quintic Newton–Schulz iteration.
+    """Approximate the orthogonal factor of each matrix with the quintic Newton–Schulz iteration.
 
-    Singular values of the result lie between about 0.7 and 1.2. ``matrices``: (count, rows, columns).
+    ``matrices`` and the result have the shape (count, rows, columns). The singular values of the result are between
+    about 0.7 and 1.2.
     """
     transposed = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if transposed else matrices
@@ -53,7 +54,10 @@ def orthogonal(matrices: Tensor, rounds: int = 5) -> Tensor:
 
 
 def schedule(step: int, steps: int, warmup: int) -> float:
-    """The share of the learning rate at ``step``: linear warm-up, constant, linear decay to 0 in the last third."""
+    """Return the factor of the learning rate at ``step``, from 0 to 1.
+
+    It rises linearly during ``warmup`` steps, is then 1, and falls linearly to 0 in the last third of the steps.
+    """
     if step < warmup:
         return (step + 1) / warmup
     return min(1.0, 3 * (steps - step) / steps)

@@ -1,15 +1,15 @@
-"""Where the embedded policy is: the one place that knows its folder and its name in the configuration."""
+"""The folder of the embedded policy, and its name in the configuration. Other modules use these definitions."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 POCKET = "pocket"
-"""The value of ``model`` that chooses the embedded policy."""
+"""The value of the setting ``model`` that selects the embedded policy."""
 POCKET_WEIGHTS = Path(__file__).resolve().parent / "weights"
-"""The folder with its weights, tokenizer and chat template."""
+"""The folder with the weights, tokenizer and chat template of the embedded policy."""
 
 
 def model_path(model: str) -> str:
-    """The folder or Hub id of ``model``: the embedded policy's folder for ``pocket``, else ``model`` itself."""
+    """Return the folder of the embedded policy if ``model`` is ``pocket``, otherwise ``model``, a folder or Hub id."""
     return str(POCKET_WEIGHTS) if model == POCKET else model

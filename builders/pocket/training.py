@@ -1,7 +1,7 @@
-"""Trains the embedded policy from scratch on the synthetic tasks of the ``train`` part. Called by ``scripts``.
+"""Trains the embedded policy from scratch on the synthetic tasks of the part ``train``. Used by ``scripts``.
 
-The same seed gives the same policy on the same machine. torch, tokenizers and transformers are imported when they are
-needed.
+The same seed gives the same policy on the same machine. torch, tokenizers and transformers are imported only when they
+are needed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from transformers import LlamaForCausalLM, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 SPECIAL_TOKENS = ("<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|tools|>")
-TOKENIZER_TASKS = 20_000  # the tasks whose texts the tokenizer is trained on
+TOKENIZER_TASKS = 20_000  # number of tasks for the training of the tokenizer
 
 
 def train_pocket(config: JsonObject) -> Path:
-    """Train and save the policy that ``config`` describes (``conf/train_pocket.yaml``); returns its folder."""
+    """Train a policy with the settings in ``config`` (``conf/train_pocket.yaml``), save it, and return its folder."""
     import torch
     from transformers import AutoTokenizer, LlamaForCausalLM
 
@@ -57,9 +57,9 @@ def train_pocket(config: JsonObject) -> Path:
 
 
 def save_tokenizer(out: Path, template: str, config: JsonObject) -> None:
-    """Train a byte-level BPE tokenizer on the tasks' texts and save it with the chat template ``template``.
+    """Train a byte-level BPE tokenizer on the texts of tasks, and save it in ``out`` with the chat ``template``.
 
-    Digits are single tokens, because the policy calculates digit by digit.
+    Each digit is a token of its own, because the policy calculates digit by digit.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -80,13 +80,13 @@ def save_tokenizer(out: Path, template: str, config: JsonObject) -> None:
 
 
 def task_texts(seed: int) -> Iterator[str]:
-    """The texts of the tasks that the tokenizer is trained on."""
+    """Yield the texts that the tokenizer is trained on."""
     for task in islice(tasks("train", seed=seed, distinct=False), TOKENIZER_TASKS):
         yield from (task.question, task.answer, task.closing, json.dumps(task.result))
 
 
 def wrapped_tokenizer(tokenizer: object, max_length: int) -> PreTrainedTokenizerFast:
-    """``tokenizer`` (of the tokenizers library) as transformers loads and saves it."""
+    """Wrap ``tokenizer``, an object of the tokenizers library, as a tokenizer of transformers."""
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(
@@ -100,7 +100,7 @@ def wrapped_tokenizer(tokenizer: object, max_length: int) -> PreTrainedTokenizer
 
 
 def new_model(tokenizer: PreTrainedTokenizerBase, shape: JsonObject) -> LlamaForCausalLM:
-    """A Llama model of the given shape with random weights."""
+    """Create a Llama model with random weights. ``shape`` holds arguments of ``LlamaConfig``."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     configuration = LlamaConfig(
@@ -115,7 +115,7 @@ def new_model(tokenizer: PreTrainedTokenizerBase, shape: JsonObject) -> LlamaFor
 
 
 def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerBase, out: Path) -> None:
-    """Save the weights in half precision: 2 bytes per weight. The provider computes in single precision on a CPU."""
+    """Save the model with weights in float16. The provider converts them to float32 on a CPU."""
     import torch
     from transformers import GenerationConfig
 
@@ -134,7 +134,11 @@ def fit(
     config: JsonObject,
     checkpoint: Callable[[], None],
 ) -> None:
-    """Train on ``config["steps"]`` batches: Muon for the matrices of the layers, AdamW for all other weights."""
+    """Train the model on ``config["steps"]`` batches of ``data``.
+
+    Muon updates the matrices of the layers; AdamW updates all other weights. ``checkpoint`` is called every
+    ``config["save_every"]`` steps to save the model.
+    """
     import torch
 
     matrices = [weight for weight in model.model.layers.parameters() if weight.ndim == 2]
@@ -160,9 +164,9 @@ def fit(
 
 
 def answer_loss(model: LlamaForCausalLM, ids: Tensor, labels: Tensor) -> Tensor:
-    """The cross-entropy of the labelled tokens; the vocabulary is computed only at their positions.
+    """Return the mean cross-entropy of the labelled tokens. Logits are computed only for these tokens.
 
-    Padding is on the right, so that no labelled token attends to it and no mask is needed.
+    No attention mask is needed: padding is on the right, so no labelled token attends to it.
     """
     from torch.nn.functional import cross_entropy
 
@@ -172,14 +176,14 @@ def answer_loss(model: LlamaForCausalLM, ids: Tensor, labels: Tensor) -> Tensor:
 
 
 class Progress:
-    """Prints the mean loss and the rate every ``log_every`` steps."""
+    """Prints the mean loss and the tokens per second every ``log_every`` steps."""
 
     def __init__(self, steps: int, log_every: int) -> None:
         self._steps, self._log_every = steps, log_every
         self._started, self._loss_sum, self._tokens = time.perf_counter(), 0.0, 0
 
     def add(self, step: int, loss: float, tokens: int) -> None:
-        """Record one step."""
+        """Record one step with its loss and its number of tokens."""
         self._loss_sum, self._tokens = self._loss_sum + loss, self._tokens + tokens
         if step % self._log_every == 0:
             seconds = time.perf_counter() - self._started

@@ -1,4 +1,4 @@
-"""The answers of OpenAI's Chat Completions and Completions, whole and as the chunks of a stream. Used by ``app``."""
+"""Builds the response bodies of OpenAI's Chat Completions and Completions. Used by ``app``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PIECE_CHARS = 24  # characters per chunk of a stream
 
 
 def chat_answer(model: str, completions: Sequence[Completion], logprobs: bool) -> JsonObject:
-    """A ``chat.completion``."""
+    """Build the body of a ``chat.completion`` with one choice per completion."""
     return {
         "id": new_id("chatcmpl"),
         "object": "chat.completion",
@@ -35,7 +35,7 @@ def chat_answer(model: str, completions: Sequence[Completion], logprobs: bool) -
 
 
 def chat_message(completion: Completion) -> Message:
-    """The assistant's message; the content of a message with only tool calls is null."""
+    """Return the assistant's message. If it has tool calls and no text, its content is None."""
     message = {**completion.message, "refusal": None}
     if completion.reasoning:
         message["reasoning_content"] = completion.reasoning
@@ -45,7 +45,11 @@ def chat_message(completion: Completion) -> Message:
 
 
 def chat_chunks(answer: JsonObject) -> list[JsonObject]:
-    """``answer`` as a list of ``chat.completion.chunk``: role, text in pieces, calls, finish reason, usage."""
+    """Split a ``chat.completion`` into objects of type ``chat.completion.chunk`` for a stream.
+
+    The chunks of each choice hold the role, the text in pieces, the tool calls, and the finish reason. The last chunk
+    holds the usage.
+    """
     head = {key: answer[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     chunks: list[JsonObject] = []
     for choice in answer["choices"]:
@@ -67,12 +71,12 @@ def _chunk(head: JsonObject, index: int, delta: JsonObject, finish: str | None =
 
 
 def pieces(text: str, size: int = PIECE_CHARS) -> list[str]:
-    """``text`` in pieces of ``size`` characters."""
+    """Split ``text`` into pieces of ``size`` characters. The last piece may be shorter."""
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def completion_answer(model: str, choices: Sequence[JsonObject], usage: Mapping[str, int]) -> JsonObject:
-    """A ``text_completion``."""
+    """Build the body of a ``text_completion``; each choice gets its index."""
     return {
         "id": new_id("cmpl"),
         "object": "text_completion",
@@ -84,12 +88,12 @@ def completion_answer(model: str, choices: Sequence[JsonObject], usage: Mapping[
 
 
 def usage_counts(prompt: int, completion: int) -> dict[str, int]:
-    """Token counts under the names of OpenAI's API."""
+    """Return the token counts with the names of OpenAI's API."""
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def new_id(kind: str) -> str:
-    """A random id that begins with ``kind``."""
+    """Return a random id that begins with ``kind``."""
     return f"{kind}-{uuid.uuid4().hex[:24]}"
 
 

@@ -1,7 +1,7 @@
-"""The local server: a model in this process behind OpenAI's API. Called by ``bestofn serve``.
+"""The local server: serves a model of this process through OpenAI's API. Used by ``bestofn serve``.
 
-Requests that wait at the same time share batches (``LocalTransformers``). One batch runs on the device at a time, for
-all processes of this user. An answer is generated completely; a stream then sends it in pieces.
+Waiting requests share batches (``LocalTransformers``). With ``shared_device``, one batch at a time runs on the device
+for all processes of this user. A streamed answer is generated completely before its first piece is sent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bestofn.builders.serving.responses import responses_answer, responses_event
 
 
 def create_app(provider: LocalTransformers, *, api_key: str = "", log: RequestLog | None = None) -> FastAPI:
-    """The application. With ``api_key``, every path except ``/health`` requires it as a bearer token."""
+    """Create the application. If ``api_key`` is set, every path except ``/health`` requires it as a bearer token."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -110,7 +110,7 @@ def _add_generation(server: FastAPI, provider: LocalTransformers, log: RequestLo
 
 
 async def complete(provider: LocalTransformers, body: CompletionBody) -> tuple[list[JsonObject], Usage]:
-    """The choices for each prompt, which is used without a chat template, and the tokens of all of them."""
+    """Generate ``body.n`` choices per prompt. No chat template is applied. Return all choices and their total usage."""
     choices: list[JsonObject] = []
     usage = Usage()
     for text in [body.prompt] if isinstance(body.prompt, str) else body.prompt:
@@ -147,13 +147,16 @@ def _choice(answer: GeneratedAnswer, prompt: str, body: CompletionBody) -> JsonO
 
 
 def error_response(status: int, message: str, code: str) -> JSONResponse:
-    """An error in the shape of OpenAI's API."""
+    """Build an error response in the format of OpenAI's API."""
     kind = "invalid_request_error" if status < 500 else "server_error"
     return JSONResponse({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
 
 
 def event_stream(payloads: Iterable[JsonObject], *, named: bool = False, done: bool = False) -> StreamingResponse:
-    """Server-sent events. ``named``: each has its ``type`` as the event name; ``done``: ``[DONE]`` ends the stream."""
+    """Stream ``payloads`` as server-sent events.
+
+    With ``named``, the name of each event is the ``type`` of its payload. With ``done``, the last event is ``[DONE]``.
+    """
 
     def lines() -> Iterator[str]:
         for payload in payloads:

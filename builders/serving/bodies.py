@@ -1,4 +1,4 @@
-"""The request bodies of OpenAI's Chat Completions, Completions and Responses. Used by ``app``."""
+"""Defines the request bodies of OpenAI's Chat Completions, Completions and Responses. Used by ``app``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_SAMPLES = 256
 
 
 class Body(BaseModel):
-    """What all requests have. Unknown fields are accepted, because OpenAI's clients send more with every version."""
+    """The fields of all requests. Unknown fields are ignored, because new versions of OpenAI's clients add some."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -34,7 +34,7 @@ class Body(BaseModel):
         return (self.stop,) if isinstance(self.stop, str) else tuple(self.stop or ())
 
     def sampling(self, max_tokens: int | None, logprobs: bool = False) -> Sampling:
-        """The sampling settings; a random seed if none is given."""
+        """Return the sampling settings. The seed is random if the request has none."""
         extra = {"top_k": self.top_k} if self.top_k else {}
         seed = self.seed if self.seed is not None else uuid.uuid4().int & 0x7FFFFFFF
         temperature = 1.0 if self.temperature is None else self.temperature
@@ -42,19 +42,19 @@ class Body(BaseModel):
 
 
 class BodyWithTools(Body):
-    """What requests with tools have."""
+    """The fields of requests that can declare tools."""
 
     tools: list[dict[str, Any]] | None = None
     tool_choice: Any = None
 
     @property
     def used_tool_choice(self) -> ToolChoice:
-        """``none`` or ``auto``; a forced call cannot be enforced."""
+        """``none`` if the request says so, otherwise ``auto``. A forced tool call is treated as ``auto``."""
         return "none" if self.tool_choice == "none" else "auto"
 
 
 class ChatBody(BodyWithTools):
-    """A request to ``/v1/chat/completions``."""
+    """The body of a request to ``/v1/chat/completions``."""
 
     messages: list[dict[str, Any]] = Field(min_length=1)
     n: int = Field(1, ge=1, le=MAX_SAMPLES)
@@ -63,32 +63,32 @@ class ChatBody(BodyWithTools):
     logprobs: bool | None = None
 
     def request(self) -> Request:
-        """The request. Raises ``RequestError`` for a prompt without content."""
+        """Return the body as a ``Request``. Raises ``RequestError`` if the prompt is empty or a message has no role."""
         sampling = self.sampling(self.max_completion_tokens or self.max_tokens, bool(self.logprobs))
         messages, tools = _checked_messages(self.messages), tuple(self.tools or ())
         return Request(messages, tools, sampling, tool_choice=self.used_tool_choice)
 
 
 class CompletionBody(Body):
-    """A request to ``/v1/completions``."""
+    """The body of a request to ``/v1/completions``."""
 
     prompt: str | list[str]
     n: int = Field(1, ge=1, le=MAX_SAMPLES)
     max_tokens: int | None = Field(16, ge=1)
     logprobs: int | None = None
     echo: bool = False
-    keep_special_tokens: bool = False  # not in OpenAI's API: for clients that parse special tokens (Harmony)
+    keep_special_tokens: bool = False  # not in OpenAI's API; for clients that parse special tokens, for example Harmony
 
 
 class ResponsesBody(BodyWithTools):
-    """A request to ``/v1/responses``."""
+    """The body of a request to ``/v1/responses``."""
 
     input: str | list[dict[str, Any]]
     instructions: str | None = None
     max_output_tokens: int | None = Field(None, ge=1)
 
     def request(self) -> Request:
-        """The request. Raises ``RequestError`` for a prompt without content."""
+        """Return the body as a ``Request``. Raises ``RequestError`` if the prompt is empty or a message has no role."""
         messages: list[JsonObject] = []
         if self.instructions:
             messages.append({"role": "system", "content": self.instructions})
@@ -111,7 +111,7 @@ def _checked_messages(messages: Sequence[JsonObject]) -> tuple[Message, ...]:
 
 
 def _messages_of_items(items: Sequence[JsonObject]) -> list[JsonObject]:
-    """Chat messages from the input items of Responses; consecutive calls belong to one assistant message."""
+    """Convert the input items of Responses to chat messages. Consecutive tool calls become one assistant message."""
     messages: list[dict[str, Any]] = []
     for item in items:
         kind = item.get("type", "message")

@@ -1,4 +1,4 @@
-"""Logs one JSON line per request: path, status, seconds, tokens, rate and peak memory. Used by ``app``."""
+"""Logs one JSON line per request: path, status, seconds, tokens, tokens per second, peak memory. Used by ``app``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TextIO
 
 
 class RequestLog:
-    """Writes to ``stream``, by default standard error. It contains counts, never prompts or answers."""
+    """Writes the request log to ``stream``, by default standard error. Prompts and answers are not logged."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -20,7 +20,7 @@ class RequestLog:
     def write(
         self, path: str, status: int, started: float, usage: Mapping[str, int] | None = None, **more: str | int
     ) -> None:
-        """Log one request; ``started`` is the ``time.perf_counter()`` of its arrival."""
+        """Log one request. ``started`` is the value of ``time.perf_counter()`` at its arrival; ``more`` adds fields."""
         seconds = time.perf_counter() - started
         counts = usage or {}
         completion_tokens = counts.get("completion_tokens") or counts.get("output_tokens") or 0
@@ -39,7 +39,7 @@ class RequestLog:
 
 
 def peak_memory_mb() -> float:
-    """The peak memory so far in MB: of the GPU when torch uses one, else of this process."""
+    """Return the peak memory in MB: of the GPU if torch uses one, otherwise of this process."""
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         return round(torch.cuda.max_memory_allocated() / 2**20, 1)

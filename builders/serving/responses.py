@@ -1,4 +1,4 @@
-"""The answers of OpenAI's Responses, whole and as the events of a stream. Used by ``app``."""
+"""Builds the response bodies of OpenAI's Responses API and the events of a stream. Used by ``app``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bestofn.builders.serving.answers import new_id, pieces
 
 
 def responses_answer(model: str, completion: Completion) -> JsonObject:
-    """A ``response`` with its output items."""
+    """Build the body of a ``response`` from one completion."""
     truncated = completion.stop_reason == "length"
     usage = completion.usage
     return {
@@ -36,7 +36,7 @@ def responses_answer(model: str, completion: Completion) -> JsonObject:
 
 
 def _output_items(completion: Completion) -> list[JsonObject]:
-    """Reasoning, message and function calls, as far as the completion has them."""
+    """Return the output items: reasoning, message and function calls. Empty ones are left out."""
     output: list[JsonObject] = []
     if completion.reasoning:
         summary = [{"type": "summary_text", "text": completion.reasoning}]
@@ -52,7 +52,7 @@ def _output_items(completion: Completion) -> list[JsonObject]:
 
 
 def responses_events(answer: JsonObject) -> list[JsonObject]:
-    """``answer`` as the events of a streamed response."""
+    """Split the ``response`` in ``answer`` into the events of a stream."""
     started = {**answer, "status": "in_progress", "output": [], "usage": None}
     events: list[JsonObject] = [{"type": "response.created", "response": started}]
     for place, item in enumerate(answer["output"]):

@@ -1,7 +1,8 @@
-"""Trains with TRL on the data of a run: ``train(TrainingSettings) -> metrics``. Called by ``scripts``.
+"""Trains a model with TRL on the data of a run: ``train(TrainingSettings)`` returns the metrics. Used by ``scripts``.
 
-The settings go to TRL's own configuration class, and the views of a run are in TRL's own formats. The same settings are
-also written as a YAML file for TRL's command (``trl dpo --config``). The functions that need torch and trl import them.
+The settings are passed to TRL's configuration class. The views of a run have the formats that TRL reads. The settings
+are also written as a YAML file for TRL's own command (``trl dpo --config FILE``). torch and trl are imported only when
+they are needed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Method = Literal["dpo", "reward", "sft", "kto", "grpo"]
 
 
 class TrlMethod(NamedTuple):
-    """What a method uses: a view of the run, and the names of TRL's trainer and configuration class."""
+    """The view of the run, and the names of TRL's trainer and configuration class, for one training method."""
 
     view: str
     trainer: str
@@ -48,9 +49,10 @@ RewardFunction = Callable[..., list[float | None]]
 
 
 def recipe(method: str, words: Sequence[str]) -> str:
-    """Hydra's override that chooses the settings of ``method`` for the model that ``words`` name.
+    """Return the Hydra override that selects the settings file for ``method``.
 
-    The embedded policy has its own settings; all other models use TRL's defaults.
+    ``words`` are the arguments of the command line, such as ``model=NAME``. The embedded policy, which is the default
+    model, has its own settings. All other models use TRL's defaults.
     """
     given = {key: value for key, _, value in (word.partition("=") for word in words)}
     return f"train@trl={'pocket/' if given.get('model', POCKET) == POCKET else ''}{method}"
@@ -58,11 +60,16 @@ def recipe(method: str, words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """``runs`` are folders of finished builds, ``evaluate`` those to evaluate on (default: the test part of ``runs``).
+    """The settings of one training.
 
-    ``trl`` are arguments of TRL's configuration class. ``margin`` keeps the pairs' score margins for the reward loss.
-    ``splits`` limits training to these domains. ``resume`` continues from the last checkpoint in ``out``.
-    Raises ``ConfigError`` for an unknown method or a folder without a finished build.
+    - ``runs``: folders of finished builds to train on.
+    - ``evaluate``: folders of finished builds to evaluate on; by default, the test part of ``runs``.
+    - ``trl``: arguments of TRL's configuration class.
+    - ``margin``: keeps the score margins of the pairs for the loss of the reward model.
+    - ``splits``: limits training to these splits, for example ``math``.
+    - ``resume``: continues from the last checkpoint in ``out``.
+
+    Raises ``ConfigError`` if the method is unknown or a folder has no finished build.
     """
 
     method: str
@@ -89,7 +96,7 @@ class TrainingSettings:
 
     @property
     def model_path(self) -> str:
-        """The folder or Hub id of the model."""
+        """The folder or Hub id of the model to train."""
         return model_path(self.model)
 
     @property
@@ -99,9 +106,10 @@ class TrainingSettings:
 
 
 def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction] = ()) -> dict[str, Any]:
-    """Train and save model, tokenizer, metrics and TRL's YAML file in ``settings.out``; returns the metrics.
+    """Train the model and return the metrics. Model, tokenizer, metrics and TRL's YAML file are saved in ``out``.
 
-    Raises ``ConfigError`` for a wrong TRL argument or a run without data for the method.
+    ``reward_functions`` are used only by the method ``grpo``.
+    Raises ``ConfigError`` if an argument of TRL is invalid or the runs have no data for the method.
     """
     import trl
     from transformers.trainer_utils import get_last_checkpoint
@@ -133,8 +141,8 @@ def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction]
 
 
 def rows_used(trainer: Any, part: Literal["train", "eval"], given: int) -> int:
-    """How many of the ``given`` rows TRL uses. It drops rows whose completion lies beyond ``max_length``."""
-    if not given or getattr(trainer.args, "packing", False):  # a packed row holds several of the given ones
+    """Return how many of the ``given`` rows TRL uses. TRL drops rows whose completion begins after ``max_length``."""
+    if not given or getattr(trainer.args, "packing", False):  # a packed row holds several given rows
         return given
     used = len(trainer.train_dataset if part == "train" else trainer.eval_dataset)
     if used < given:
@@ -148,7 +156,7 @@ def rows_used(trainer: Any, part: Literal["train", "eval"], given: int) -> int:
 
 
 def trl_arguments(settings: TrainingSettings) -> dict[str, Any]:
-    """The arguments of TRL's configuration class; on a CPU without bf16, and without reports to a service."""
+    """Return the arguments of TRL's configuration class. Reports to services are off, and bf16 is off on a CPU."""
     import torch
 
     arguments: dict[str, Any] = {
@@ -164,7 +172,7 @@ def trl_arguments(settings: TrainingSettings) -> dict[str, Any]:
 
 
 def configuration(settings: TrainingSettings, arguments: JsonObject) -> object:
-    """TRL's configuration object. Raises ``ConfigError`` for an unknown or refused argument."""
+    """Create TRL's configuration object. Raises ``ConfigError`` if an argument is unknown or TRL rejects it."""
     import trl
 
     from bestofn.builders.formats.nearest_match import unknown_key
@@ -181,7 +189,10 @@ def configuration(settings: TrainingSettings, arguments: JsonObject) -> object:
 
 
 def write_yaml(settings: TrainingSettings, arguments: JsonObject) -> Path:
-    """Write the same training as a file for TRL's own command; that command cannot select ``splits``."""
+    """Write the settings as a YAML file for TRL's own command, and return its path.
+
+    TRL's command cannot select ``splits``, so it trains on all of them.
+    """
     import yaml
 
     own = {key: value for key, value in arguments.items() if key != "model_init_kwargs"}
@@ -195,9 +206,9 @@ def write_yaml(settings: TrainingSettings, arguments: JsonObject) -> Path:
 
 
 def _yaml_data(settings: TrainingSettings) -> JsonObject:
-    """TRL's settings for the datasets."""
+    """Return the settings that name the datasets in TRL's YAML file."""
     folders = [str(run / settings.view) for run in settings.runs]
-    if settings.method == "reward" and not settings.margin:  # TRL uses a column "margin" in the loss if there is one
+    if settings.method == "reward" and not settings.margin:  # TRL uses the column "margin" in the loss if it exists
         columns = [name for name in view_features(settings.view) if name != "margin"]
         return {"datasets": [{"path": folder, "columns": columns} for folder in folders]}
     if len(folders) == 1:
@@ -209,14 +220,17 @@ def _yaml_data(settings: TrainingSettings) -> JsonObject:
 
 
 def dataset(settings: TrainingSettings, runs: Sequence[Path], *parts: str) -> Dataset:
-    """The rows of the method's view in ``parts`` (train, test) of ``runs``. Raises ``ConfigError`` if there is none."""
+    """Load the rows of the method's view from ``parts`` (``train``, ``test``) of ``runs``.
+
+    Raises ``ConfigError`` if there are no rows.
+    """
     import datasets
 
     files = [str(file) for run in runs for file in table_files(run / settings.view, *parts) if rows_in([file])]
     rows: Any = datasets.load_dataset("parquet", data_files=files, split="train") if files else None
     if rows is not None and settings.splits:
         rows = rows.filter(lambda name: name in settings.splits, input_columns="split_name")
-    if rows is not None and settings.method == "grpo":  # TRL's loop takes one set of callable tools for all rows
+    if rows is not None and settings.method == "grpo":  # TRL supports only one set of tools for all rows
         rows = rows.filter(lambda tools: not tools, input_columns="tools")
     if not rows:
         raise ConfigError(
@@ -229,7 +243,10 @@ def dataset(settings: TrainingSettings, runs: Sequence[Path], *parts: str) -> Da
 
 
 def evaluation(settings: TrainingSettings) -> Dataset | None:
-    """The rows to evaluate on; None if there are none, and for GRPO, whose evaluation would sample answers."""
+    """Load the rows for the evaluation. Returns None if ``runs`` have no test rows.
+
+    Also returns None for GRPO, because its evaluation would have to sample answers.
+    """
     if settings.method == "grpo":
         return None
     if settings.evaluate:

@@ -1,4 +1,4 @@
-"""The verifiers as a reward function of TRL's GRPO: 1 for pass, 0 for fail, None if undecided. Used by scripts."""
+"""A reward function for TRL's GRPO that calls a verifier: 1 for pass, 0 for fail, otherwise None. Used by scripts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, JsonObject, Message, Query, Verdict
 from bestofn.builders.schema import query_from_row
 
-REWARDS = {"pass": 1.0, "fail": 0.0}  # TRL leaves None out of a group's mean
+REWARDS = {"pass": 1.0, "fail": 0.0}  # TRL ignores None in the mean of a group
 
 
 class VerifiedReward:
-    """Called by TRL with the columns of the ``grpo`` view. The verifier must be open in ``loop``."""
+    """A function that TRL calls with the columns of the view ``grpo``. The verifier must be open in ``loop``."""
 
     def __init__(self, verifier: Verifier, loop: Loop) -> None:
         self.verifier = verifier
         self.loop = loop
-        self.__name__ = f"verified_{verifier.name}"  # TRL uses it in the names of its metrics
+        self.__name__ = f"verified_{verifier.name}"  # part of the names of TRL's metrics
 
     def __call__(
         self,
@@ -33,7 +33,7 @@ class VerifiedReward:
         reference: Sequence[str],
         **_: object,
     ) -> list[float | None]:
-        """The reward of each completion."""
+        """Verify each completion and return its reward: 1 for pass, 0 for fail, otherwise None."""
         queries = map(_query, query_id, split_name, prompts, reference)
         checks = [
             self.verifier.verify(query, Candidate(place, messages=tuple(completion)))
@@ -44,7 +44,7 @@ class VerifiedReward:
 
 @contextmanager
 def verified_reward(config: JsonObject) -> Iterator[VerifiedReward]:
-    """The reward function of ``config["verifier"]``; its sandbox and workers are open inside the block."""
+    """Build the reward function for ``config["verifier"]``. Its sandbox and workers are open inside the block."""
     objects = ObjectBuilder(trusted=config.get("trusted") or ())
     verifier = objects.build(config["verifier"], "verifier")
     with Loop() as loop, loop.open(*objects.opened_in_order):

@@ -1,7 +1,8 @@
-"""Seeded synthetic tasks for a model of a million parameters, with worked answers and plausible wrong ones (slips).
+"""Synthetic tasks for a model with a million parameters. Each task has a worked answer and plausible wrong answers.
 
-The hash of a task's content decides its part (``starter``, ``heldout`` or ``train``). So the training of the pocket
-policy, the held-out queries of ``bestofn loop`` and the ``starter`` set never share a task.
+A plausible wrong answer is called a *slip*. A hash of the content assigns each task to one part: ``starter``,
+``heldout`` or ``train``. So the ``starter`` set, the held-out queries of ``bestofn loop`` and the training of the
+pocket policy never share a task.
 """
 
 from bestofn.builders.pocket.tasks.mixture import FAMILIES, SPLITS, tasks

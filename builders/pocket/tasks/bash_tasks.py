@@ -1,4 +1,4 @@
-"""One-line Bash scripts: without input, or over the lines of standard input."""
+"""Tasks that need a Bash script of one line. The script has no input or reads lines of standard input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ WORDS = ("red", "sun", "tea", "oak", "sky", "fox", "sea", "ice", "owl", "bus", "
 
 
 def inputs(word: str) -> tuple[str, ...]:
-    """Standard inputs: two with more lines that contain ``word`` than a task prints, and one without it."""
+    """Return three test inputs for a script that searches for ``word``.
+
+    Two inputs have more lines with ``word`` than a task prints. The third has no such line.
+    """
     others = [other for other in WORDS if other != word]
     plain = [row for number in range(11) for row in (f"{word} {number}", f"{others[number]} by the door", "no more")]
     capitals = [row.upper() if number % 2 else row for number, row in enumerate(plain)]
@@ -21,7 +24,7 @@ def inputs(word: str) -> tuple[str, ...]:
 
 
 def printed(rng: Random) -> Task:
-    """A script without input that prints numbers or a repeated word."""
+    """Create a task: a script that prints numbers or a repeated word and reads no input."""
     first, step, count = rng.randint(1, 40), rng.randint(2, 9), rng.randint(3, 9)
     word = rng.choice(WORDS)
     last = first + step * count
@@ -53,7 +56,10 @@ def printed(rng: Random) -> Task:
 
 
 def filtered(rng: Random) -> Task:
-    """A script that prints lines of standard input with or without a word, or the first or last of them."""
+    """Create a task: a script that prints the lines of standard input that contain, or do not contain, a word.
+
+    Some tasks ask only for the first or last of these lines, or for their number.
+    """
     word, k, kind = rng.choice(WORDS), rng.randint(2, 9), rng.randrange(len(FILTERS))
     cut = rng.choice(("", "", "head", "tail")) if kind != COUNTED else ""
     kept = f" {'first' if cut == 'head' else 'last'} {k}" if cut else ""
@@ -72,14 +78,14 @@ def filtered(rng: Random) -> Task:
     return Task("code.bash_filtered", facts, question, fenced(source()), tuple(map(fenced, slips)), tests, 0.45)
 
 
-# words of the question, grep's flag, and the index of the filter that a slip uses instead
+# per filter: its words in the question, the flag of grep, and the index of the wrong filter in a slip
 FILTERS = (
     ("the{} lines that contain {}", "", 1),
     ("the{} lines that do not contain {}", "-v ", 0),
     ("the{} lines that contain {} in upper or lower case", "-i ", 1),
     ("how many{} lines contain {}", "-c ", 0),
 )
-COUNTED = 3  # the index of the filter that counts lines
+COUNTED = 3  # index of the filter that counts lines
 
 
 def _expected(kind: int, lines: str, word: str, cut: str, k: int) -> str:
@@ -103,7 +109,7 @@ def _tests(kind: str, cases: Sequence[tuple[str, str]]) -> Reference:
 
 
 def fenced(source: str) -> str:
-    """``source`` in a Markdown code block."""
+    """Put ``source`` into a Markdown code block."""
     return f"```bash\n{source}\n```"
 
 

@@ -18,7 +18,7 @@ CodeLanguage = Literal["python", "javascript"]
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation: its ``words`` in the question, its source in each language, and its Python function."""
+    """An operation: its description in the question, its source in each language, and ``apply``, which computes it."""
 
     words: str
     python: str
@@ -26,7 +26,7 @@ class Operation:
     apply: Callable[..., Any]
 
     def source(self, language: Language) -> str:
-        """The source in ``language``."""
+        """Return the source of the operation in ``language``."""
         return self.python if language == "python" else self.javascript
 
 
@@ -48,7 +48,7 @@ def _shifted(k: int) -> Operation:
 
 
 def numbers(rng: Random, language: CodeLanguage) -> Task:
-    """A linear, squared or cubed term plus a constant: ``x * 3 + 7``."""
+    """Create a task: a function that returns a linear, squared or cubed term plus a constant: ``x * 3 + 7``."""
     k, shift = rng.randint(2, 12), rng.choice([*range(-20, 0), *range(1, 21)])
     scale = rng.choice([_scaled(k), _scaled(k), _scaled(k), SQUARED, CUBED])
     name = rng.choice(NAMES)
@@ -79,7 +79,7 @@ def _filters(k: int) -> tuple[Operation, ...]:
     )
 
 
-MISTAKEN_FILTER = {0: 1, 1: 0, 2: 4, 3: 5, 4: 2, 5: 3}  # the filter that a slip uses: odd for even, >= for >
+MISTAKEN_FILTER = {0: 1, 1: 0, 2: 4, 3: 5, 4: 2, 5: 3}  # the wrong filter in a slip: odd for even, >= for >
 
 
 def _maps(k: int) -> tuple[Operation, ...]:
@@ -100,22 +100,22 @@ AGGREGATES = (
 
 @dataclass(frozen=True)
 class Lists:
-    """``sum(x * 3 for x in xs if x > 5)``, as the indices of its parts in the tables above."""
+    """A function such as ``sum(x * 3 for x in xs if x > 5)``, as the indices of its parts in the tables above."""
 
     aggregate: int
     filter: int
     map: int
-    k: int  # of the condition
-    by: int  # of the map
+    k: int  # the number in the filter
+    by: int  # the number in the map
 
     @property
     def parts(self) -> tuple[Operation, Operation, Operation]:
-        """The aggregate, the filter and the map."""
+        """The operations of the function: aggregate, filter and map."""
         return AGGREGATES[self.aggregate], _filters(self.k)[self.filter], _maps(self.by)[self.map]
 
     @property
     def words(self) -> str:
-        """The question's description of the function."""
+        """The description of the function in the question."""
         gather, keep, change = self.parts
         return f"{gather.words} {keep.words} in xs{change.words}"
 
@@ -126,13 +126,13 @@ class Lists:
         return gather.format(f"xs.filter(x => {keep}){change}")
 
     def apply(self, xs: Sequence[int]) -> Any:
-        """The result for ``xs``."""
+        """Compute the result of the function for ``xs``."""
         gather, keep, change = self.parts
         return gather.apply([change.apply(x) for x in xs if keep.apply(x)])
 
 
 def lists(rng: Random, language: CodeLanguage) -> Task:
-    """A filter, a map and an aggregate over a list."""
+    """Create a task: a function that filters a list, changes its items, and aggregates them."""
     gather = rng.randrange(len(AGGREGATES))
     change = 0 if AGGREGATES[gather].apply is len else rng.randrange(4)
     wanted = Lists(gather, rng.randrange(6), change, rng.randint(1, 20), rng.randint(2, 9))
@@ -163,7 +163,7 @@ def lists(rng: Random, language: CodeLanguage) -> Task:
 
 
 def list_inputs(k: int) -> list[tuple[list[int]]]:
-    """Lists with values around the boundary ``k``, odd and even values, and an empty list."""
+    """Return test inputs: lists with values near the boundary ``k``, with odd and even values, and an empty list."""
     return [
         ([k - 1, k, k + 1, k + 2],),
         ([1, 2, 3, 4, 5, 6, 7, 8],),
@@ -192,11 +192,11 @@ def _steps(k: int, letter: str) -> tuple[Operation, ...]:
     )
 
 
-MISTAKEN_STEP = {0: 1, 1: 2, 2: 1, 3: 4, 4: 3, 5: 0}  # the step that a slip does instead
+MISTAKEN_STEP = {0: 1, 1: 2, 2: 1, 3: 4, 4: 3, 5: 0}  # the wrong step in a slip
 
 
 def texts(rng: Random, language: CodeLanguage) -> Task:
-    """Two steps on a text."""
+    """Create a task: a function that changes a text in two steps."""
     k, letter, name = rng.randint(2, 6), rng.choice("aeilnorst"), rng.choice(NAMES)
     first, second = rng.sample(range(6), 2)
     steps = _steps(k, letter)
@@ -228,17 +228,17 @@ def texts(rng: Random, language: CodeLanguage) -> Task:
 
 
 def label(language: Language) -> str:
-    """The name of ``language`` in a question."""
+    """Return the name of ``language`` as written in a question."""
     return {"python": "Python", "javascript": "JavaScript"}[language]
 
 
 def head(name: str, parameter: str, language: Language) -> str:
-    """The head of the function as the question shows it."""
+    """Return the head of the function as written in the question, for example `def solve(x)`."""
     return f"`{'def' if language == 'python' else 'function'} {name}({parameter})`"
 
 
 def returned(name: str, parameter: str, expression: str, language: Language) -> str:
-    """A function that returns ``expression``, in a Markdown code block."""
+    """Return the source of a function that returns ``expression``, in a Markdown code block."""
     if language == "python":
         return f"```python\ndef {name}({parameter}):\n    return {expression}\n```"
     return f"```javascript\nfunction {name}({parameter}) {{\n  return {expression};\n}}\n```"
@@ -247,7 +247,7 @@ def returned(name: str, parameter: str, expression: str, language: Language) -> 
 def function_tests(
     name: str, values: Sequence[tuple[Any, ...]], apply: Callable[..., Any], language: Language
 ) -> Reference:
-    """Tests that call ``name`` with each of ``values`` and expect what ``apply`` gives."""
+    """Return tests that call the function ``name`` with each of ``values``. ``apply`` computes the expected result."""
     cases: list[Mapping[str, Any]] = [{"args": list(value), "expected": apply(*value)} for value in values]
     return Reference(tests=CodeTests("function", language, tuple(cases), entry_point=name))
 

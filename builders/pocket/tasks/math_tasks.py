@@ -1,4 +1,4 @@
-"""Arithmetic and short word problems with one or two worked steps and a boxed answer."""
+"""Tasks in arithmetic and short word problems. The answers have a few worked steps and a result in ``\\boxed``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ THINGS = ("apples", "pens", "books", "coins", "stamps", "cards", "shells", "marb
 
 
 def addition(rng: Random) -> Task:
-    """The sum of two numbers."""
+    """Create a task: the sum of two numbers."""
     a, b = rng.randint(12, 99), rng.randint(12, 99)
     asked = (f"What is {a} + {b}?", f"Add {a} and {b}.", f"Compute {a} + {b}.")
     tens, units = a // 10 * 10 + b // 10 * 10, a % 10 + b % 10
@@ -29,7 +29,7 @@ def addition(rng: Random) -> Task:
 
 
 def subtraction(rng: Random) -> Task:
-    """The difference of two numbers."""
+    """Create a task: the difference of two numbers."""
     a, b = sorted((rng.randint(12, 99), rng.randint(12, 99)), reverse=True)
     asked = (f"What is {a} - {b}?", f"Subtract {b} from {a}.", f"Compute {a} - {b}.")
     tens, units = b // 10 * 10, b % 10
@@ -44,7 +44,7 @@ def subtraction(rng: Random) -> Task:
 
 
 def multiplication(rng: Random) -> Task:
-    """A two-digit number times a one-digit number."""
+    """Create a task: the product of a two-digit and a one-digit number."""
     a, b = rng.randint(12, 99), rng.randint(3, 9)
     asked = (f"What is {a} * {b}?", f"Multiply {a} by {b}.", f"Compute {a} * {b}.")
     tens, units = a // 10 * 10, a % 10
@@ -59,7 +59,7 @@ def multiplication(rng: Random) -> Task:
 
 
 def gains_and_losses(rng: Random) -> Task:
-    """A word problem: start, gain, loss."""
+    """Create a task: a word problem in which somebody first gets and then loses some things."""
     name, thing = rng.choice(NAMES), rng.choice(THINGS)
     start, more = rng.randint(11, 60), rng.randint(4, 30)
     less = rng.randint(3, start - 3)
@@ -79,7 +79,7 @@ def gains_and_losses(rng: Random) -> Task:
 
 
 def boxes(rng: Random) -> Task:
-    """A word problem: boxes of equal content, and some more."""
+    """Create a task: a word problem about several boxes with equal content and some additional things."""
     name, thing = rng.choice(NAMES), rng.choice(THINGS)
     each, count, more = rng.randint(3, 12), rng.randint(3, 9), rng.randint(2, 19)
     asked = (
@@ -102,7 +102,7 @@ def boxes(rng: Random) -> Task:
 
 
 def sharing(rng: Random) -> Task:
-    """A word problem: the rest is shared equally."""
+    """Create a task: a word problem in which some things are kept and all others are shared equally."""
     name, thing = rng.choice(NAMES), rng.choice(THINGS)
     friends, each, kept = rng.randint(3, 9), rng.randint(3, 12), rng.randint(2, 15)
     total = friends * each + kept
@@ -125,7 +125,7 @@ def sharing(rng: Random) -> Task:
 
 
 def equation(rng: Random) -> Task:
-    """A linear equation with one step."""
+    """Create a task: a linear equation that is solved in one step."""
     x, plus = rng.randint(6, 60), rng.random() < 0.5
     a = rng.randint(4, 40 if plus else x - 1)
     b = x + a if plus else x - a
@@ -142,7 +142,7 @@ def equation(rng: Random) -> Task:
 
 
 def remainder(rng: Random) -> Task:
-    """The remainder of a division."""
+    """Create a task: the remainder of a division."""
     divisor, quotient = rng.randint(3, 9), rng.randint(3, 20)
     left = rng.randint(1, divisor - 1)
     a = divisor * quotient + left
@@ -160,7 +160,7 @@ def remainder(rng: Random) -> Task:
 
 
 def fraction(rng: Random) -> Task:
-    """A fraction of a whole."""
+    """Create a task: a fraction of a whole number."""
     below = rng.randint(3, 9)
     above, each = rng.randint(2, below - 1), rng.randint(3, 20)
     whole = below * each
@@ -180,7 +180,7 @@ def fraction(rng: Random) -> Task:
 
 
 def rectangle(rng: Random) -> Task:
-    """The area or the perimeter of a rectangle."""
+    """Create a task: the area or the perimeter of a rectangle."""
     a, b, what = rng.randint(3, 30), rng.randint(3, 12), rng.choice(("area", "perimeter"))
     asked = (
         f"A rectangle is {a} cm long and {b} cm wide. What is its {what}?",
@@ -196,7 +196,7 @@ def rectangle(rng: Random) -> Task:
 
 
 def mean(rng: Random) -> Task:
-    """The mean of two numbers."""
+    """Create a task: the mean of two numbers."""
     a, b = rng.randint(5, 60), rng.randint(5, 60)
     b += (a + b) % 2
     asked = (f"What is the mean of {a} and {b}?", f"Find the average of {a} and {b}.")
@@ -228,7 +228,7 @@ MATH: dict[str, Callable[[Random], Task]] = {
 
 
 def boxed(worked: str, answer: int) -> str:
-    """A worked answer that ends with its result in a box."""
+    """Return an answer: the steps ``worked``, then the result ``answer`` in ``\\boxed``."""
     return f"{worked}\nThe answer is \\boxed{{{answer}}}."
 
 
@@ -241,7 +241,7 @@ def new_task(
     value: int,
     difficulty: float,
 ) -> Task:
-    """A task without the slips that end in the right answer or in a negative number."""
+    """Create a math task. Slips with the right answer or a negative number are removed."""
     right = f"\\boxed{{{value}}}"
     wrong = tuple(slip for slip in slips if right not in slip and "= -" not in slip and "boxed{-" not in slip)
     return Task(f"math.{name}", facts, question, answer, wrong, lambda: Reference(answer=str(value)), difficulty)

@@ -1,4 +1,4 @@
-"""The stream of tasks of one part, with a weight per family."""
+"""Generates the tasks of one part. Each family of tasks has a weight, which sets its share."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ WEIGHTS: Mapping[str, float] = {
     **dict.fromkeys(SQL, 3.5),
     **dict.fromkeys(TOOL_CALLING, 18.0),
 }
-MAX_DRAWS = 2_000  # a family without a new task in this many draws is used up
+MAX_DRAWS = 2_000  # if this many draws give no new task, the family is used up
 
 
 def tasks(part: Part, *, seed: int | str = 0, splits: Sequence[str] = SPLITS, distinct: bool = True) -> Iterator[Task]:
-    """Tasks of ``part``, the same for the same ``seed``. With ``distinct`` no problem repeats, so the stream ends.
+    """Yield tasks of ``part``. The same ``seed`` gives the same tasks.
 
-    Families alternate by weight (smooth weighted round robin), so that every section of the stream is balanced. A
-    family that is used up is left out. Raises ``ValueError`` for ``splits`` without a family.
+    With ``distinct``, no problem is repeated, so the number of tasks is finite. Families alternate according to their
+    weights (smooth weighted round robin), so every section of the stream has the same mixture. When a family has no
+    new task, the stream continues with the other families. Raises ``ValueError`` if no split in ``splits`` is known.
     """
     weights = {name: weight for name, weight in WEIGHTS.items() if name.partition(".")[0] in splits}
     if not weights:

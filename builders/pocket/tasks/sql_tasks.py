@@ -14,7 +14,11 @@ from bestofn.builders.records import CodeTests, Reference
 
 @dataclass(frozen=True)
 class Table:
-    """A table. ``label`` is a text column, ``group`` a text column with repeated values, ``numbers`` are integers."""
+    """A table with a text column, a text column with repeated values, and two integer columns.
+
+    ``label``, ``group`` and ``numbers`` are the names of these columns. ``labels`` and ``groups`` are the values of the
+    text columns.
+    """
 
     name: str
     label: str
@@ -25,7 +29,7 @@ class Table:
 
     @property
     def words(self) -> str:
-        """The table with its columns, as the question shows it."""
+        """The table and its columns as written in the question, for example ``people(name, city, age, height)``."""
         return f"{self.name}({self.label}, {self.group}, {', '.join(self.numbers)})"
 
 
@@ -41,7 +45,7 @@ NEIGHBOUR = {">": ">=", "<": "<=", ">=": ">", "<=": "<"}
 
 
 def chosen(rng: Random) -> Task:
-    """Rows selected by one number column, sorted by the other."""
+    """Create a task: select rows by one number column and sort them by the other."""
     table, words, k = rng.choice(TABLES), rng.choice(list(COMPARED)), rng.randint(5, 60)
     number, other = rng.sample(table.numbers, 2)
     down = rng.random() < 0.5
@@ -66,7 +70,7 @@ def chosen(rng: Random) -> Task:
 
 
 def counted(rng: Random) -> Task:
-    """One aggregate over the rows that match a condition."""
+    """Create a task: compute one aggregate over the rows that match a condition."""
     table, words, k = rng.choice(TABLES), rng.choice(list(COMPARED)), rng.randint(5, 60)
     number, other = rng.sample(table.numbers, 2)
     sign = COMPARED[words]
@@ -90,7 +94,10 @@ def counted(rng: Random) -> Task:
 
 
 def _tests(table: Table, answer: str, k: int, *, ordered: bool) -> Reference:
-    """A table with numbers around the boundary ``k``. No number repeats in its column, so that no order has ties."""
+    """Return tests with a table that has numbers near the boundary ``k``.
+
+    No number is repeated within a column, so sorting has no ties.
+    """
     rng = Random(f"{table.name} {k}")
     firsts, seconds = ([k - 1, k, k + 1, *rng.sample([n for n in range(90) if abs(n - k) > 1], 9)] for _ in range(2))
     rng.shuffle(firsts)
@@ -110,12 +117,12 @@ def _tests(table: Table, answer: str, k: int, *, ordered: bool) -> Reference:
 
 
 def fenced(source: str) -> str:
-    """``source`` in a Markdown code block."""
+    """Put ``source`` into a Markdown code block."""
     return f"```sql\n{source}\n```"
 
 
 def unfenced(answer: str) -> str:
-    """The source in the code block of ``answer``."""
+    """Return the source from the Markdown code block of ``answer``."""
     return answer.removeprefix("```sql\n").removesuffix("\n```")
 
 

@@ -1,4 +1,4 @@
-"""One synthetic task, and the part of the data that it belongs to. Made by the modules of each domain."""
+"""Defines a synthetic task and the part of the data to which it belongs. The other modules create the tasks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from bestofn.builders.records import JsonObject, Query, Reference, Tool
 
 Part = Literal["starter", "heldout", "train"]
 PARTS: tuple[Part, ...] = ("starter", "heldout", "train")
-SHARES = {"starter": 8, "heldout": 20}  # percent of all tasks; the rest is for training
+SHARES = {"starter": 8, "heldout": 20}  # percent of all tasks; all other tasks are for training
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question, a right answer as a model would write it, and plausible wrong answers (``slips``).
+    """A question, a right answer in the style of a model, and plausible wrong answers (``slips``).
 
-    ``facts`` are the content of the question (numbers, operations, names) without its wording: two tasks of a family
-    with equal facts are the same problem. ``difficulty``, from 0 to 1, raises the share of wrong answers in training.
-    ``reference`` is called only when it is needed; training does not need it. ``closing`` is the assistant's message
-    after a tool has answered.
+    - ``facts``: the content of the question, such as numbers, operations and names. Its wording is not included. Two
+      tasks of one family with equal facts are the same problem.
+    - ``reference``: returns the reference for the verifier. It is a function because training does not need it.
+    - ``difficulty``: from 0 to 1. A higher value increases the share of wrong answers in training.
+    - ``closing``: the assistant's message after the tool has replied.
     """
 
     family: str
@@ -33,25 +34,25 @@ class Task:
     difficulty: float = 0.5
     tools: tuple[Tool, ...] = ()
     closing: str = ""
-    result: JsonObject = field(default_factory=dict)  # a possible result of the called tool, for training
+    result: JsonObject = field(default_factory=dict)  # an example of the called tool's result, used in training
 
     @property
     def split(self) -> str:
-        """math, code or tool_calling."""
+        """The split of the task: ``math``, ``code`` or ``tool_calling``."""
         return self.family.partition(".")[0]
 
     @property
     def digest(self) -> bytes:
-        """A hash of family and facts."""
+        """The SHA-256 hash of family and facts. It identifies the problem."""
         return hashlib.sha256(repr((self.family, self.facts)).encode()).digest()
 
     @property
     def part(self) -> Part:
-        """The part of this task: starter, heldout or train. The digest decides, so each task is in one part only."""
+        """The part of the task: ``starter``, ``heldout`` or ``train``. It depends on the digest only."""
         return part_of(self.digest)
 
     def query(self) -> Query:
-        """The task as a query with its reference."""
+        """Convert the task to a query with its reference."""
         return Query(
             id=f"{self.family}-{self.digest.hex()[:12]}",
             split=self.split,
@@ -64,7 +65,7 @@ class Task:
 
 
 def part_of(digest: bytes) -> Part:
-    """The part of a task, from its digest."""
+    """Return the part for the digest of a task: ``starter``, ``heldout`` or ``train``."""
     place = int.from_bytes(digest[-4:], "big") % 100
     if place < SHARES["starter"]:
         return "starter"

@@ -1,6 +1,6 @@
-"""Tasks that need one call of one of two or three declared tools.
+"""Tasks that need one tool call. Each task declares two or three tools.
 
-The tools have the names and parameters of the mock tools, so that a build really runs them.
+The tools have the names and parameters of the mock tools, so that a build can execute the calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Arguments = JsonObject
 
 @dataclass(frozen=True)
 class ToolQuestion:
-    """A question for a tool, with the right arguments, plausible wrong ones, and a possible result of the tool."""
+    """A question for one tool, with the right arguments, plausible wrong arguments, and an example of the result."""
 
     question: str
     arguments: Arguments
@@ -70,7 +70,7 @@ TOOLS = {
 
 
 def weather(rng: Random) -> ToolQuestion:
-    """The current weather of a city, in given units."""
+    """Create a question about the current weather in a city, in metric or imperial units."""
     city, units = rng.choice(CITIES), rng.choice(("metric", "imperial"))
     degrees = {"metric": "Celsius", "imperial": "Fahrenheit"}[units]
     other = "imperial" if units == "metric" else "metric"
@@ -89,7 +89,7 @@ def weather(rng: Random) -> ToolQuestion:
 
 
 def forecast(rng: Random) -> ToolQuestion:
-    """The forecast of a city for some days."""
+    """Create a question about the weather forecast of a city for a number of days."""
     city, days = rng.choice(CITIES), rng.randint(2, 14)
     question = rng.choice(
         (f"Give me the forecast for {city} for {days} days.", f"What will the next {days} days in {city} be like?")
@@ -115,7 +115,7 @@ def forecast(rng: Random) -> ToolQuestion:
 
 
 def distance(rng: Random) -> ToolQuestion:
-    """The distance between two cities."""
+    """Create a question about the distance between two cities."""
     a, b = rng.sample(CITIES, 2)
     unit = rng.choice(("km", "mi"))
     name = {"km": "kilometres", "mi": "miles"}[unit]
@@ -136,7 +136,7 @@ def distance(rng: Random) -> ToolQuestion:
 
 
 def money(rng: Random) -> ToolQuestion:
-    """An amount of money in another currency."""
+    """Create a question about the value of an amount of money in another currency."""
     amount = rng.randint(5, 900)
     base, quote = rng.sample(MONEY, 2)
     question = rng.choice((f"How much is {amount} {base} in {quote}?", f"Convert {amount} {base} to {quote}."))
@@ -155,7 +155,7 @@ def money(rng: Random) -> ToolQuestion:
 
 
 def light(rng: Random) -> ToolQuestion:
-    """A light in a room, on or off."""
+    """Create a request to switch the light of a room on or off."""
     room, state, hour = rng.choice(ROOMS), rng.choice(("on", "off")), rng.randint(1, 12)
     why = rng.choice(
         (f"It is {hour} o'clock. ", f"I am back at {hour}. ", f"{rng.choice(('Mia', 'Tom', 'Ana'))} comes at {hour}. ")
@@ -171,7 +171,7 @@ def light(rng: Random) -> ToolQuestion:
 
 
 def thermostat(rng: Random) -> ToolQuestion:
-    """A temperature relative to the current one."""
+    """Create a request to set the thermostat to a temperature relative to the current one."""
     now, change = rng.randint(14, 24), rng.randint(1, 4)
     warmer = rng.random() < 0.5
     celsius = now + change if warmer else now - change
@@ -181,7 +181,7 @@ def thermostat(rng: Random) -> ToolQuestion:
 
 
 def calculation(rng: Random) -> ToolQuestion:
-    """An arithmetic expression from words."""
+    """Create a question about an arithmetic expression that is written in words."""
     a, b, c = rng.randint(11, 99), rng.randint(2, 99), rng.randint(2, 9)
     kind = rng.randrange(3)
     words, expression, wrong = (
@@ -200,7 +200,7 @@ def calculation(rng: Random) -> ToolQuestion:
 
 
 def factors(rng: Random) -> ToolQuestion:
-    """The prime factors of a number."""
+    """Create a question about the prime factors of a number."""
     n = rng.randint(20, 9999)
     question = rng.choice((f"What are the prime factors of {n}?", f"Factor {n} into primes."))
     return ToolQuestion(
@@ -213,7 +213,7 @@ def factors(rng: Random) -> ToolQuestion:
 
 
 def length(rng: Random) -> ToolQuestion:
-    """A length in another unit."""
+    """Create a question about the conversion of a length to another unit."""
     value = rng.randint(2, 500)
     here, there = rng.sample(LENGTHS, 2)
     question = rng.choice((f"How many {there} are {value} {here}?", f"Convert {value} {here} to {there}."))
@@ -228,7 +228,7 @@ def length(rng: Random) -> ToolQuestion:
 
 
 def ticket(rng: Random) -> ToolQuestion:
-    """A support ticket by its number."""
+    """Create a question about a support ticket with a given number."""
     number = rng.randint(1000, 1999)
     question = rng.choice((f"Show me ticket TCK-{number}.", f"What is the state of ticket TCK-{number}?"))
     wrong = ({"ticket_id": f"TCK-{number + 1}"}, {"ticket_id": str(number)}, {"ticket_id": f"ACC-{number}"})
@@ -242,7 +242,7 @@ def ticket(rng: Random) -> ToolQuestion:
 
 
 def balance(rng: Random) -> ToolQuestion:
-    """The balance of an account."""
+    """Create a question about the balance of an account."""
     number = rng.randint(1000, 1999)
     question = rng.choice((f"How much money is on account ACC-{number}?", f"What is the balance of ACC-{number}?"))
     wrong = ({"account_id": f"ACC-{number - 1}"}, {"account_id": str(number)}, {"account_id": f"TCK-{number}"})
@@ -271,7 +271,7 @@ QUESTIONS: Mapping[str, Callable[[Random], ToolQuestion]] = {
 
 
 def single_call(rng: Random) -> Task:
-    """A question that one call of one of the declared tools answers."""
+    """Create a task: a question that needs one call of one of the declared tools."""
     name = rng.choice(list(QUESTIONS))
     others = rng.sample([other for other in QUESTIONS if other != name], rng.randint(1, 2))
     offered = [name, *others]
@@ -294,7 +294,7 @@ def single_call(rng: Random) -> Task:
 
 
 def written(name: str, arguments: Arguments) -> str:
-    """A call as the policy writes it and as its chat template renders it."""
+    """Return a tool call as text, in the format of the policy and of its chat template."""
     return f'<tool_call>{{"name": "{name}", "arguments": {json.dumps(arguments)}}}</tool_call>'
 
 
