@@ -1,4 +1,4 @@
-"""The smallest parts of the grammar: numbers, names, commands and functions. ``syntax.Grammar`` builds on it."""
+"""Parses atoms, the smallest parts: numbers, names, commands and functions. ``syntax.Grammar`` extends this class."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SPACES = re.compile(r"\s+")
 
 
 class Atoms(Brackets):
-    """Reads one atom. ``Grammar`` completes this class with the levels above."""
+    """Parses one atom at the current position. ``Grammar`` implements the abstract methods."""
 
     def factor(self) -> Node:
-        """Parse a factor at the current position; ``Grammar`` implements it."""
+        """Parse a factor at the current position. ``Grammar`` implements this method."""
         raise NotImplementedError
 
     def power(self) -> Node:
-        """Parse a power at the current position; ``Grammar`` implements it."""
+        """Parse a power at the current position. ``Grammar`` implements this method."""
         raise NotImplementedError
 
     def _exponent(self) -> Node:
@@ -39,7 +39,7 @@ class Atoms(Brackets):
         raise NotImplementedError
 
     def primary(self) -> Node:
-        """One atom. Raises ``Unsupported`` when atoms are nested too deeply."""
+        """Parse one atom at the current position. Raises ``Unsupported`` if there is none."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unsupported("nested too deeply")
@@ -113,7 +113,7 @@ class Atoms(Brackets):
         return value
 
     def _mixed_number(self, whole: Number) -> Node:
-        """``3\\frac{1}{2}`` is three and a half if the fraction has plain integers, otherwise a product."""
+        """Parse the fraction after an integer: ``3\\frac{1}{2}`` is 3.5, ``3\\frac{x}{2}`` is a product."""
         part = self._command()
         if (
             isinstance(part, Apply) and part.head == "/"
@@ -169,7 +169,7 @@ class Atoms(Brackets):
         return node
 
     def _chosen(self) -> Node:
-        """``C(10, 3)``: the binomial coefficient if both are integers; otherwise C may be the name of a point."""
+        """Parse the bracket after C: ``C(10, 3)`` is a binomial coefficient; for other arguments, C is a symbol."""
         inside = self._bracket()
         match inside:
             case Apply("()", (Number(int() as n), Number(int() as k))) if n >= k > 0 and n > 4:
@@ -177,12 +177,15 @@ class Atoms(Brackets):
         return Apply("*", (Symbol("C"), inside))
 
     def _applied(self, function: Symbol) -> Node:
-        """An unknown function with its arguments: ``f(x)``, ``f(x+1)``, ``p(2)``."""
+        """Parse the arguments of an unknown function, such as ``f(x+1)``, and return the call."""
         inside = self._bracket()
         return Apply("call", (function, inside))
 
     def _named_text(self) -> Node:
-        """Text inside mathematics: a variable such as ``\\mathrm{x}``, a number, or words that end the value."""
+        """Parse a text command inside a formula: a variable such as ``\\mathrm{x}``, a function or a constant.
+
+        Raises ``Unsupported`` for other words.
+        """
         token = self.peek()
         content = token.text.strip()
         if re.fullmatch(r"[A-Za-z]", content):
@@ -233,7 +236,7 @@ class Atoms(Brackets):
         raise Unsupported(f"unknown command {token.text}")
 
     def _argument(self) -> Node:
-        """A brace group, or a single token as in LaTeX: ``\\frac12`` is one half."""
+        """Parse the argument of a command: a brace group or a single character (``\\frac12`` is one half)."""
         token = self.peek()
         if token.text == "{" and token.kind == "sign":
             return self._braces()
@@ -251,7 +254,7 @@ class Atoms(Brackets):
         return self.primary()
 
     def _named_text_value(self) -> Node:
-        inside = type(self)(self.peek().text)  # \frac{\text{3}}{4}
+        inside = type(self)(self.peek().text)  # for example the 3 in \frac{\text{3}}{4}
         node = inside.answer()
         if inside.peek().kind != "end":
             raise Unsupported("text in an argument")
@@ -269,7 +272,7 @@ class Atoms(Brackets):
         return Apply("sqrt", (self._root_argument(),))
 
     def _root_argument(self) -> Node:
-        """The argument of a root without braces: the whole number, so ``\\sqrt12`` is the root of twelve."""
+        """Parse the argument of a root. With no braces it is the whole number: ``\\sqrt12`` is the root of twelve."""
         return self.primary() if self.peek().kind == "number" else self._argument()
 
     # functions
@@ -316,7 +319,7 @@ class Atoms(Brackets):
         return (self._loose_argument(),)
 
     def _loose_argument(self) -> Node:
-        """``sin 2x``, ``\\log_2 3``: the product that follows, up to the next function or operator."""
+        """Parse a function argument that has no brackets (``sin 2x``): a product, up to the next function or sum."""
         if self.accept("-"):
             return negative(self._loose_argument())
         node = self.power()
@@ -340,7 +343,7 @@ class Atoms(Brackets):
 
 
 def constant(name: str) -> Node:
-    """The tree of a named constant: pi, the empty set or infinity."""
+    """Return the tree of a named constant: pi, the empty set or infinity."""
     if name == "pi":
         return Symbol("pi")
     if name == "emptyset":

@@ -1,4 +1,4 @@
-"""A position in a list of tokens, with the brackets that are open there. The grammar builds on it."""
+"""A position in a list of tokens, and the brackets that are open there. The parser classes extend it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_DEPTH = 60
 
 
 class Cursor:
-    """The position of the grammar in a text."""
+    """The current position of the parser in the tokens of a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -20,19 +20,19 @@ class Cursor:
         self.closers: list[str] = []
 
     def peek(self, ahead: int = 0) -> Token:
-        """The token ``ahead`` places further, without taking it."""
+        """Return the token ``ahead`` places after the current one. The position does not change."""
         at = self.at + ahead
         return self.tokens[at] if at < len(self.tokens) else self.tokens[-1]
 
     def take(self) -> Token:
-        """The next token; the cursor moves behind it."""
+        """Return the current token and move to the next one."""
         token = self.tokens[self.at]
         if self.at < len(self.tokens) - 1:
             self.at += 1
         return token
 
     def accept(self, *texts: str) -> bool:
-        """Take the next token if it is one of these texts; returns whether it was."""
+        """Move past the current token if it is one of ``texts``. Return whether it was."""
         token = self.tokens[self.at]
         if token.text in texts and token.kind != "text" and token.kind != "end":
             self.take()
@@ -40,6 +40,6 @@ class Cursor:
         return False
 
     def expect(self, text: str) -> None:
-        """Take the next token. Raises ``Unsupported`` if it is another one."""
+        """Move past the current token. Raises ``Unsupported`` if it is not ``text``."""
         if not self.accept(text):
             raise Unsupported(f"expected {text!r}, found {self.peek().text!r}")

@@ -1,8 +1,8 @@
 # ruff: noqa: SIM905, a list of words reads best as words
 """Finds the final answer in the text of a model. ``judge`` and the verifier use it.
 
-The most explicit form wins: an ``<answer>`` tag, JSON, a box, "the answer is", a labelled line. Without any of these,
-the end of the text is taken, and ``Answer.method`` records that.
+The most explicit form is used: an ``<answer>`` tag, JSON, a box, a line with ``####``, "the answer is", or a line that
+starts with "Answer:". If there is none, the end of the text is used. ``Answer.method`` records the form.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from bestofn.verifiers.math_verifier.groups import group
 
 MAX_LENGTH = 200_000
-MAX_MARKS = 64  # per kind and text; only the last ones matter
+MAX_MARKS = 64  # maximum number of marks per kind that are examined, from the end of the text
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The final answer as text.
 
-    ``method``: where it was found. ``others``: further boxes in the same sentence. ``runs_on``: the model continued
-    with a problem that it made up, and answered that too.
+    ``method`` is the form in which it was found. ``others`` contains the earlier boxes in the same sentence.
+    ``runs_on`` is true if the model then invented another problem and answered that problem too.
     """
 
     text: str
@@ -49,7 +49,7 @@ _PHRASE = re.compile(
     r"[Aa](?<!\w[Aa])(?i:nswer\b(?:\s+(?:to|of|for)\s+(?:the|this"
     r"|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
     r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should "
-    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # the flag is not global: this way the search skips to the letter A
+    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # ignoring case only after the first letter makes the search faster
 )
 _COMMENT = re.compile(
     r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
@@ -67,7 +67,7 @@ _ESCAPES = {"n": "\n", "t": " ", "r": " ", "b": "", '"': '"', "'": "'", "/": "/"
 
 
 def final_answer(text: str) -> Answer:
-    """The final answer in ``text``, or ``Answer("", "none")``. The time is linear in the length of the text."""
+    """Return the final answer in ``text``, or ``Answer("", "none")``. The time is linear in the length of the text."""
     text = visible(text[-MAX_LENGTH:])
     text, runs_on = _first_problem(text)
     for finder in (_tagged, _structured, _boxed, _hashed, _announced, _labelled, _closing):
@@ -78,7 +78,7 @@ def final_answer(text: str) -> Answer:
 
 
 def visible(text: str) -> str:
-    """``text`` without thinking and without anything after the end of the turn."""
+    """Return ``text`` after removing thinking sections and everything after the end of the turn."""
     if "<" in text:
         text = _THOUGHT.sub(" ", text)
         closing = max(text.rfind(mark) for mark in ("</think>", "</thinking>", "<|end_of_thought|>"))
@@ -94,7 +94,7 @@ def visible(text: str) -> str:
 
 
 def _first_problem(text: str) -> tuple[str, bool]:
-    """The text before a problem that the model made up, and whether the rest answers that problem."""
+    """Return the text before a second, invented problem, and whether the rest of the text answers that problem."""
     for following in _NEXT_PROBLEM.finditer(text):
         if _answers(text[: following.start()]):
             return text[: following.start()], _answers(text[following.start() :])
@@ -109,7 +109,7 @@ _TAG = re.compile(r"<(answer|final_answer|solution)>|\[(ANSWER)\]", re.IGNORECAS
 
 
 def _tagged(text: str) -> Answer | None:
-    """The content of the last ``<answer>``; an open tag ends with the text."""
+    """Return the answer in the last ``<answer>`` tag. An unclosed tag extends to the end of the text."""
     marks = list(_TAG.finditer(text)) if "<" in text or "[" in text else []
     if not marks:
         return None
@@ -129,7 +129,7 @@ def _tagged(text: str) -> Answer | None:
 
 
 def _structured(text: str) -> Answer | None:
-    """The value of "answer" in a JSON object, complete or truncated. LaTeX in it may be escaped or not."""
+    """Return the value of the key "answer" in a JSON object. The object may be truncated; LaTeX may be unescaped."""
     if '"' not in text and "'" not in text:
         return None
     for match in reversed(list(_JSON_KEY.finditer(text))[-MAX_MARKS:]):
@@ -177,7 +177,10 @@ def _json_string(text: str, start: int) -> str:
 
 
 def _json_escape(text: str, at: int, out: list[str]) -> int:
-    """Decode the escape at ``at``; an unescaped LaTeX command such as ``\\frac`` does not change."""
+    """Decode the escape sequence at ``at``, append it to ``out``, and return the position after it.
+
+    An unescaped LaTeX command such as ``\\frac`` does not change.
+    """
     following = text[at + 1]
     command = re.match(r"\\([A-Za-z]+)", text[at:])
     if following == "u" and re.match(r"[0-9a-fA-F]{4}", text[at + 2 : at + 6]):
@@ -203,11 +206,11 @@ _LATEX = frozenset(
 
 
 def _boxed(text: str) -> Answer | None:
-    """The last box that is not empty; further boxes in the same sentence are ``others``."""
+    """Return the last box that is not empty. Earlier boxes in the same sentence become ``others``."""
     boxes: list[tuple[int, int, str]] = []
     for match in _BOX.finditer(text):
         if boxes and match.start() < boxes[-1][1]:
-            continue  # a box within a box
+            continue  # a box inside another box
         content, end = _box_content(text, match.end())
         if content.strip(" _.?\\"):
             boxes.append((match.start(), end, content))
@@ -235,7 +238,7 @@ def _box_content(text: str, start: int) -> tuple[str, int]:
 
 
 def unwrapped(text: str) -> str:
-    """The content of a box within the box, or ``text`` when there is none."""
+    """Return the content if the whole ``text`` is one box, otherwise ``text``."""
     match = _BOX.match(text.strip())
     if match:
         inside = group(text.strip(), match.end())
@@ -253,7 +256,7 @@ def _hashed(text: str) -> Answer | None:
 
 
 def _announced(text: str) -> Answer | None:
-    """The statement after the last "the answer is"."""
+    """Return the statement after the last "the answer is"."""
     statements: list[str] = []
     last_end = 0
     for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
@@ -267,7 +270,7 @@ def _announced(text: str) -> Answer | None:
 
 
 def _first_statement(text: str) -> str:
-    """The statement that begins ``text``: a display formula, or the words up to the end of the sentence."""
+    """Return the first statement of ``text``: a display formula, or the words up to the end of the sentence."""
     text = text.lstrip(" \t*:_\n")
     if text.startswith(("\\[", "$$")):
         match = _DISPLAY.match(text)
@@ -288,7 +291,7 @@ def _labelled(text: str) -> Answer | None:
 
 
 def _closing(text: str) -> Answer | None:
-    """The end of the text: its last bold words or its last sentence."""
+    """Return the last bold words of the last paragraph, or the last sentence, or a short text as a whole."""
     text = text.strip()
     if not text:
         return None

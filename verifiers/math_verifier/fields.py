@@ -1,4 +1,4 @@
-"""The kinds of inexact numbers that ``arithmetic`` computes with: doubles, and numbers of 50 digits."""
+"""The two types of inexact numbers that ``arithmetic`` uses: doubles, and numbers with 50 digits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Value = Any  # int | Fraction | float | complex, or an mpmath number
 
 
 class Field:
-    """Functions and constants of one type of inexact number. ``enter`` converts an exact number to this type."""
+    """The functions and constants for one type of inexact number. ``enter`` converts an exact number to this type."""
 
     def __init__(
         self, functions: Mapping[str, Callable[..., Value]], constants: Mapping[str, Value], enter: Callable
@@ -32,7 +32,7 @@ def _real_or_complex(real: Callable, full: Callable, domain: Callable[[float], b
 
 
 def _double_power(base: float | complex, exponent: float | complex) -> float | complex:
-    return base**exponent  # a negative float to a fractional power gives the complex principal value
+    return base**exponent  # for a negative base and a fractional exponent: the complex principal value
 
 
 _ANY: Callable[[float], bool] = lambda x: True  # noqa: E731
@@ -64,7 +64,7 @@ DOUBLES = Field(_DOUBLE_FUNCTIONS, CONSTANTS, _double)
 
 @lru_cache(maxsize=1)
 def digits(count: int = 50) -> Field:
-    """Numbers with ``count`` decimal digits; they distinguish e^{pi sqrt 163} from the nearest integer."""
+    """Return the field of numbers with ``count`` decimal digits. It is cached."""
     from mpmath import MPContext
 
     mp = MPContext()

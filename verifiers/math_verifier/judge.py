@@ -1,6 +1,6 @@
-"""Judges one answer by a reference: extraction, parsing and comparison, without I/O.
+"""Compares one answer with a reference: extraction, parsing and comparison. There is no I/O.
 
-``judge`` is synchronous and bounded in time. The verifier, the benchmarks and reward functions for TRL call it.
+``judge`` is synchronous and bounded in time. The verifier, the benchmarks and the TRL reward functions use this module.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CLOCK_OR_DATE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How strict the comparison is; see ``rounding`` and ``MathVerifier``."""
+    """Settings that determine how strict the comparison is; ``MathVerifier`` describes them."""
 
     rounding: Rounding = "reference_precision"
     missing_unit: MissingUnit = "pass"
@@ -39,10 +39,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a judgement.
+    """The result of comparing one answer with one reference.
 
-    ``method`` names the rule that decided, ``extraction`` where the answer was found. ``formal``: a side is a formula,
-    which SymPy may still decide.
+    ``method`` describes the rule that decided. ``extraction`` is the form in which the answer was found. ``formal`` is
+    true if the comparison is undecided and one side is a formula that SymPy may be able to compare.
     """
 
     outcome: Literal["pass", "fail", "abstain"]
@@ -56,7 +56,7 @@ class Finding:
 
 
 DEFAULTS = Settings()
-GUESSED = frozenset({"closing sentence", "bold"})  # extraction methods without an explicit mark
+GUESSED = frozenset({"closing sentence", "bold"})  # extraction methods that found no explicit mark of the answer
 _BROKEN_OFF = re.compile(
     r"(?:[=+*/,(]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per))\s*$", re.IGNORECASE
 )
@@ -72,7 +72,7 @@ def judge(
     options: tuple[str, ...] = (),
     settings: Settings = DEFAULTS,
 ) -> Finding:
-    """Judge whether the final answer in ``text`` equals ``reference``. ``options``: the choices of the problem."""
+    """Return whether the final answer in ``text`` equals ``reference``. ``options``: the choices of the problem."""
     answer = final_answer(text)
     if not answer.text.strip():
         return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)
@@ -82,7 +82,7 @@ def judge(
 def judge_answer(
     reference: str, answer: Answer, problem: str = "", options: tuple[str, ...] = (), settings: Settings = DEFAULTS
 ) -> Finding:
-    """``judge`` for an answer that is already extracted."""
+    """Return whether an answer that is already extracted equals ``reference`` (see ``judge``)."""
     if len(answer.text) > settings.max_length:
         return Finding("abstain", 0.0, "the answer is too long", answer.text[:200], extraction=answer.method)
     if not answer.runs_on:
@@ -108,10 +108,10 @@ def judge_answer(
 
 
 def _unless_doubtful(match: Match, reference: str, answer: Answer) -> Match:
-    """``match``, or an undecided match when the difference may be a parsing error.
+    """Return ``match``, or an undecided match if the difference may be a parsing error.
 
-    Words without a single value are undecided if they contain the number of the reference, or if no mark says that
-    they are the answer. A difference in a closing sentence has a lower confidence than one in a box.
+    An answer that cannot be parsed is undecided if it contains the number of the reference, or if no explicit mark
+    (a box, for example) says that it is the answer. A difference in an unmarked answer has a lower confidence.
     """
     if answer.method not in GUESSED and len(answer.text) <= 20:
         return match
@@ -149,7 +149,7 @@ def _decide(
 
 
 def reference_tree(reference: str) -> Node:
-    """The tree of a reference. The reference may be a sentence, or a solution with a box."""
+    """Return the tree of a reference. The reference may be a sentence, or a solution with a box."""
     if "\\boxed" in reference:
         answer = final_answer(reference)
         return read(", ".join((*answer.others, answer.text)))
@@ -183,7 +183,7 @@ def _choice(reference: str, answer: str, problem: str, options: tuple[str, ...],
 
 
 def _option_value(listed: tuple[str, ...], place: int, answer: str, terms: Terms) -> Match:
-    """The answer states the value of an option instead of its letter."""
+    """Compare an answer that states a value with the text of the correct option."""
     given = read(answer)
     match = compare(read(listed[place]), given, terms)
     if not match.equal and isinstance(given, Text):
@@ -194,7 +194,7 @@ def _option_value(listed: tuple[str, ...], place: int, answer: str, terms: Terms
 
 
 def _lettered_value(reference: str, answer: str, listed: tuple[str, ...], terms: Terms) -> Match | None:
-    """The answer is a letter and the reference is a value: compare with the option of that letter."""
+    """Compare the reference, which is a value, with the option whose letter the answer states; else return None."""
     given = choices.letter(answer)
     if given is None or not listed or ord(given) - ord("A") >= len(listed):
         return None
@@ -255,7 +255,7 @@ def _unwrap(text: str) -> str:
 
 
 def _second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> tuple[Match, Node] | None:
-    """Compare other readings of the texts (decimal comma, number words) after the first reading did not match."""
+    """Interpret the texts in other ways (decimal comma, number words) and compare again, after the first mismatch."""
     european_form = _decimal_comma(gold, given, reference, text, terms)
     if european_form is not None:
         return european_form
@@ -306,7 +306,7 @@ _DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
 
 
 def _short_text(gold: Text, given: Text) -> tuple[Match, Node] | None:
-    """The answer is a sentence that begins or ends with the short text of the reference."""
+    """Compare an answer in words with a reference in words. The answer may be a sentence around the reference."""
     wanted, phrase = _plain_words(gold.text), _plain_words(given.text)
     first, second = words.special(gold.text), words.special(given.text)
     if first is not None and first == second:
@@ -337,9 +337,9 @@ def _plain_words(text: str) -> str:
 
 
 def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Terms) -> tuple[Match, Node] | None:
-    """A European number (``1000,99``, ``1.234,5 kg``) on one side, if both sides then agree.
+    """Convert a European number (``1000,99``, ``1.234,5 kg``) on one side, and return the match if both sides agree.
 
-    ``12,345`` against ``12.345`` is undecided, because the comma may separate thousands or decimals.
+    ``12,345`` compared with ``12.345`` is undecided, because the comma may separate thousands or decimals.
     """
     ours, theirs = _pointed(reference), _pointed(text)
     if (ours is None) == (theirs is None):
@@ -354,7 +354,7 @@ def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Te
 
 
 def _pointed(text: str) -> str | None:
-    """``text`` with European numbers in English form; None when there are none."""
+    """Return ``text`` with European numbers in English form, or None if it contains none."""
     text = text.strip()
     if _COMMA.fullmatch(text):
         return text.replace(",", ".")
@@ -371,7 +371,7 @@ _WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
 
 
 def _formal(text: str) -> bool:
-    """Whether the text is a formula: LaTeX or long, with at most one word."""
+    """Return whether the text is a formula: it has at most one word, and is LaTeX or longer than 60 characters."""
     if len(_WORDS.findall(text)) > 1:
         return False
     return bool(_COMMAND.search(text)) or len(text) > 60

@@ -1,4 +1,4 @@
-"""Matrices: their rows, and sums and products of small matrices as trees."""
+"""Finds the rows of matrices, and computes sums and products of small matrices as trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Rows = list[tuple[Node, ...]]
 
 
 def rows(node: Node) -> Rows | None:
-    """The rows of a matrix, a list of lists, or a tuple or list as a column; None for anything else."""
+    """Return the rows of a matrix or a list of lists. A tuple or list is a column. Return None for other trees."""
     if not isinstance(node, Apply):
         return None
     if node.head == "matrix":
@@ -23,7 +23,10 @@ def rows(node: Node) -> Rows | None:
 
 
 def components(node: Node) -> Rows | None:
-    """``-2i - 14j - 7k`` as a column of two or three numbers; None when a part is not a multiple of i, j or k."""
+    """Return a vector such as ``-2i - 14j - 7k`` as a column of two or three numbers.
+
+    Return None if a part is not a multiple of i, j or k, or if only i occurs.
+    """
     parts = node.args if isinstance(node, Apply) and node.head == "+" else (node,)
     by_axis: dict[str, Node] = {}
     for part in parts:
@@ -41,7 +44,7 @@ def components(node: Node) -> Rows | None:
 
 
 def worked_out(node: Node) -> Rows | None:
-    """The rows of a sum, difference, product or multiple of matrices; None for other trees or wrong sizes."""
+    """Return the rows of a sum, product or multiple of matrices; None for other trees or sizes that do not match."""
     if not isinstance(node, Apply) or not any(head(part) == "matrix" for part in walk(node)):
         return None
     if node.head == "matrix":

@@ -1,4 +1,4 @@
-"""Parses the text of an answer into a tree: a number, an expression with its unit, a list, or words."""
+"""Parses the text of an answer as a tree: a number, an expression with its unit, a list, or words."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CURRENCY = re.compile(
 
 @lru_cache(maxsize=8192)
 def read(text: str) -> Node:
-    """The tree of the text of an answer; ``Text`` when it cannot be parsed as mathematics."""
+    """Return the tree of an answer. It is a ``Text`` node if the answer cannot be parsed as mathematics."""
     if _PLAIN.fullmatch(text):
         return _plain(text)
     if len(text) > MAX_LENGTH:
@@ -42,7 +42,7 @@ def read(text: str) -> Node:
 
 
 def read_normal(text: str) -> Node:
-    """``read`` for a text that is already normalised."""
+    """Return the tree of an answer that is already normalised (see ``read``)."""
     if _PLAIN.fullmatch(text):
         return _plain(text)
     inside = _WHOLE_TEXT.match(text)
@@ -69,7 +69,7 @@ def read_normal(text: str) -> Node:
 
 
 def _restated(node: Node, tail: str, text: str) -> Node | None:
-    """``225 minutes or 3 hours 45 minutes``: one quantity stated twice, if both agree; otherwise None."""
+    """Return the quantity if it is stated twice, as in ``225 minutes or 3 hours 45 minutes``; otherwise None."""
     unit, *others = _OR.split(tail)
     if len(others) != 1 or not re.search(r"\d", others[0]):
         return None
@@ -80,7 +80,7 @@ def _restated(node: Node, tail: str, text: str) -> Node | None:
 
 
 def _compound(text: str) -> Node | None:
-    """``3 hours 45 minutes``, ``5 feet 6 inches``: one quantity in several units, as one node; otherwise None."""
+    """Return a quantity in several units (``3 hours 45 minutes``, ``5 feet 6 inches``) as one node, otherwise None."""
     parts = _PARTS.findall(text)
     if len(parts) < 2 or not _COMPOUND.fullmatch(text):
         return None
@@ -109,7 +109,11 @@ _COMPOUND = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:[A-Za-z]{2,})(?:\s*,?\s*(?:and\s+
 
 
 def with_tail(node: Node, tail: str, text: str) -> Node:
-    """The value with the words after it, which are a unit, a remark (then dropped), or the rest of a sentence."""
+    """Combine a value with the words after it (``tail``).
+
+    A unit or a scale such as million is added to the value. A remark is dropped. Otherwise the whole ``text`` becomes a
+    ``Text`` node.
+    """
     if tail.startswith(("(", "[")) and _REMARK.match(tail):
         return node
     if re.match(
@@ -135,7 +139,7 @@ def _bare(node: Node) -> Node:
 
 
 def _scaled(node: Node, rest: str, power: int) -> Node:
-    """The node of ``2.3 million`` or ``5 million million``: a number and its power of ten, without currency sign."""
+    """Return the node of ``2.3 million`` or ``5 million million``: a number and a power of ten. Currency is dropped."""
     while rest and (further := _SCALE.get(rest.split()[0].lower().strip(".,"))):
         power += further
         _, _, rest = rest.partition(" ")
@@ -146,7 +150,7 @@ def _scaled(node: Node, rest: str, power: int) -> Node:
 
 
 def _holds_value(node: Node) -> bool:
-    """Whether words after ``node`` can be its unit: a product of letters is more likely the start of a sentence."""
+    """Return whether words after ``node`` can be its unit: ``node`` contains a number or pi."""
     if isinstance(node, Symbol):
         return node == Symbol("pi")
     return any(isinstance(part, Number) or part == Symbol("pi") for part in walk(node)) or head(node) in (
@@ -156,7 +160,7 @@ def _holds_value(node: Node) -> bool:
 
 
 def _names_unit(tail: str) -> bool:
-    """Whether the words contain no number or relation, so that they name a unit or the counted things."""
+    """Return whether the words can name a unit or the counted objects: they contain no number and no relation."""
     first = tail.lstrip()
     if not first:
         return False

@@ -1,10 +1,12 @@
-"""Whether two numbers agree: the rounding policies.
+"""Decides whether two numbers agree, by one of three rounding policies.
 
-``strict``               They are equal, or equal to ten digits if one is a long decimal.
-``reference_precision``  Also, if the reference is a decimal: the answer rounds to it, or is a decimal of at least three
-                         digits to which the reference rounds. For an exact reference (an integer, a fraction, a
-                         root), a correct rounding is undecided, not wrong.
-``lenient``              Also any correct rounding to three digits, and half a percent of a rounded reference.
+``strict``               The numbers are equal. If one is a decimal of ten or more digits, a relative difference of at
+                         most 1e-9 is accepted.
+``reference_precision``  Also accepts the following if the reference is a decimal: an answer that rounds to the
+                         reference, or an answer of at least three digits to which the reference rounds. For an exact
+                         reference (an integer, a fraction, a root), a correctly rounded answer is undecided.
+``lenient``              Also accepts any correct rounding to at least three digits, and any answer within 0.5 percent
+                         of a decimal reference.
 """
 
 from __future__ import annotations
@@ -15,14 +17,14 @@ from typing import Literal, TypeAlias
 
 Rounding = Literal["strict", "reference_precision", "lenient"]
 Real: TypeAlias = "int | float | Fraction"
-LONG = 10  # significant digits from which a decimal counts as the number it approximates
+LONG = 10  # a decimal with at least this many significant digits is compared with a tolerance
 
 
 def agree(ours: Real, our_place: int | None, theirs: Real, their_place: int | None, rounding: Rounding) -> bool | None:
-    """Whether the answer ``theirs`` agrees with the reference ``ours``.
+    """Return whether the answer ``theirs`` agrees with the reference ``ours``.
 
-    A place is the power of ten of the last written digit; None means that the number is exact. The result None means
-    undecided: the answer is a correct rounding of an exact reference.
+    A place is the power of ten of the last written digit; None means that the number is exact. The result is None
+    (undecided) if the answer is a correct rounding of an exact reference.
     """
     if ours == theirs:
         return True
@@ -51,9 +53,9 @@ def agree(ours: Real, our_place: int | None, theirs: Real, their_place: int | No
 
 
 def printed_place(value: Real, place: int) -> int:
-    """The intended place of a decimal. ``0.14300000000000002`` is a printed double with three digits.
+    """Return the intended place of a decimal. ``0.14300000000000002`` is a printed double with three digits.
 
-    Programs print the integer 1055 as ``1055.0``, so from 100 on the final zero does not count as precision.
+    Programs print the integer 1055 as ``1055.0``, so a final ``.0`` is ignored for values of at least 100.
     """
     if place == -1 and value == int(value) and abs(value) >= 100:
         return 0
@@ -65,14 +67,14 @@ def printed_place(value: Real, place: int) -> int:
 
 
 def significant(value: Real, place: int) -> int:
-    """The number of written digits, without leading zeros."""
+    """Return the number of written digits, not counting leading zeros."""
     top, bottom = abs(value).as_integer_ratio()
     whole = top * 10**-place // bottom if place <= 0 else top // (bottom * 10**place)
     return len(str(whole)) if whole else 0
 
 
 def _written_place(value: Real, place: int | None) -> int | None:
-    """The place of a number that is compared with a decimal; an integer is exact to the units."""
+    """Return the place of a number that is compared with a decimal. An integer has place 0."""
     if place is not None:
         return place
     return 0 if isinstance(value, int) else None
@@ -88,7 +90,7 @@ def _long(value: Real, place: int | None) -> bool:
 
 
 def _artefact(value: Real) -> bool:
-    """Whether ``value`` is a fraction with so many digits that it was a double before."""
+    """Return whether ``value`` is a fraction with so many digits that it was probably a double."""
     return isinstance(value, Fraction) and value.denominator > 10**11
 
 

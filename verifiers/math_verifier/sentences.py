@@ -1,4 +1,4 @@
-"""Finds the one value that a sentence states: "The total trip took 6 hours", "a + b = 12 apples"."""
+"""Finds the value that a sentence states: "The total trip took 6 hours", "a + b = 12 apples"."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _ASIDE = re.compile(
 
 
 def stated(text: str) -> Node | None:
-    """The value that a text states; None when it states no value or several.
+    """Return the value that a text states, or None if it states no value or several values.
 
-    A conclusion ("Therefore, …") counts before all else; then the last sentence if it ends in an equation; then the
-    first sentence, which the others explain.
+    If there is a conclusion ("Therefore, …"), only the conclusion is used. Otherwise the last sentence is used if it
+    ends in an equation. Otherwise the value is in the only sentence with a number, or in the first sentence.
     """
     text = text[-MAX_LENGTH:]
     sentences = [part for part in _SENTENCE.split(text) if part.strip()]
@@ -63,7 +63,7 @@ def _one_value(sentence: str) -> Node | None:
 
 
 def after_equals(text: str) -> Node | None:
-    """The right side of the last equation, if no other number follows it; otherwise None."""
+    """Return the right side of the last equation, or None if there is no equation or another number follows it."""
     at = text.rfind("=")
     if at < 0 or text[at - 1 : at] in ("!", "<", ">"):
         return None
@@ -74,7 +74,7 @@ def after_equals(text: str) -> Node | None:
 
 
 def _single_formula(text: str) -> Node | None:
-    """The formula between dollar signs, if all such formulas are equal; otherwise None."""
+    """Return the formula between LaTeX delimiters if all such formulas are equal, otherwise None."""
     formulas = {normal(next(part for part in match if part)) for match in _MATH.findall(text)}
     if len(formulas) != 1:
         return None
@@ -85,7 +85,7 @@ def _single_formula(text: str) -> Node | None:
 
 
 def _after_verb(text: str) -> Node | None:
-    """The value directly after the last verb such as "is", if the sentence has few other numbers."""
+    """Return the value directly after the last verb such as "is". Return None if there are more than three numbers."""
     plain = _ASIDE.split(normal(text))[0]
     if sum(1 for _ in _FIND.finditer(plain)) > 3:
         return None
@@ -106,7 +106,7 @@ def _only_number(text: str) -> Node | None:
 
 
 def listed(text: str) -> Node:
-    """All formulas of the last sentence with a formula, as a list: "the solutions are $x = 1$ and $x = 2$"."""
+    """Return a list of the formulas in the last sentence with formulas: "the solutions are $x = 1$ and $x = 2$"."""
     for sentence in reversed(_SENTENCE.split(text[-MAX_LENGTH:])):
         formulas = [normal(next(part for part in match if part)) for match in _MATH.findall(sentence)]
         if formulas:
@@ -115,7 +115,7 @@ def listed(text: str) -> Node:
 
 
 def mentions(reference: Node, text: str) -> bool:
-    """Whether the reference is a number that occurs in the text."""
+    """Return whether the reference is a number that occurs in the text."""
     if not isinstance(reference, Number):
         return False
     numbers = (read_normal(match[0].strip().lstrip("\\$£€¥₤₹ ").rstrip("% ")) for match in _FIND.finditer(normal(text)))

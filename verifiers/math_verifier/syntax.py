@@ -1,7 +1,7 @@
-"""The grammar of answers: LaTeX and calculator notation, parsed by recursive descent into ``nodes``.
+"""Parses an answer in LaTeX or calculator notation by recursive descent, and returns a tree of ``nodes``.
 
-No evaluation happens here, so the cost is linear in the length of the text. What the grammar does not know
-(integrals, sums, limits) raises ``Unsupported`` and is left to the symbolic path.
+Nothing is evaluated here, so the cost is linear in the length of the text. Integrals, sums and limits raise
+``Unsupported``; ``symbolic`` compares them with SymPy.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _TIMES = frozenset({"*", "\\cdot", "\\times"})
 
 
 class Parsed(NamedTuple):
-    """A tree, and the words after it (a unit, a remark); "" when the whole text was parsed."""
+    """The tree of the parsed text. ``tail`` is the rest of the text, such as a unit or a remark, or ""."""
 
     node: Node
     tail: str
 
 
 def parse(text: str) -> Parsed:
-    """Parse the longest mathematical beginning of a normalised ``text``. Raises ``Unsupported``."""
+    """Parse the longest mathematical beginning of a normalised ``text``. Raises ``Unsupported`` if there is none."""
     try:
         reader = Grammar(text)
         node = reader.answer()
@@ -47,12 +47,12 @@ def parse(text: str) -> Parsed:
 
 
 class Grammar(Atoms):
-    """The levels of the grammar, from a list of answers down to powers; one method per level."""
+    """The parser for whole answers. It has one method per grammar level, from lists of relations to powers."""
 
     # lists and relations
 
     def answer(self) -> Node:
-        """A relation, or a list of relations without brackets."""
+        """Parse a whole answer: one relation, or a list of relations with no brackets around it."""
         items, marks = [self.relation()], []
         while mark := self._separator():
             marks.append(mark)
@@ -67,7 +67,7 @@ class Grammar(Atoms):
         return Apply(",", tuple(items))
 
     def _separator(self) -> str:
-        """Take a separator, a sign or a word, and return it; "" when there is none."""
+        """Move past a list separator (``,``, ``;`` or a word such as "and") and return it, or "" if there is none."""
         mark = self.at
         token = self.peek()
         taken = False
@@ -99,7 +99,7 @@ class Grammar(Atoms):
         return token.text in ("(", "[", "-", "+", "\\{", "|", "{", ".")
 
     def relation(self) -> Node:
-        """A value, or a chain of relations such as ``a < b <= c``."""
+        """Parse a value, or a chain of relations such as ``a < b <= c``, at the current position."""
         parts: list[Node] = [self.union()]
         signs: list[str] = []
         while True:
@@ -126,7 +126,7 @@ class Grammar(Atoms):
             self.at -= 1
 
     def union(self) -> Node:
-        """A union of sets, or a sum."""
+        """Parse a union or difference of sets, or a sum, at the current position."""
         parts: list[Node] = [self.sum()]
         while True:
             token = self.peek()
@@ -145,7 +145,7 @@ class Grammar(Atoms):
     # arithmetic
 
     def sum(self) -> Node:
-        """Terms with plus, minus or plus-minus between them."""
+        """Parse terms with plus, minus or plus-minus between them. Raises ``Unsupported`` if nesting is too deep."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unsupported("nested too deeply")
@@ -170,7 +170,7 @@ class Grammar(Atoms):
         return terms[0] if len(terms) == 1 else Apply("+", tuple(terms))
 
     def signed(self) -> Node:
-        """A term with its sign."""
+        """Parse a term with its sign at the current position."""
         if self.accept("-"):
             return negative(self.signed())
         if self.accept("+"):
@@ -183,14 +183,14 @@ class Grammar(Atoms):
         return self.product()
 
     def product(self) -> Node:
-        """Factors, with or without operators."""
+        """Parse a product or quotient: factors, with or without operators between them."""
         left = self.power()
         while True:
             mark = self.at
             state = self.depth, self.bars, len(self.closers)
             try:
                 longer = self._multiplied(left)
-            except Unsupported:  # no factor follows: the value ends here
+            except Unsupported:  # no factor follows, so the value ends here
                 self.at = mark
                 self.depth, self.bars, opened = state
                 del self.closers[opened:]
@@ -203,7 +203,7 @@ class Grammar(Atoms):
             left = longer
 
     def _multiplied(self, left: Node) -> Node | None:
-        """``left`` combined with the next factor, divisor or modulus; None when none follows."""
+        """Return ``left`` combined with the next factor, divisor or modulus, or None if none follows."""
         token = self.peek()
         if token.text in _TIMES and token.kind in ("sign", "command"):
             self.take()
@@ -225,7 +225,7 @@ class Grammar(Atoms):
         return self.peek(1).kind == "number" and self.peek(1).spaced and self.peek().spaced
 
     def factor(self) -> Node:
-        """A power with its sign."""
+        """Parse a power with its sign at the current position."""
         if self.accept("-"):
             return negative(self.factor())
         if self.accept("+"):
@@ -233,7 +233,7 @@ class Grammar(Atoms):
         return self.power()
 
     def _juxtaposed(self, left: Node) -> bool:
-        """Whether the next token multiplies ``left`` without an operator."""
+        """Return whether the next token is a factor of ``left``, although there is no operator between them."""
         token = self.peek()
         if token.kind == "number":
             previous = self.tokens[self.at - 1]
@@ -257,11 +257,11 @@ class Grammar(Atoms):
         return token.text in ("(", "{", "[") and (token.kind == "sign") and not (token.text == "[" and token.spaced)
 
     def _letters(self, token: Token) -> bool:
-        """Whether ``token`` is a factor in ``3 x + 1`` or a unit in ``5 m``; both are read as products."""
+        """Return whether ``token`` may be a factor after a number, as in ``3 x + 1``. ``5 m`` is parsed in the same way."""
         return len(token.text) == 1 or token.text in FUNCTIONS or token.text in CONSTANTS
 
     def _mixed_follows(self, whole: Number, token: Token) -> bool:
-        """Whether a mixed number follows: ``1 1/2``, an integer, a blank and a proper fraction."""
+        """Return whether a mixed number follows: an integer, a blank and a proper fraction, such as ``1 1/2``."""
         if not token.spaced or whole.place is not None or not isinstance(whole.value, int):
             return False
         top, slash, bottom = token.text, self.peek(1).text, self.peek(2)
@@ -297,14 +297,14 @@ class Grammar(Atoms):
         return is_product(word)
 
     def _named(self, token: Token) -> bool:
-        """Whether the capitals name a segment or a triangle: ``AB = 4``, ``NO/BO = 1``."""
+        """Return whether capital letters name a segment or a triangle, as in ``AB = 4`` or ``NO/BO = 1``."""
         following = (
             self.tokens[self.tokens.index(token, self.at) + 1] if token in self.tokens[self.at :] else self.peek(1)
         )
         return following.text in ("=", "/", "}", ":")
 
     def power(self) -> Node:
-        """A base with its exponents."""
+        """Parse a base with its exponents and the marks after it (factorial, percent, degrees)."""
         base = self.postfix(self.primary())
         token = self.peek()
         if token.text in ("^", "**") and token.kind == "sign":
@@ -319,7 +319,7 @@ class Grammar(Atoms):
             if isinstance(base, Symbol) and isinstance(exponent, Symbol) and exponent.name in ("T", "top", "prime"):
                 return Apply("transpose", (base,))
             base = self.postfix(Apply("^", (base, exponent)))
-            if self.peek().text in ("^", "**"):  # a^b^c
+            if self.peek().text in ("^", "**"):  # a^b^c means a^(b^c)
                 self.take()
                 inner = Apply("^", (exponent, self._exponent()))
                 return Apply("^", (base.args[0], inner)) if isinstance(base, Apply) and base.head == "^" else base
@@ -340,7 +340,7 @@ class Grammar(Atoms):
         return node
 
     def postfix(self, node: Node) -> Node:
-        """``node`` with the marks after it: factorial, percent, degrees."""
+        """Parse the marks after ``node`` (factorial, percent, prime) and return the combined tree."""
         while True:
             token = self.peek()
             if token.text == "!" and token.kind == "sign":
@@ -361,7 +361,7 @@ def _is_range(node: Node) -> bool:
 
 
 def _grouped(items: list[Node], marks: list[str]) -> Node:
-    """A list of lists, from ``p=5, q=2; p=7, q=2``."""
+    """Return a list of tuples from an answer such as ``p=5, q=2; p=7, q=2``."""
     groups: list[list[Node]] = [[items[0]]]
     for mark, item in zip(marks, items[1:], strict=True):
         if mark == ";":
@@ -372,7 +372,10 @@ def _grouped(items: list[Node], marks: list[str]) -> Node:
 
 
 def _chain(parts: list[Node], signs: list[str]) -> Node:
-    """One relation or a chain of relations; an approximation keeps both sides under ``~``."""
+    """Return the tree of one relation or a chain of relations. An approximation becomes a ``~`` node with two sides.
+
+    Raises ``Unsupported`` if a colon is mixed with other relations.
+    """
     if not signs:
         return parts[0]
     if "~" in signs:

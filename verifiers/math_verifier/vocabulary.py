@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""The words that the grammar knows: functions, constants and Greek letters, and words that look like products."""
+"""The words that the grammar recognises: functions, constants, Greek letters, and words that are not products."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COUNTED = frozenset(
 
 
 def is_product(word: str) -> bool:
-    """Whether a short lower-case word is a product of letters (``ab``, ``xyz``), and not a word or a unit."""
+    """Return whether a short lower-case word is a product of letters (``ab``, ``xyz``), not a word or a unit."""
     if not (word.isascii() and word.islower() and len(word) <= 4) or word in STOPWORDS or word in COUNTED:
         return False
     return len(word) <= 3 or not re.search(r"[aeiou]", word)
