@@ -43,7 +43,7 @@ def routed(
 
 
 class BySplit:
-    """Verify each query with the verifier of its domain.
+    """Verifies each answer with the verifier for the domain of its query.
 
     The split name determines the domain. If the split is unknown, the kind of reference determines it. ``domains`` maps
     a domain to its verifier. If that verifier is None or missing, ``default`` is used. If there is no default, the

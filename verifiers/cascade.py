@@ -1,4 +1,4 @@
-"""Asks a second verifier when the first one is unsure. ``conf/verifier/with_judge.yaml`` builds it."""
+"""Asks a second verifier if the first verdict is not conclusive. ``conf/verifier/with_judge.yaml`` builds it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACCEPT = 0.7
 
 
 class Cascade:
-    """Verify with ``first``; if its verdict is not conclusive, verify with ``then``.
+    """Verifies with ``first``; if its verdict is not conclusive, verifies with ``then``.
 
     A pass or fail is conclusive if its confidence is at least ``below``. The second verdict is accepted if it is a pass
     or fail with a confidence of at least ``accept``. Otherwise the first verdict is returned.

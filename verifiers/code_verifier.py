@@ -41,7 +41,7 @@ class Tally:
 
 
 class CodeVerifier:
-    """Verify code: an answer passes if every test passes. ``detail`` records the number of passed tests.
+    """Verifies code: an answer passes if every test passes. ``detail`` records the number of passed tests.
 
     Expected values are compared in this process and never enter the sandbox together with the program. The verdict
     is ``abstain`` if there are no tests or they expect nothing, and ``error`` if the tests cannot be run.

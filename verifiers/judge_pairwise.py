@@ -44,7 +44,7 @@ class Preference:
 
 
 class PairwiseJudge:
-    """Compare two answers to the same question with a model. ``rubric`` is appended to the prompt ``prompt``."""
+    """Compares two answers to the same question with a model. ``rubric`` is appended to the prompt ``prompt``."""
 
     def __init__(
         self, sampler: Sampler, *, prompt: str = "pairwise", rubric: str = "", max_tokens: int = 1_500

@@ -37,7 +37,7 @@ class PersonaScore:
 
 
 class PersonaJudge:
-    """Score the voice of an answer, not its correctness. The temperature is 0; the journal stores the replies."""
+    """Scores the voice of an answer, not its correctness. The temperature is 0; the journal stores the replies."""
 
     def __init__(self, sampler: Sampler, persona: Persona, *, min_score: int = 3, max_tokens: int = 800) -> None:
         if not 0 <= min_score <= 5:

@@ -20,7 +20,7 @@ _MOST_CASES = 5  # maximum number of test cases in the request
 
 
 class Judge:
-    """Ask a model whether an answer is correct. If there is a reference, the model compares the answer with it.
+    """Asks a model whether an answer is correct. If there is a reference, the model compares the answer with it.
 
     ``prompt`` is a name in ``verifiers/prompts`` (``math``, ``code``, ``tools``, ``reference``, ``appropriate``), the
     path of your own ``.md`` or ``.txt`` file, or ``auto``. With ``auto``, the split and the reference of the query

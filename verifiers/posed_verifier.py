@@ -30,7 +30,7 @@ SCHEMA = object_schema(
 
 
 class PosedVerifier:
-    """Verify answers to flawed problems by their stance, and other answers with ``well_posed``.
+    """Verifies answers to flawed problems by their stance, and all other answers with ``well_posed``.
 
     ``metadata["posed"]`` of the query is ``well`` or the kind of flaw. For a flawed problem, an answer that names the
     flaw or asks for clarification passes, and an answer that states a result fails. If the answer names a flaw and

@@ -24,7 +24,7 @@ SCHEMA = object_schema(
 
 
 class RefusalClassifier:
-    """Decide whether an answer is a refusal, and of which type.
+    """Decides whether an answer is a refusal, and of which type.
 
     A ``stop_reason`` of ``refusal`` or ``content_filter`` is always a refusal. Otherwise the patterns of
     ``verifiers.refusal_patterns`` decide, with the ``whitelist`` of the persona.

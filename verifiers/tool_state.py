@@ -1,4 +1,4 @@
-"""Compares the final state of the tool environment with the expected one. ``tool_verifier`` uses it.
+"""Compares the final state of the tool environment with the expected state. ``tool_verifier`` uses it.
 
 A state is the set of changed records: ``{table: {key: record}}``, with None for a deleted record. If the environment
 creates the keys (of a new booking, for example), the expected records may be a list: they are matched by their fields.

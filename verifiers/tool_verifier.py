@@ -23,7 +23,7 @@ Finding = tuple[bool, str]
 
 
 class ToolVerifier:
-    """Verify tool use: an answer passes if its calls, final state and facts all agree with the reference.
+    """Verifies tool use: an answer passes if its calls, final state and facts all agree with the reference.
 
     ``order``: how ``Reference.calls`` are matched: ``any`` order, ``sequence`` (position by position) or
     ``subsequence`` (in order, with other calls between them). ``extra_calls="allow"`` accepts calls that are not

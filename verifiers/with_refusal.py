@@ -11,7 +11,7 @@ from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_deta
 
 
 class WithRefusal:
-    """Verify with ``verifier``, and add the refusal classification as ``detail["refusal"]``.
+    """Verifies with ``verifier``, and adds the refusal classification as ``detail["refusal"]``.
 
     The outcome does not change: a correct answer that contains "I cannot" still passes. Pairing may exclude refusals.
     """

@@ -22,7 +22,7 @@ MISSING_UNITS = ("pass", "abstain", "fail")
 
 
 class MathVerifier:
-    """Verify whether the final answer of a candidate equals ``reference.answer`` or one of ``reference.answers``.
+    """Verifies whether the final answer of a candidate equals ``reference.answer`` or one of ``reference.answers``.
 
     ``rounding``      the rounding policy (see the module ``rounding``); verdicts record it.
     ``missing_unit``  the outcome if the number is correct but its unit is missing: ``pass`` (confidence 0.6),

@@ -8,7 +8,10 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare if one side is a numeral with a base. If only the base is missing, the match has a lower confidence."""
+    """Compare two trees if one is a numeral with a base, otherwise return None.
+
+    If the digits are equal and only the base is missing, the trees match with a lower confidence.
+    """
     left, right = head(reference), head(candidate)
     if "base" not in (left, right):
         return None

@@ -13,7 +13,7 @@ REALS = Symbol("mathbb_R")
 
 
 def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare if one side is a collection (tuple, list, set, union); return None otherwise."""
+    """Compare two trees if one is a collection (tuple, list, set, union), otherwise return None."""
     left, right = head(reference), head(candidate)
     if (
         "union" in (left, right)
@@ -118,7 +118,7 @@ def _unions(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
 
 
 def matrix(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare if one side is a matrix, member by member; return None otherwise."""
+    """Compare two trees, entry by entry, if one is a matrix, otherwise return None."""
     if "matrix" not in (head(reference), head(candidate)):
         return None
     ours, theirs = rows(reference), rows(candidate)

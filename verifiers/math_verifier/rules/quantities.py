@@ -13,7 +13,7 @@ _MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
 
 
 def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare if one side has a unit, a percent, currency or degree sign, or a scale; return None otherwise."""
+    """Compare two trees if one has a unit, a percent, currency or degree sign, or a scale; otherwise return None."""
     left, right = head(reference), head(candidate)
     if left not in _MARKS and right not in _MARKS:
         return None

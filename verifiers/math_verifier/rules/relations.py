@@ -23,7 +23,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare if one side is an equation, an inequality or a membership (``x in S``); return None otherwise."""
+    """Compare two trees if one is an equation, an inequality or ``x in S``; otherwise return None."""
     left, right = head(reference), head(candidate)
     if not {left, right} & (RELATIONS | {"chain", "cap"}):
         return None

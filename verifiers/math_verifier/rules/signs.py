@@ -8,7 +8,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms, firs
 
 
 def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare if one side is an approximation such as ``sqrt(2) ≈ 1.414``: either value may match."""
+    """Compare two trees if one is an approximation such as ``sqrt(2) ≈ 1.414``: either of its values may match."""
     if head(reference) == "~":
         return first_true([same(side, candidate, terms) for side in reference.args])  # type: ignore[union-attr]
     if head(candidate) == "~":
@@ -18,7 +18,7 @@ def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) ->
 
 
 def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare if one side contains ±: the two sets of values must be equal. Return None otherwise."""
+    """Compare two trees if one contains ±: both must have the same values. Otherwise return None."""
     if not any(head(part) in ("pm", "mp") for node in (reference, candidate) for part in walk(node)):
         return None
     left, right = both_signs(reference), both_signs(candidate)
@@ -28,7 +28,7 @@ def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 
 
 def both_signs(node: Node) -> list[Node]:
-    """Return the values of an expression with ±: first with +, then with −. For a list, return those of all items."""
+    """Return the values of an expression with ±: first with +, then with −. A list gives the values of all items."""
     if head(node) in (",", "{}"):
         return [value for item in node.args for value in both_signs(item)]  # type: ignore[union-attr]
     if head(node) in RELATIONS and head(node.args[-1]) != "":  # type: ignore[union-attr]

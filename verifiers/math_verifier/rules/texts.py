@@ -7,7 +7,10 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def text(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare if one side is words: equal words match, ignoring case and punctuation; words never equal a value."""
+    """Compare two trees if one is words, otherwise return None.
+
+    Case and punctuation are ignored. Words never equal a value.
+    """
     if isinstance(reference, Text) and isinstance(candidate, Text):
         return Match(_folded(reference.text) == _folded(candidate.text), "text")
     if isinstance(reference, Text) or isinstance(candidate, Text):
