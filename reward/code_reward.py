@@ -20,8 +20,8 @@ class CodeReward:
     """Scores the Python blocks of an answer: 0 if there is no block or a block has a syntax error.
 
     Otherwise the value is 1 minus ``per_fault`` per line with a style fault, but at least 0.5. So valid code always
-    ranks above invalid code. A line has a style fault if it is longer than ``width`` characters, is indented with tabs,
-    ends with white space, contains several statements, or is a bare ``except``.
+    ranks above invalid code. Style faults are: more than ``width`` characters, tabs in the indentation, white space at
+    the end of the line, several statements in one line, and a bare ``except``.
     """
 
     name = "code"

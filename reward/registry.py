@@ -1,7 +1,7 @@
 """Finds rewards by name: ``from bestofn.reward import get_reward``.
 
-A reward has a name if it has a file in conf/reward, is an entry point of an installed package in the group
-``bestofn.rewards``, or was added with ``register``. ``builders/config/choices.py`` collects these names.
+The names come from files in conf/reward, from ``register``, and from entry points of installed packages in the group
+``bestofn.rewards``. ``builders/config/choices.py`` collects these names.
 """
 
 from __future__ import annotations

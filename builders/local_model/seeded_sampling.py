@@ -3,7 +3,7 @@
 The other rows and the padding of a batch change the logits by small rounding errors. A token is sampled by the position
 of a random number among the cumulative probabilities. So a rounding error can change the token only if the number is
 within ``BORDER_TOLERANCE`` of the border between two tokens. In this case, the row is computed again in a batch of its
-own, with no padding and no cache, and the token is sampled from this result.
+own, with no padding and no cache. The token is then sampled from this result.
 
 This works for float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
 gives the same answer only in the same batch.
