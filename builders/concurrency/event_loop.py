@@ -115,7 +115,7 @@ class _OpenContexts:
         while self._contexts:
             try:
                 await self._contexts.pop().__aexit__(None, None, None)
-            except Exception as error:  # any kind: the other contexts must still be closed
+            except Exception as error:  # any type: the other contexts must still be closed
                 errors.append(error)
         return errors
 

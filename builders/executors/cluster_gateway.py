@@ -1,7 +1,7 @@
 """The gateway of a cluster: the one process that sends requests to services, and the samplers that call it.
 
 Workers use a ``GatewaySampler`` instead of the sampler itself. So the cluster has one journal, one limiter per model,
-one budget and one set of requests in flight, and uses the same code as a single machine. A lost worker loses no
+one budget and one set of requests in flight. The code is the same as on a single machine. A lost worker loses no
 request. API keys stay on the machine where the command was run, and are not on machines that run model-written code.
 Each query needs one call to the gateway, for any number of candidates.
 """
@@ -51,7 +51,7 @@ class Gateway:
     async def draw(
         self, address: str, request: Request, indices: Sequence[int], attempt: int
     ) -> list[Completion | ProviderError]:
-        """See ``builders.protocols.Sampler``. ``address`` names the sampler (``address_of``).
+        """Sample with the sampler that ``address`` names (``address_of``); see ``builders.protocols.Sampler``.
 
         Raises ``ConfigError`` if the gateway has no such sampler.
         """
@@ -89,7 +89,7 @@ class GatewaySampler:
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0
     ) -> list[Completion | ProviderError]:
-        """See ``builders.protocols.Sampler``. Raises ``MachineError`` if the gateway is lost."""
+        """Sample through the gateway; see ``builders.protocols.Sampler``. Raises ``MachineError`` if it is lost."""
         from ray.exceptions import RayError, RayTaskError
 
         try:

@@ -60,7 +60,7 @@ class Worker:
 
     actor: Any
     is_open: bool = False
-    shards: int = 0  # in flight
+    shards: int = 0  # number of shards in flight
 
 
 class WorkerPool:
@@ -215,7 +215,7 @@ class WorkerPool:
         import ray
 
         options = {**self._settings.workers.options, "scheduling_strategy": "SPREAD"}
-        threads = self._settings.shards_in_flight + 1  # one for ``close``
+        threads = self._settings.shards_in_flight + 1  # one more thread for ``close``
         actor = ray.remote(ShardWorker).options(**options, max_concurrency=threads)
         variables = environment_variables(URL_VARIABLES)
         worker = Worker(

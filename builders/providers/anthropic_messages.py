@@ -94,7 +94,7 @@ class AnthropicMessages(HttpBatchService):
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
     def batches(self) -> AnthropicBatches:
-        """See ``builders.sampling.provider.BatchProvider``."""
+        """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
         return AnthropicBatches(self.http)
 
     def body(self, request: Request, n: int) -> dict[str, object]:

@@ -16,7 +16,7 @@ from bestofn.builders.providers.http_transport import HttpTransport, parsed
 from bestofn.builders.records import JsonObject
 from bestofn.builders.sampling.provider import Outcome, Reply
 
-CLOCK_SKEW_S = 600.0  # how far the service's clock may be behind ours
+CLOCK_SKEW_S = 600.0  # the service's clock may be behind the local clock by this much
 PAGE = 100
 
 
@@ -28,7 +28,7 @@ class OpenAIBatches:
         self._endpoint = endpoint
 
     async def submit(self, bodies: Mapping[str, JsonObject], mark: str) -> str:
-        """See ``builders.sampling.provider.BatchApi``."""
+        """Submit a batch job; see ``builders.sampling.provider.BatchApi``."""
         import aiohttp
 
         lines = [
@@ -43,7 +43,7 @@ class OpenAIBatches:
         return _id(await self._http.post("/batches", {**asked, "metadata": {"bestofn": mark}}))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
-        """See ``builders.sampling.provider.BatchApi``."""
+        """Search for a batch job whose id was lost; see ``builders.sampling.provider.BatchApi``."""
         with _malformed_is_service_error("the list of batch jobs"):
             async for batch in _listed(self._http, "/batches", "after"):
                 if batch["created_at"] < since - CLOCK_SKEW_S:
@@ -53,7 +53,7 @@ class OpenAIBatches:
         return []
 
     async def outcome(self, batch: str) -> Outcome | None:
-        """See ``builders.sampling.provider.BatchApi``."""
+        """Return the result of a batch job, None if not finished; see ``builders.sampling.provider.BatchApi``."""
         with _malformed_is_service_error(f"the status of batch job {batch}"):
             job = parsed(await self._http.get(f"/batches/{batch}"))
             if job["status"] in ("validating", "in_progress", "finalizing", "cancelling"):
@@ -93,12 +93,12 @@ class AnthropicBatches:
         self._http = http
 
     async def submit(self, bodies: Mapping[str, JsonObject], mark: str) -> str:
-        """See ``builders.sampling.provider.BatchApi``."""
+        """Submit a batch job; see ``builders.sampling.provider.BatchApi``."""
         requests = [{"custom_id": name, "params": body} for name, body in bodies.items()]
         return _id(await self._http.post("/v1/messages/batches", {"requests": requests}))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
-        """See ``builders.sampling.provider.BatchApi``."""
+        """Search for a batch job whose id was lost; see ``builders.sampling.provider.BatchApi``."""
         found = []
         with _malformed_is_service_error("the list of batch jobs"):
             async for batch in _listed(self._http, "/v1/messages/batches", "after_id"):
@@ -109,7 +109,7 @@ class AnthropicBatches:
         return found
 
     async def outcome(self, batch: str) -> Outcome | None:
-        """See ``builders.sampling.provider.BatchApi``."""
+        """Return the result of a batch job, None if not finished; see ``builders.sampling.provider.BatchApi``."""
         with _malformed_is_service_error(f"the status of batch job {batch}"):
             job = parsed(await self._http.get(f"/v1/messages/batches/{batch}"))
             if job["processing_status"] != "ended":

@@ -100,11 +100,11 @@ class HttpService(ABC):
         return self.read(await self.ask(request, n))
 
     async def ask(self, request: Request, n: int) -> Reply:
-        """See ``builders.sampling.provider.Provider``."""
+        """Send ``request`` once and return the reply; see ``builders.sampling.provider.Provider``."""
         return await self.http.post(self.path, self.body(request, n))
 
     def read(self, reply: Reply) -> list[Completion]:
-        """See ``builders.sampling.provider.Provider``."""
+        """Parse ``reply`` into completions; see ``builders.sampling.provider.Provider``."""
         value = parsed(reply)
         try:
             return self.answers(value, reply)

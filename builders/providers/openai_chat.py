@@ -75,7 +75,7 @@ class OpenAIChat(HttpBatchService):
         self._max_tokens_field = max_tokens_field or ("max_completion_tokens" if own else "max_tokens")
 
     def batches(self) -> OpenAIBatches:
-        """See ``builders.sampling.provider.BatchProvider``."""
+        """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
         return OpenAIBatches(self.http, "/v1/chat/completions")
 
     def body(self, request: Request, n: int) -> dict[str, object]:

@@ -66,7 +66,7 @@ class OpenAIResponses(HttpBatchService):
         return super().identity + (f" summary={self.summary}" if self.summary else "")
 
     def batches(self) -> OpenAIBatches:
-        """See ``builders.sampling.provider.BatchProvider``."""
+        """Return the batch API of the service; see ``builders.sampling.provider.BatchProvider``."""
         return OpenAIBatches(self.http, "/v1/responses")
 
     def body(self, request: Request, n: int) -> dict[str, object]:

@@ -16,14 +16,14 @@ from bestofn.builders.records import Completion, JsonObject, Message, Request, S
 from bestofn.builders.sampling.limiter import RateLimits
 
 Line = str | Message | Completion | Exception
-REMEMBERED = 1_000  # the first this many requests are stored, for tests
+REMEMBERED = 1_000  # number of requests that are stored for tests
 
 
 class Scripted(InProcessProvider):
     """A provider that answers from the script ``lines``.
 
     The script is a function (request, seed) -> line, a list of lines, or a mapping. A mapping maps the last user
-    message, or a part of it, to lines. From a list, a hash of the request and the seed selects the line, so the same
+    message, or a part of it, to lines. A hash of the request and the seed selects a line from a list. So the same
     request with the same seed always gets the same line. A line is a text, a message, a ``Completion``, or an exception
     to raise. Each call waits ``latency_s`` seconds. The first calls raise the exceptions in ``faults``, one per call.
     """
@@ -45,7 +45,7 @@ class Scripted(InProcessProvider):
         self.model = model
         self.limits = limits
         self.max_n = max_n
-        self.requests: list[Request] = []  # the first requests, for tests
+        self.requests: list[Request] = []  # the first ``REMEMBERED`` requests, for tests
         self._lines = lines
         self._latency_s = latency_s
         self._faults = list(faults)

@@ -3,8 +3,10 @@
 Each step is recorded in the journal, so that the next run can resume the jobs of a killed run. Before a job is
 submitted, the journal stores the names of its requests under a generated mark (state "planned"). If the process is
 killed or the connection breaks before the service returns the job's id, the service is searched for the mark.
-A job that a search finds has the state "found". If the service stores no mark, the search compares only time and size,
-so a found job may be the wrong one, and its requests may be in another job. Used by ``builders.sampling.batch_queue``.
+A job that a search finds has the state "found". If the service stores no mark, the search compares only time and size.
+A found job may then be the wrong one, and its requests may be in another job.
+
+Used by ``builders.sampling.batch_queue``.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class BatchRequest:
     request: bytes = b""
     expected_usd: Callable[[], float] = lambda: 0.0
     reserved_usd: float = 0.0  # reserved in the budget until the reply is stored
-    parked: bool = False  # its reply is not stored, and nothing waits for that
+    parked: bool = False  # its reply will not be stored now, and nothing waits for it
     reply: asyncio.Future[Reply | ProviderError | None] = field(default_factory=_new_future)
 
 
@@ -64,7 +66,7 @@ class BatchJob:
     id: str = field(default_factory=lambda: f"bestofn-{uuid.uuid4().hex}")
     submitted_at: float = field(default_factory=time.time)  # seconds since 1970
     state: State = "planned"
-    unsettled: set[str] = field(default_factory=set)  # names of requests whose replies are not stored yet
+    unsettled: set[str] = field(default_factory=set)  # names of the requests whose replies are not stored yet
     first_check: asyncio.Event | None = None  # only in a resumed job: set once its status has been checked
     given_up: bool = False  # not done within ``patience_s``: it stays open in the journal for the next run
 

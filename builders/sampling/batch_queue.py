@@ -31,8 +31,8 @@ class BatchQueue:
         self._identity = identity
         self._ledger = ledger
         self._settings = settings
-        self._requests: dict[str, BatchRequest] = {}  # not settled yet, by name
-        self._queued: list[BatchRequest] = []  # for the next job
+        self._requests: dict[str, BatchRequest] = {}  # requests that are not settled yet, by name
+        self._queued: list[BatchRequest] = []  # requests for the next job
         self._postponed: list[BatchRequest] = []  # requests that do not fit into the budget now
         self._waiting_for: set[BatchJob] = set()  # jobs at the service with unsettled requests
         self._resumed: list[BatchJob] = []

@@ -97,7 +97,7 @@ class BatchRoute:
     ) -> dict[int, Completion]:
         """Store and return the completions in ``reply``. If there is no usable reply, send the request online."""
         in_flight.body = in_flight.body or request_of(self._journal, in_flight.key)
-        if reply is not None and not in_flight.body:  # the journal of an older version does not hold the request
+        if reply is not None and not in_flight.body:  # an older version did not store the request
             self._queue.park(name)
             await in_flight.until_needed()
         if reply is not None:

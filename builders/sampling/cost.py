@@ -187,7 +187,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The requests that a stage will send for the candidates of one query."""
+    """The requests that a stage sends for the candidates of one query."""
 
     model: str
     n: int  # candidates per query
@@ -234,11 +234,11 @@ EXPECTED_TOKENS = 400  # assumed length of one completion, in tokens
 
 
 class HasPlan(Protocol):
-    """A stage that knows the requests it will send."""
+    """A stage that knows in advance which requests it will send."""
 
     @property
     def plan(self) -> Plan:
-        """The requests per query."""
+        """The requests that the stage sends per query."""
         ...
 
 

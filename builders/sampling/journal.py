@@ -30,7 +30,7 @@ Values = Sequence[object] | Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """A stored answer: choice number ``choice`` of the reply to call ``call``.
+    """A stored answer: the choice with the number ``choice`` in the reply ``reply`` of the call ``call``.
 
     ``answers`` is the number of choices in the reply, and ``usd`` the cost of all of them.
     """
@@ -49,8 +49,9 @@ class Journal:
     """The journal at ``path``. Several processes may open it at the same time.
 
     Methods raise ``JournalError`` if the file is damaged, belongs to another program, or is not writable. A
-    ``readonly`` journal never writes. All samplers of a process that use this journal share ``in_flight``, the requests
-    in flight, and ``claimed_batches``, the ids and marks of the batch jobs that one of the samplers waits for.
+    ``readonly`` journal never writes. All samplers of a process that use this journal share its two attributes:
+    ``in_flight`` contains the requests in flight, and ``claimed_batches`` the ids and marks of the batch jobs that a
+    sampler waits for.
     """
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:

@@ -49,7 +49,7 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     if not readonly:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk, even when the power fails
+        connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk even after a power failure
     _prepare(connection, path, readonly)
     return connection
 

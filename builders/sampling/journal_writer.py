@@ -158,7 +158,8 @@ def _resolve(writes: Sequence[Write], outcomes: Sequence[bool | JournalError]) -
 def _insert(connection: sqlite3.Connection, writes: Sequence[Entry | tuple[Statement, ...]]) -> list[bool]:
     """Commit ``writes`` in one transaction. Returns, per write, whether all its answers were new (statements: True)."""
     now = time.time()
-    replies = [zlib.compress(what.reply, 1) if isinstance(what, Entry) else b"" for what in writes]  # before the lock
+    # Replies are compressed before the transaction locks the file.
+    replies = [zlib.compress(what.reply, 1) if isinstance(what, Entry) else b"" for what in writes]
     all_new = []
     with transaction(connection):
         for what, reply in zip(writes, replies, strict=True):

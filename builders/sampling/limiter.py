@@ -44,7 +44,7 @@ REFUSED_AT_START = 25  # this many refused requests before any success stop the 
 SHRINK = 0.7  # the window is multiplied by this at each overload
 FIRST_BACKOFF_S = 0.5
 LONGEST_PAUSE_S = 60.0
-BURST_S = 0.25  # a bucket holds the tokens of this time, so that any 5 s stay within 10 % of the rate
+BURST_S = 0.25  # a full bucket contains the tokens of this many seconds: any 5 s stay within 10 % of the rate
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Limiter:
         self._timer: asyncio.TimerHandle | None = None
         self._paused_until = 0.0
         self._shrunk_at = 0.0
-        self._failures = 0  # consecutive
-        self._refusals = 0  # consecutive
+        self._failures = 0  # consecutive failures
+        self._refusals = 0  # consecutive refusals
         self._succeeded = False  # whether any request has succeeded
         self._down_since: float | None = None
         self._outage: OutageError | None = None
@@ -278,7 +278,7 @@ class Limiter:
             )
             return
         if self._broken:
-            left = max(0.0, patience - (now - self._down_since))  # no pause is longer than the remaining patience
+            left = max(0.0, patience - (now - self._down_since))  # pauses are limited by the rest of ``patience_s``
             pause = max(pause, min(left, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10))))
         if pause > 0.0 and now + pause > self._paused_until:
             self._paused_until = now + pause
@@ -338,7 +338,7 @@ class Bucket:
         self._level, self._at = min(self._level, self._room), time.monotonic()
 
     def delay(self, amount: float, now: float) -> float:
-        """Return the seconds until ``amount`` tokens are available, or until the bucket is full if it holds fewer."""
+        """Return the seconds until ``amount`` tokens are available; at most until the bucket is full."""
         if self._rate is None:
             return 0.0
         self._refill(now)

@@ -40,8 +40,8 @@ class Provider(Protocol):
 
     ``identity`` names everything outside the request that changes a completion: service, URL, model, settings.
     ``max_n`` is the largest number of completions per request. ``limits`` are the rate limits that the user has set.
-    ``cache_from`` is a prompt length in characters. From this length on, the first request for a prompt finishes
-    before the others are sent, so that they find the prompt in the service's cache; 0 turns this off.
+    ``cache_from`` is a prompt length in characters. For a prompt of at least this length, the first
+    request finishes before the others are sent, so that they find the prompt in the service's cache. 0 turns this off.
     ``free`` means that requests cost nothing, because the model runs on this machine.
     """
 
@@ -115,7 +115,7 @@ class BatchApi(Protocol):
 
 @runtime_checkable
 class BatchProvider(Provider, Protocol):
-    """A provider whose service has a batch API."""
+    """A provider whose service has a batch API. ``mode`` selects whether the sampler uses it."""
 
     mode: Mode
     batching: Batching

@@ -71,7 +71,7 @@ class ReplyStore:
         try:
             completions = list(self._provider.read(reply))
             usage = total_usage(completions)
-        except Exception as error:  # a malformed reply may raise anything in the parser
+        except Exception as error:  # for a malformed reply, the parser may raise any type of error
             problem = f"the reply of {self._provider.name} cannot be parsed: {type(error).__name__}: {error}"
             if isinstance(error, ServiceError):
                 problem = str(error)

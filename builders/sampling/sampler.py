@@ -129,8 +129,8 @@ class JournaledSampler:
     ) -> list[InFlight]:
         """Start as few requests for ``indices`` as the service allows, and return them.
 
-        If the prompt is long, the first request runs alone, so that the others find the prompt in the service's cache
-        at a tenth of the price. Batch jobs skip this, because the cache expires before they run.
+        If the prompt is long, the first request runs alone. The others then find the prompt in the service's cache, at
+        a tenth of the price. Batch jobs skip this, because the cache expires before they run.
         """
         cache_from = 0 if self.batch else self._provider.cache_from
         first: InFlight | None = None
@@ -177,7 +177,7 @@ class JournaledSampler:
         missing = [index for index in indices if index not in answers]
         if missing:
             await in_flight.until_needed()
-            self.max_n = min(self.max_n, max(1, len(answers)))  # the service returns no more per request
+            self.max_n = min(self.max_n, max(1, len(answers)))  # the service returns at most this many per request
             parts = [self._answer_all(in_flight, part) for part in chunks(missing, self.max_n)]
             for part in await asyncio.gather(*parts, return_exceptions=True):  # wait for all, because they are paid for
                 if isinstance(part, BaseException):
