@@ -44,7 +44,7 @@ class Cascade:
         self.below, self.accept, self.on_error = below, accept, on_error
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Return the first verdict, or the second verdict if the first is not conclusive."""
+        """Return the first verdict if it is conclusive or the second is not accepted, otherwise the second verdict."""
         verdict = (
             await self.first.verify(query, candidate)
             if self.first is not None

@@ -46,9 +46,9 @@ class CodeVerifier:
     Expected values are compared in this process and never enter the sandbox together with the program. The verdict
     is ``abstain`` if there are no tests or they expect nothing, and ``error`` if the tests cannot be run.
 
-    ``timeout_s`` is the wall-clock limit in seconds per test case. ``memory_mb`` is the memory limit in MB. The CPU
-    limit of one execution, with all its cases, is three times ``timeout_s``. Equal programs with equal tests are run
-    once; ``remembered`` is the maximum number of cached results.
+    ``timeout_s`` is the wall-clock limit in seconds per test case. The limit for all
+    cases of one execution together is three times ``timeout_s``. ``memory_mb`` is the memory limit in MB. Equal
+    programs with equal tests are run once; ``remembered`` is the maximum number of cached results.
     """
 
     name = "code"
@@ -100,7 +100,7 @@ class CodeVerifier:
 
     async def _once(self, source: str, tests: CodeTests) -> Tally:
         """Return the result of the tests. Equal programs with equal tests share one run, unless that run failed."""
-        identity = repr((source, tests))  # not JSON, where 1 and "1" are the same key, and tuples are lists
+        identity = repr((source, tests))  # not JSON, which does not distinguish 1 and "1" as keys
         key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._judged.get(key)
         if known is not None and not (
@@ -206,7 +206,7 @@ def _sandbox_problem(execution: Execution) -> str:
 
 
 def _tally(verdicts: Sequence[JsonObject | None], total: int, status: str) -> Tally:
-    """Count the passed cases. A verdict is None for a passed case, otherwise the description of the failure."""
+    """Return the tally of ``verdicts``: None is a passed case, a dictionary describes a failed case."""
     failing = next((verdict for verdict in verdicts if verdict is not None), None)
     if failing is None and len(verdicts) < total:
         failing = {"case": len(verdicts), "why": status}
@@ -283,7 +283,7 @@ def _arguments(case: JsonObject) -> list[object]:
     return list(arguments) if isinstance(arguments, (list, tuple)) else []
 
 
-_EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # after each case of a Bash script: stop at the first failure
+_EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script: exit at the first failure
 
 
 async def _judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
@@ -349,7 +349,7 @@ async def _judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> T
 
 _NO_SQL = re.compile(
     r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]", re.DOTALL
-)  # comments, string literals and quoted names
+)  # matches comments, string literals and quoted names
 _INNERMOST = re.compile(r"\([^()]*\)")
 
 

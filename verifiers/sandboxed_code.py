@@ -1,4 +1,4 @@
-"""Builds the code verifier if there is a sandbox. ``conf/verifier/code.yaml`` refers to this function."""
+"""Builds the code verifier if there is a sandbox. ``conf/verifier/code.yaml`` refers to ``sandboxed_code``."""
 
 from __future__ import annotations
 

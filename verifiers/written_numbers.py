@@ -24,7 +24,7 @@ _CURRENCY = {
 }
 _SIGNS = "".join(_CURRENCY)
 _NUMBER = r"\d+(?:\.\d+)?"
-_BEFORE = r"(?<![^\s(\[{<>=≈~:;,|/+\"'])"  # the start, or a character that may precede a sign
+_BEFORE = r"(?<![^\s(\[{<>=≈~:;,|/+\"'])"  # matches at the start, or after a character that may precede a sign
 _GROUPS = re.compile(r"(?<![\d.])(?<!\d[,'])\d{1,3}([,'])\d{3}(?:\1\d{3})*(?!\d|[,']\d)")
 _RULES = tuple(
     (re.compile(pattern), written)

@@ -1,8 +1,7 @@
 """Computes the value of a tree: exactly if it is rational, otherwise in double precision or with 50 digits.
 
 The size of a product, power, factorial or binomial is estimated first. If it is too large, ``Intractable`` is raised,
-so a hostile expression costs only microseconds.
-``2^{1000000} mod 7`` is computed by modular arithmetic.
+so a hostile expression costs only microseconds. ``2^{1000000} mod 7`` is computed by modular arithmetic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A position in a list of tokens, and the brackets that are open there. The parser classes extend it."""
+"""Defines the position of the parser in a list of tokens. The classes of the grammar extend it."""
 
 from __future__ import annotations
 

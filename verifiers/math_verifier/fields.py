@@ -32,7 +32,7 @@ def _real_or_complex(real: Callable, full: Callable, domain: Callable[[float], b
 
 
 def _double_power(base: float | complex, exponent: float | complex) -> float | complex:
-    return base**exponent  # for a negative base and a fractional exponent: the complex principal value
+    return base**exponent  # a negative base with a fractional exponent gives the complex principal value
 
 
 _ANY: Callable[[float], bool] = lambda x: True  # noqa: E731
@@ -64,7 +64,7 @@ DOUBLES = Field(_DOUBLE_FUNCTIONS, CONSTANTS, _double)
 
 @lru_cache(maxsize=1)
 def digits(count: int = 50) -> Field:
-    """Return the field of numbers with ``count`` decimal digits. It is cached."""
+    """Return the field of numbers with ``count`` decimal digits (an mpmath context)."""
     from mpmath import MPContext
 
     mp = MPContext()

@@ -14,7 +14,7 @@ INFINITE = Symbol("infty")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The real numbers from ``low`` to ``high``. A closed end belongs to the range. A point is a closed range."""
+    """The real numbers from ``low`` to ``high``. A closed end is part of the range. A point has equal, closed ends."""
 
     low: Node
     high: Node
@@ -100,7 +100,7 @@ def _solved(node: Apply) -> list[Range] | None:
 def _distance(inside: Node, name: str, bound: Node) -> list[Range] | None:
     """Return the ranges of ``|x - 2| < 3``, or None if it is not supported.
 
-    Supported: exact numbers, and one symbol with slope 1 or -1 inside the bars.
+    All numbers must be exact, and the expression inside the bars must be linear in one symbol, with slope 1 or -1.
     """
     names = symbols(inside)
     if len(names) != 1:

@@ -72,7 +72,7 @@ def judge(
     options: tuple[str, ...] = (),
     settings: Settings = DEFAULTS,
 ) -> Finding:
-    """Return whether the final answer in ``text`` equals ``reference``. ``options``: the choices of the problem."""
+    """Compare the final answer in ``text`` with ``reference``. ``options``: the texts of the choices, if any."""
     answer = final_answer(text)
     if not answer.text.strip():
         return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)
@@ -82,7 +82,7 @@ def judge(
 def judge_answer(
     reference: str, answer: Answer, problem: str = "", options: tuple[str, ...] = (), settings: Settings = DEFAULTS
 ) -> Finding:
-    """Return whether an answer that is already extracted equals ``reference`` (see ``judge``)."""
+    """Compare an answer that is already extracted with ``reference`` (see ``judge``)."""
     if len(answer.text) > settings.max_length:
         return Finding("abstain", 0.0, "the answer is too long", answer.text[:200], extraction=answer.method)
     if not answer.runs_on:

@@ -1,6 +1,6 @@
 """The nodes of the tree of an answer: numbers, symbols, text, and heads (operators) with arguments.
 
-Heads are the operators ``+ * / ^``, the functions of ``arithmetic.FUNCTIONS``, the relations ``= != < <= > >= in``,
+Heads are the operators ``+ * / ^``, the functions of ``vocabulary.FUNCTIONS``, the relations ``= != < <= > >= in``,
 the collections ``, () [] (] [) {} union matrix`` (a bare list is ``,``), ``unit``, ``pm``, ``base`` and ``ratio``.
 """
 

@@ -257,7 +257,7 @@ class Grammar(Atoms):
         return token.text in ("(", "{", "[") and (token.kind == "sign") and not (token.text == "[" and token.spaced)
 
     def _letters(self, token: Token) -> bool:
-        """Return whether ``token`` may be a factor after a number, as in ``3 x + 1``. ``5 m`` is parsed likewise."""
+        """Return whether ``token`` may be a factor after a number, as in ``3 x + 1``. ``5 m`` also counts."""
         return len(token.text) == 1 or token.text in FUNCTIONS or token.text in CONSTANTS
 
     def _mixed_follows(self, whole: Number, token: Token) -> bool:

@@ -157,7 +157,7 @@ _CONSTANTS_OF_INTEGRATION = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
 def _with_same_constant(reference: Node, candidate: Node) -> Node:
     """Return ``candidate`` with its constant of integration renamed to the name in the reference.
 
-    If not both sides add exactly one such constant, return ``candidate`` unchanged.
+    Unless both sides add exactly one such constant, ``candidate`` is returned unchanged.
     """
     ours, theirs = _added(reference), _added(candidate)
     if len(ours) != 1 or len(theirs) != 1 or ours == theirs or not ours <= {"C", "C_1"}:

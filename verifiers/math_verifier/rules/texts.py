@@ -7,7 +7,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
 
 
 def text(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare two trees if one is words, otherwise return None.
+    """Compare two trees if one is a ``Text`` node, otherwise return None.
 
     Case and punctuation are ignored. Words never equal a value.
     """
