@@ -45,13 +45,13 @@ class Gateway:
         await enter_all(self._open, [journal, *(other for other in others if id(other) in needed)])
 
     async def close(self) -> None:
-        """Close all opened objects. The samplers first wait briefly until requests in flight are stored."""
+        """Close all opened objects. Samplers first wait briefly for requests in flight and store their replies."""
         await self._open.aclose()
 
     async def draw(
         self, address: str, request: Request, indices: Sequence[int], attempt: int
     ) -> list[Completion | ProviderError]:
-        """Sample with the sampler that ``address`` names (``address_of``); see ``builders.protocols.Sampler``.
+        """Sample with the sampler whose name is ``address`` (see ``address_of``); see ``builders.protocols.Sampler``.
 
         Raises ``ConfigError`` if the gateway has no such sampler.
         """

@@ -105,7 +105,7 @@ class Mirror:
         self._push(manifest.FILE)
 
     def _pull(self) -> None:
-        """Copy the completed shards at the URL that are missing locally into the local folder."""
+        """Copy completed shards from the URL into the local folder, unless they are already there."""
         with _errors_of(self.url):
             self._fs.invalidate_cache()
             remote = {PurePosixPath(name).name for name in self._ls("shards")}

@@ -76,7 +76,7 @@ def regenerate(
     """Sample the selected candidates of the run in ``out`` again, with ``config``.
 
     If an earlier regeneration was interrupted while shards were exchanged, only finish that one. Raises ``ConfigError``
-    if ``where`` has an unknown word, or if the responses of the run were recorded and not sampled.
+    if ``where`` has an unknown word, if a setting is wrong, or if the responses of the run were not sampled.
     """
     wanted = condition(settings.where)
     if not dry_run and _finish_interrupted(out):

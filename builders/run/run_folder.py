@@ -36,7 +36,7 @@ def marker_of(part: Path) -> Path:
 
 
 def remove_marker(part: Path) -> None:
-    """Remove the marker of ``part``. Call this before the part is replaced: after a kill, no marker may be outdated."""
+    """Remove the marker of ``part``. Call it before replacing the part: a kill must not leave an outdated marker."""
     marker_of(part).unlink(missing_ok=True)
 
 

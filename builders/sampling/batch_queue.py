@@ -84,7 +84,7 @@ class BatchQueue:
         return answer
 
     def is_answered(self, name: str) -> bool:
-        """Return whether the request ``name`` is settled, or its reply or error is known."""
+        """Return whether the request ``name`` is settled, or its result is known: a reply, an error, or no reply."""
         request = self._requests.get(name)
         return request is None or request.reply.done()
 

@@ -49,7 +49,7 @@ class BatchRoute:
         await self._queue.first_checks()
 
     def is_answered(self, in_flight: InFlight) -> bool:
-        """Return whether the batch job has already given the reply, or an error, for ``in_flight``."""
+        """Return whether the result of ``in_flight`` in its batch job is known: a reply, an error, or no reply."""
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, in_flight.indices)
         return self._queue.is_answered(name)
 

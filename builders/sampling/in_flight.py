@@ -23,7 +23,7 @@ class InFlight:
     """One request for consecutive samples, from its first caller until its completions are in the journal.
 
     If an earlier run submitted the request in a batch job, ``request`` is None and ``body`` is empty until a caller
-    needs it; ``batch_name`` is then its name in that batch job. ``after`` is a request that must finish first.
+    needs it. ``batch_name`` is then the request's name in that batch job. ``after`` is a request that must end first.
     """
 
     key: bytes
