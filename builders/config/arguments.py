@@ -1,7 +1,7 @@
-"""The one grammar of the command line: ``bestofn COMMAND [WORD …] [key=value …]``.
+"""Parses the command line: ``bestofn COMMAND [WORD …] [key=value …]``.
 
 ``scripts/catalogue.py`` describes each command with the classes of this module, and every command parses its words with
-``parse``. Nothing heavy is imported, because shell completion and ``bestofn --help`` read the catalogue too.
+``parse``. The module imports no heavy library, so that shell completion and ``bestofn --help`` are fast.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
 
 @dataclass(frozen=True, slots=True)
 class Positional:
-    """A word of a command that has no ``key=``: a run or a method.
+    """A positional word of a command, such as a run or a method.
 
-    ``most`` None allows any number. ``key`` is the key of the command's YAML file that the word sets.
+    If ``most`` is None, any number of words is allowed. ``key`` is the key of the command's YAML file that the word
+    sets.
     """
 
     name: str
@@ -42,9 +43,9 @@ class Positional:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A ``key=value`` of a command without a YAML file: the type of its value, its default and its description.
+    """A ``key=value`` setting of a command that has no YAML file: its type, its default and its description.
 
-    ``least`` is the smallest number that is allowed.
+    ``least`` is the smallest allowed number.
     """
 
     kind: type[bool] | type[int] | type[float] | type[str]
@@ -54,7 +55,7 @@ class Setting:
 
     @property
     def default_text(self) -> str:
-        """The default as it is written on the command line."""
+        """The default as the user writes it on the command line."""
         if self.default is None or isinstance(self.default, bool):
             return {None: "null", True: "true", False: "false"}[self.default]
         return str(self.default) if self.default != "" else "''"
@@ -62,12 +63,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a command takes.
+    """The words, settings and options that a command accepts.
 
-    ``composed`` commands have a file conf/NAME.yaml, whose keys are their settings. ``open_keys`` are the root keys
-    that another command passes on as they are (``"*"``: any key). ``can`` lists the keys of its YAML file that have a
-    synonym (``dry_run``). ``file_options`` are options that a file follows. ``path_remedy`` and ``key_remedy`` end the
-    message for a path and for a key that the command does not take.
+    A ``composed`` command has a file conf/NAME.yaml; the keys of this file are its settings. ``open_keys`` are root
+    keys that are stored as overrides (``"*"``: any key). ``can`` lists the keys of the YAML file that
+    have an option in ``SYNONYMS``, such as ``dry_run``. Each of the ``file_options`` is followed by a file.
+    ``path_remedy`` and ``key_remedy`` are the last sentences of the error messages for an unexpected path and key.
     """
 
     name: str
@@ -84,17 +85,17 @@ class Command:
 
     @property
     def synonyms(self) -> dict[str, str]:
-        """The options of ``SYNONYMS`` that this command takes, with the key that each sets."""
+        """A dict from each option in ``SYNONYMS`` that this command accepts to the key that it sets."""
         return {option: key for option, key in SYNONYMS.items() if key in self.settings or key in self.can}
 
     @property
     def takes_config_dir(self) -> bool:
-        """Whether the command composes a configuration, and so reads the groups of ``--config-dir``."""
+        """Whether the command accepts ``--config-dir``, because it composes a configuration."""
         return self.composed or bool(self.open_keys)
 
     @property
     def options(self) -> list[str]:
-        """Every option that starts with a dash."""
+        """All options that the command accepts; each starts with a dash."""
         hydra = list(HYDRA_FLAGS) if self.composed else []
         config_dir = [CONFIG_DIR] if self.takes_config_dir else []
         return [*self.synonyms, *config_dir, *self.file_options, *hydra, "-h", "--help", "--version"]
@@ -102,10 +103,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The words of one command, parsed. ``settings`` holds every setting of the command, with its default if not given.
+    """The parsed words of one command.
 
-    ``overrides`` are ``key=value`` words for the configuration, ``flags`` are options for Hydra, and ``files`` maps an
-    option to the file that follows it.
+    ``settings`` contains every setting of the command; a setting that is not given has its default. ``overrides`` are
+    ``key=value`` words for the configuration. ``flags`` are options for Hydra. ``files`` maps an option to its file.
     """
 
     positionals: Mapping[str, tuple[str, ...]]
@@ -117,35 +118,35 @@ class Arguments:
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The words at the place of RUN."""
+        """The runs: the words for the positional ``RUN``."""
         return self.positionals.get("RUN", ())
 
     @property
     def run(self) -> Path:
-        """The first run."""
+        """The path of the first run."""
         return Path(self.runs[0])
 
     def text(self, key: str) -> str | None:
-        """The value of a text setting; None when it is not set."""
+        """Return the value of the text setting ``key``; None if it is not set."""
         value = self.settings[key]
         return None if value is None else str(value)
 
     def number(self, key: str) -> int:
-        """The value of a whole-number setting."""
+        """Return the value of the integer setting ``key``; 0 if it is not set."""
         return int(self.settings[key] or 0)
 
     def flag(self, key: str) -> bool:
-        """The value of a true-or-false setting."""
+        """Return the value of the Boolean setting ``key``."""
         return bool(self.settings[key])
 
 
 def wants_help(words: Sequence[str]) -> bool:
-    """Whether the words ask for the help of a command."""
+    """Return whether ``words`` contain ``-h`` or ``--help``."""
     return bool({"-h", "--help"} & set(words))
 
 
 def parse(command: Command, words: Sequence[str]) -> Arguments:
-    """The words of ``command``. Raises ``ConfigError`` with the remedy for a word that is not understood."""
+    """Parse the words of ``command``. Raises ``ConfigError`` if a word is unknown, missing or not valid."""
     parser = _Parser(command)
     remaining = list(words)
     while remaining:
@@ -154,7 +155,7 @@ def parse(command: Command, words: Sequence[str]) -> Arguments:
 
 
 class _Parser:
-    """Collects the words of one command."""
+    """Parses the words of one command, one after another."""
 
     def __init__(self, command: Command) -> None:
         self.command = command
@@ -166,7 +167,7 @@ class _Parser:
         self.files: dict[str, str] = {}
 
     def take(self, remaining: list[str]) -> None:
-        """Remove the first word of ``remaining`` and what belongs to it."""
+        """Parse the first word of ``remaining`` and remove it; an option's value is removed with it."""
         word = remaining.pop(0)
         if word.startswith("-"):
             self._option(word, remaining)
@@ -216,7 +217,7 @@ class _Parser:
             )
 
     def _refuse_positional_key(self, key: str, value: str) -> None:
-        """A run or method is a word of its own: ``run=…`` is not a second way to write it."""
+        """Raise ``ConfigError`` if ``key`` names a positional word; such a word is written alone, not as ``key=…``."""
         for positional in self.command.positionals:
             if key in (positional.key or positional.name.lower(), positional.name.lower()):
                 words = [one.name if one is not positional else value for one in self.command.positionals]
@@ -226,7 +227,7 @@ class _Parser:
                 )
 
     def result(self) -> Arguments:
-        """All words together. Raises ``ConfigError`` when a positional word is missing or one is too many."""
+        """Return the parsed words. Raises ``ConfigError`` if there are too few or too many positional words."""
         positionals: dict[str, tuple[str, ...]] = {}
         words = list(self.bare)
         for positional in self.command.positionals:
@@ -270,7 +271,7 @@ class _Parser:
 
 
 def is_setting(word: str) -> bool:
-    """Whether a word is ``key=value``; a path such as ``runs/sweep/n=4`` is not.
+    """Return whether ``word`` is ``key=value`` and not a path such as ``runs/sweep/n=4``.
 
     A key with a slash is a group (``hydra/launcher=…``, ``verifier/math@verifier.first=…``).
     """
@@ -282,7 +283,7 @@ def is_setting(word: str) -> bool:
 
 
 def converted(key: str, value: str, setting: Setting) -> Scalar | None:
-    """``value`` as the type of ``setting``. Raises ``ConfigError`` for another type."""
+    """Return ``value`` converted to the type of ``setting``. Raises ``ConfigError`` if it cannot be converted."""
     if setting.default is None and value in ("null", ""):
         return None
     if setting.kind is bool:
@@ -316,7 +317,7 @@ def _unknown_option(command: Command, option: str) -> str:
 
 
 def _unexpected(command: Command, words: Sequence[str]) -> str:
-    """The message for words without ``key=`` that the command has no place for."""
+    """Return the error message for positional words that the command does not accept."""
     word = words[0]
     if "/" in word or Path(word).exists():
         remedy = command.path_remedy.format(path=word) or "Settings are written key=value."

@@ -1,6 +1,6 @@
-"""Lists the settings of one choice of a group: those of its YAML file and those of the classes it builds.
+"""Lists the settings of one choice of a group, from its YAML file and from the classes that it builds.
 
-``bestofn build provider=vllm --help`` and shell completion print this list. Neither Hydra nor the classes are imported.
+``bestofn build provider=vllm --help`` and shell completion use this list. It imports neither Hydra nor the classes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REQUIRED = "required"
 
 @dataclass(frozen=True, slots=True)
 class ChoiceSetting:
-    """One key that can be set, with its default and the type that the constructor declares."""
+    """One setting: its key, its default, and its type in the constructor."""
 
     key: str
     default: str
@@ -26,13 +26,13 @@ class ChoiceSetting:
 
 
 def settings_of_choice(group: str, name: str, folders: Sequence[Path] = ()) -> list[ChoiceSetting]:
-    """Every setting of ``group=name``; nested parts come after the settings of the whole."""
+    """Return all settings of the choice ``group=name``; settings of nested objects come last."""
     choice = choices_of(group, folders)[name]
     return list(_settings(group, node_of(choice, folders)))
 
 
 def node_of(choice: Choice, folders: Sequence[Path] = ()) -> dict[str, object]:
-    """The node of a choice with its defaults list carried out; interpolations stay as they are written."""
+    """Return the configuration node of ``choice``, merged with its defaults list; interpolations are not resolved."""
     if choice.file is None:
         return {"_target_": choice.target}
     keys = read_yaml(choice.file)
@@ -47,7 +47,7 @@ def node_of(choice: Choice, folders: Sequence[Path] = ()) -> dict[str, object]:
 
 
 def comment_of(choice: Choice) -> str:
-    """The comment at the top of the choice's YAML file; "" without one."""
+    """Return the comment at the top of the choice's YAML file; "" if there is none."""
     lines = choice.file.read_text(encoding="utf-8").splitlines() if choice.file else []
     head = []
     for line in lines:
@@ -78,7 +78,7 @@ def _settings(where: str, node: Mapping[str, object]) -> Iterator[ChoiceSetting]
 
 
 def _fields(where: str, parameter: Parameter, value: object) -> Iterator[ChoiceSetting]:
-    """The fields of a dataclass parameter, which can be set one by one."""
+    """Yield one setting per field of a dataclass parameter."""
     described = signature(parameter.record)
     given = value if isinstance(value, Mapping) else {}
     for field in described.parameters if described else ():
@@ -86,7 +86,7 @@ def _fields(where: str, parameter: Parameter, value: object) -> Iterator[ChoiceS
 
 
 def _default(key: str, node: Mapping[str, object], parameter: Parameter | None) -> str:
-    """The value of the YAML file, else the constructor's default."""
+    """Return the value in the YAML file as text; if there is none, the default in the constructor."""
     if key in node:
         return REQUIRED if node[key] == "???" else _shown(node[key])
     if parameter is None or parameter.default is None:
@@ -103,7 +103,7 @@ def _shown(value: object) -> str:
 
 
 def group_defaults(config_name: str) -> dict[str, str]:
-    """Group -> default choice of a command's YAML file; Hydra's own groups are left out."""
+    """Return a dict from group to default choice of a command's YAML file; Hydra's own groups are omitted."""
     found = {}
     for entry in _entries(read_yaml(conf_folder() / f"{config_name}.yaml").get("defaults")):
         if isinstance(entry, Mapping):
@@ -118,7 +118,7 @@ def _entries(defaults: object) -> list[object]:
 
 
 def _entry(entry: object, group: str) -> tuple[str, str, str]:
-    """(group, choice, place) of one entry of a defaults list: ``math@first`` or ``/dataset@source: starter``."""
+    """Parse one entry of a defaults list, such as ``/dataset@source: starter``, into (group, choice, place)."""
     if isinstance(entry, Mapping):
         key, name = next(iter(entry.items()))
         named, _, place = str(key).partition("@")

@@ -1,8 +1,8 @@
-"""The table of choices: every name that a configuration group knows, and where it comes from.
+"""Lists the choices of each configuration group and the source of each choice.
 
-The group check, the help, shell completion, Hydra, ``get_verifier`` and ``get_reward`` all read this table. A choice
-comes from a YAML file shipped in conf/, from a YAML file below ``--config-dir``, from an entry point of an installed
-package, or from ``register`` in this process. This module imports nothing heavy.
+The group check, the help, shell completion, Hydra, ``get_verifier`` and ``get_reward`` use it. A choice comes from a
+YAML file in conf/, a YAML file in a ``--config-dir`` folder, an entry point of an installed package, or a call of
+``register`` in this process. This module imports no heavy library.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ENTRY_POINTS = {
     "reward": "bestofn.rewards",
     "pairs": "bestofn.pairs",
 }
-"""Group -> the entry point group in which packages add choices."""
+"""Configuration group -> entry point group through which installed packages add choices."""
 
 Constructor = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One name of a group. ``file`` is its YAML file; a choice without a file has a dotted ``target``."""
+    """One choice of a group. It has either a YAML ``file`` or the dotted path ``target`` of a class or function."""
 
     group: str
     name: str
@@ -46,24 +46,24 @@ _objects: dict[str, Constructor] = {}
 
 
 def conf_folder() -> Path:
-    """The folder of the configuration files shipped with bestofn."""
+    """Return the folder of the configuration files that bestofn includes."""
     return Path(__file__).resolve().parents[2] / "conf"
 
 
 @functools.cache
 def shipped_groups() -> frozenset[str]:
-    """The names of the shipped groups, which are the folders in conf/."""
+    """Return the names of the groups that bestofn includes: the folders in conf/."""
     return frozenset(path.name for path in conf_folder().iterdir() if path.is_dir() and path.name[0] != "_")
 
 
 def groups(folders: Sequence[Path] = ()) -> set[str]:
-    """The names of all groups: the shipped ones and those of the user's ``folders``."""
+    """Return the names of all groups in conf/ and in the user's ``folders``."""
     own = {path.name for folder in folders for path in folder.iterdir() if path.is_dir() and path.name[0] not in "_."}
     return own | shipped_groups()
 
 
 def choices_of(group: str, folders: Sequence[Path] = ()) -> dict[str, Choice]:
-    """Name -> choice of ``group``. Raises ``ConfigError`` when two sources use the same name."""
+    """Return a dict from name to choice of ``group``. Raises ``ConfigError`` if two sources define the same name."""
     table = {choice.name: choice for choice in _in_folder(group, conf_folder(), "bestofn")}
     for folder in folders:
         _add(table, _in_folder(group, folder, str(folder)))
@@ -74,10 +74,10 @@ def choices_of(group: str, folders: Sequence[Path] = ()) -> dict[str, Choice]:
 
 
 def register(group: str, name: str, constructor: str | Constructor) -> None:
-    """Add a choice to ``group`` in this process: a class, a function, or its dotted path.
+    """Add a choice to ``group`` in this process. ``constructor`` is a class, a function or a dotted path.
 
-    Registering a name again replaces it. Raises ``ConfigError`` for a group that takes no such choices, and for a name
-    that bestofn ships or a package installs.
+    If the name is already registered, the new choice replaces the old one. Raises ``ConfigError`` if ``group`` is not
+    in ``ENTRY_POINTS``, or if bestofn or an installed package defines the name.
     """
     if group not in ENTRY_POINTS:
         raise ConfigError(
@@ -96,7 +96,7 @@ def register(group: str, name: str, constructor: str | Constructor) -> None:
 
 
 def target_of(group: str, name: str) -> str:
-    """The dotted path of what the choice ``name`` builds. Raises ``ConfigError`` for an unknown name."""
+    """Return the dotted path of the class that the choice ``name`` builds. Raises ``ConfigError`` if it is unknown."""
     known = choices_of(group)
     if name not in known:
         raise ConfigError(unknown_choice(group, name, known))
@@ -105,14 +105,14 @@ def target_of(group: str, name: str) -> str:
 
 
 def constructor_of(group: str, name: str) -> Constructor:
-    """The class or function that the choice ``name`` builds. Raises ``ConfigError`` for an unknown name."""
+    """Import and return the class or function of the choice ``name``. Raises ``ConfigError`` if it is unknown."""
     target = target_of(group, name)
     module, _, attribute = target.rpartition(".")
     return _objects.get(target) or getattr(importlib.import_module(module), attribute)
 
 
 def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
-    """The message for a name that ``group`` does not have, or for no name."""
+    """Return the error message for a choice ``name`` that is empty or that ``group`` does not have."""
     names = sorted(known)
     if not name:
         return f"{group}= needs a value: one of {', '.join(names)}."
@@ -123,21 +123,21 @@ def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
 
 
 def is_trusted(target: str) -> bool:
-    """Whether an entry point or ``register`` adds ``target``: who installed or registered code trusts it."""
+    """Return whether ``target`` comes from an entry point or ``register``; such code is trusted."""
     if target in _objects or any(choice.target == target for choice in _registered.values()):
         return True
     return any(choice.target == target for group in ENTRY_POINTS for choice in _installed(group))
 
 
 def registered_object(target: str) -> Constructor | None:
-    """The class or function that this process registered under ``target``; it may not be importable."""
+    """Return the class or function registered in this process under the path ``target``; None if there is none."""
     return _objects.get(target)
 
 
 def folders_of(config_dirs: Sequence[str], overrides: Sequence[str] = ()) -> list[Path]:
-    """The user's configuration folders: those of ``--config-dir`` and of ``hydra.searchpath=[…]``.
+    """Return the user's configuration folders, from ``--config-dir`` and ``hydra.searchpath=[…]``.
 
-    Raises ``ConfigError`` for a folder that does not exist.
+    Raises ``ConfigError`` if a folder does not exist.
     """
     named = list(config_dirs)
     for word in overrides:
@@ -157,7 +157,7 @@ def folders_of(config_dirs: Sequence[str], overrides: Sequence[str] = ()) -> lis
 
 
 def _folder(place: str) -> Path | None:
-    """The folder of one entry of a search path; None for a package that cannot be imported."""
+    """Return the folder of one entry of Hydra's search path; None if the entry is a package that is not installed."""
     if not place.startswith("pkg://"):
         return Path(place.removeprefix("file://")).absolute()
     try:
@@ -182,7 +182,7 @@ def _installed(group: str) -> list[Choice]:
 
 @functools.lru_cache(maxsize=64)
 def _entry_points(name: str, group: str, path: tuple[str, ...]) -> list[Choice]:
-    """The choices of one entry point group; ``path`` is sys.path, because the answer depends on it."""
+    """Return the choices of the entry point group ``name``. ``path`` is ``sys.path``; it is part of the cache key."""
     from importlib.metadata import entry_points
 
     found = []
@@ -204,7 +204,7 @@ def _add(table: dict[str, Choice], more: Iterable[Choice]) -> None:
 
 
 def read_yaml(file: Path) -> dict[str, object]:
-    """The keys of a YAML file. Raises ``ConfigError`` for a file that is not YAML."""
+    """Return the root keys and values of a YAML file. Raises ``ConfigError`` if the file is not valid YAML."""
     import yaml
 
     try:

@@ -1,6 +1,6 @@
-"""Runs the function of a command: parses its words, composes its configuration, and reports errors.
+"""Runs a command: parses its words, composes its configuration, calls its function and reports errors.
 
-Every ``main`` in scripts/ calls ``run_command`` or, when the command has a YAML file in conf/, ``run_composed``.
+Every ``main`` in scripts/ calls ``run_command`` or, if the command has a YAML file in conf/, ``run_composed``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run_command(
     *,
     stopped: str = STOPPED,
 ) -> None:
-    """Run ``task(arguments)`` for the words of ``command`` (None: those of this process).
+    """Parse ``words`` and run ``task(arguments)``. If ``words`` is None, the words of this process are parsed.
 
     A ``BestofnError`` ends the process with its message and exit code. Any other exception is a bug and shows its
     traceback. ``stopped`` is printed on Ctrl-C.
@@ -53,9 +53,9 @@ def run_composed(
     *,
     first: Callable[[Arguments], Sequence[str]] = lambda arguments: (),
 ) -> None:
-    """Run ``task(resolved configuration)`` for the words of ``command``, with Hydra's sweeps and launchers.
+    """Parse ``words``, compose the configuration and run ``task(configuration)``, with Hydra's sweeps and launchers.
 
-    ``first`` gives overrides that come before those of the command line, which win over them.
+    ``first`` returns additional overrides. Overrides on the command line take precedence over them.
     """
     given = list(sys.argv[1:] if words is None else words)
     with exit_on_error():
@@ -69,7 +69,10 @@ def run_composed(
 def run_hydra(
     config_name: str, task: Callable[[Resolved], object], overrides: Sequence[str], arguments: Arguments
 ) -> None:
-    """Run ``task`` through ``hydra.main``, once or once per combination of a sweep. Raises ``ConfigError``."""
+    """Run ``task`` through ``hydra.main``: once, or in a sweep once per combination of values.
+
+    Raises ``ConfigError`` if the configuration cannot be composed.
+    """
     import hydra
 
     from bestofn.builders.config.composition import (
@@ -89,7 +92,7 @@ def run_hydra(
         _configure_logging()
         with exit_on_error():
             plain = resolved(config)
-            if config_name != "build":  # a build checks its own root keys
+            if config_name != "build":  # a build checks its root keys itself
                 check_settings(plain, config_name)
             task(plain)
 
@@ -107,7 +110,7 @@ def run_hydra(
 
 
 def _answered(command: Command, words: Sequence[str]) -> bool:
-    """Whether the words ask for help or the version, which this prints."""
+    """Print the help or the version if ``words`` request it; return whether something was printed."""
     if wants_help(words):
         from bestofn.builders.config.command_help import help_text
 
@@ -122,7 +125,7 @@ def _answered(command: Command, words: Sequence[str]) -> bool:
 
 
 def _positional_overrides(command: Command, arguments: Arguments) -> list[str]:
-    """The positional words as overrides of the keys that they set."""
+    """Return one override per positional word that sets a key of the YAML file."""
     from bestofn.builders.config.composition import quoted
 
     overrides = []
@@ -135,7 +138,7 @@ def _positional_overrides(command: Command, arguments: Arguments) -> list[str]:
 
 
 def _configure_logging() -> None:
-    """Log one short line per message to standard error, and show no progress bars but our own."""
+    """Log one line per message to standard error, hide library messages below WARNING, and disable progress bars."""
     import datasets
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)

@@ -1,7 +1,7 @@
 """Writes the help of a command: ``bestofn COMMAND --help``.
 
-A command with a YAML file is described by the words and comments of that file and by the choices of its groups. With a
-choice, as in ``bestofn build provider=vllm --help``, the settings of that choice are listed.
+For a command with a YAML file, the help shows the keys and comments of that file and the choices of its groups. With a
+choice, as in ``bestofn build provider=vllm --help``, it lists the settings of that choice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ WIDTH = 118
 
 
 def help_text(command: Command, words: Sequence[str] = ()) -> str:
-    """The help of ``command``, or of the group choices among ``words``. Raises ``ConfigError`` for a wrong choice."""
+    """Return the help of ``command``, or of the group choices in ``words`` if there are any.
+
+    Raises ``ConfigError`` if a choice is unknown.
+    """
     folders = table.folders_of(_config_dirs(words), words) if command.takes_config_dir else []
     chosen = list(_chosen(words, folders)) if command.takes_config_dir else []
     if chosen:
@@ -36,7 +39,7 @@ def help_text(command: Command, words: Sequence[str] = ()) -> str:
 
 
 def usage(command: Command) -> str:
-    """The form of the command in one line."""
+    """Return the usage of the command in one line."""
     words = [f"bestofn {command.name}"]
     for positional in command.positionals:
         required = " ".join([positional.name] * max(positional.least, 1))
@@ -57,7 +60,7 @@ def _config_dirs(words: Sequence[str]) -> list[str]:
 
 
 def _chosen(words: Sequence[str], folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """(group, choice) of the words that choose one."""
+    """Yield (group, choice) for each word such as ``provider=vllm``. Raises ``ConfigError`` if a choice is unknown."""
     groups = table.groups(folders) - {"experiment", "train"}
     for word in words:
         group, equals, name = word.partition("=")
@@ -68,7 +71,7 @@ def _chosen(words: Sequence[str], folders: Sequence[Path]) -> Iterator[tuple[str
 
 
 def _choice_help(group: str, name: str, folders: Sequence[Path]) -> str:
-    """What a choice is, what its constructor says, and its settings."""
+    """Return the help of one choice: its comment, the docstring of its class, and its settings."""
     choice = table.choices_of(group, folders)[name]
     target = str(node_of(choice, folders).get("_target_", ""))
     described = signature(target)
@@ -82,7 +85,7 @@ def _choice_help(group: str, name: str, folders: Sequence[Path]) -> str:
 
 
 def _setting_table(settings: Sequence[ChoiceSetting]) -> str:
-    """One line per setting: key, default, type."""
+    """Return a table with one line per setting: key, default and type."""
     keys = max(len("key"), *(len(setting.key) for setting in settings)) + 2
     defaults = min(max(len("default"), *(len(setting.default) for setting in settings)), 40) + 2
     lines = [f"  {one.key:<{keys}}{_shortened(one.default):<{defaults}}{one.kind}".rstrip() for one in settings]
@@ -104,7 +107,7 @@ def _positionals(command: Command) -> list[str]:
 
 
 def _plain_settings(command: Command) -> list[str]:
-    """The settings of a command without a YAML file, and the keys that it passes on."""
+    """Return the settings of a command that has no YAML file, and the keys of ``bestofn build`` that it accepts."""
     parts = []
     if command.settings:
         parts.append("Settings\n" + "\n".join(_setting_line(key, one) for key, one in command.settings.items()))
@@ -128,7 +131,7 @@ def _sentence(text: str) -> str:
 
 
 def _composed_help(command: Command, folders: Sequence[Path]) -> list[str]:
-    """The comment, groups and settings of the command's YAML file."""
+    """Return the comment, the groups and the settings of the command's YAML file."""
     text = _text(command)
     parts = [re.sub(r"^# ?", "", _head(text), flags=re.MULTILINE).strip()]
     groups = _groups(text)
@@ -154,26 +157,29 @@ def _text(command: Command) -> str:
 
 
 def _head(text: str) -> str:
-    """The comment at the top of the file."""
+    """Return the comment at the top of the YAML text; "" if it has none."""
     match = re.match(r"(?:#.*\n)*", text)
     return match.group() if match else ""
 
 
 def _groups(text: str) -> dict[str, str]:
-    """Group -> default choice, of the defaults list."""
+    """Return a dict from group to default choice, read from the defaults list of the YAML text."""
     listed = re.findall(r"^\s+- ([\w@]+): ([\w/]+)", _section(text, "defaults"), re.MULTILINE)
     return {group: choice for group, choice in listed if not group.startswith("hydra")}
 
 
 def _group_line(group: str, default: str, folders: Sequence[Path]) -> str:
-    """One group with all its choices, wrapped."""
+    """Return one group with all its choices, wrapped to ``WIDTH`` characters."""
     names = sorted(table.choices_of(group.partition("@")[0], folders))
     label = f"  {group} [{default}]"
     return textwrap.fill(f"{label:<24} {'  '.join(names)}", WIDTH, subsequent_indent=" " * 25, break_on_hyphens=False)
 
 
 def _yaml_settings(text: str, command: Command) -> str:
-    """The file without its head, its defaults list, Hydra's section, and the keys that positional words set."""
+    """Return the settings part of the YAML text.
+
+    It omits the top comment, the defaults list, Hydra's section and the keys that positional words set.
+    """
     body = text.removeprefix(_head(text))
     for name in ("defaults", "hydra", *(positional.key for positional in command.positionals if positional.key)):
         body = body.replace(_section(body, name), "")
@@ -181,6 +187,6 @@ def _yaml_settings(text: str, command: Command) -> str:
 
 
 def _section(text: str, name: str) -> str:
-    """The top-level key ``name`` with all that is indented below it; "" without it."""
+    """Return the text of the top-level key ``name`` and its indented block; "" if the key is missing."""
     match = re.search(rf"^{name}:.*\n(?:[ \t]+.*\n|\n)*", text, re.MULTILINE)
     return match.group() if match else ""

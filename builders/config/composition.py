@@ -1,7 +1,7 @@
-"""Turns command-line words and YAML files into one resolved configuration.
+"""Composes command-line words and YAML files into one resolved configuration.
 
 ``command.py`` calls it for the command line; workers, libraries and tests call ``compose``. This is the only module
-that knows Hydra's grammar of overrides.
+that uses Hydra's grammar of overrides.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ PLACES = ("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.job.chdir=false"
 def compose(
     overrides: Sequence[str] = (), config_name: str = "build", config_dirs: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The resolved configuration as plain dicts, as the command line gives it; for libraries, workers and tests.
+    """Return the resolved configuration of a command as plain dicts.
 
-    ``config_dirs`` are folders of the user with GROUP/NAME.yaml files. Raises ``ConfigError``.
+    ``overrides`` are command-line words. ``config_dirs`` are the user's folders with GROUP/NAME.yaml files. Raises
+    ``ConfigError`` if the configuration is not valid.
     """
     return resolved(composed(overrides, config_name, config_dirs))
 
 
 def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: Sequence[str] = ()) -> DictConfig:
-    """The configuration before its interpolations are resolved. Raises ``ConfigError``."""
+    """Return the configuration with unresolved interpolations. Raises ``ConfigError`` if it cannot be composed."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -67,15 +68,15 @@ def config_errors() -> Iterator[None]:
 
 
 class Resolved(dict[str, Any]):
-    """A configuration as plain dicts; ``names`` maps the place of an interpolation to the key it refers to."""
+    """A configuration as plain dicts; ``names`` maps the key of each interpolation to the key that it refers to."""
 
     names: dict[str, str]
 
 
 def resolved(config: DictConfig) -> Resolved:
-    """A Hydra configuration as plain dicts with its interpolations resolved.
+    """Resolve the interpolations of a Hydra configuration and return it as plain dicts.
 
-    Raises ``ConfigError`` for an interpolation of a key that does not exist.
+    Raises ``ConfigError`` if an interpolation cannot be resolved, for example because its key does not exist.
     """
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -89,7 +90,7 @@ def resolved(config: DictConfig) -> Resolved:
 
 
 def _unresolved(where: str, message: str) -> str:
-    """The message of OmegaConf about the key ``where`` as one sentence with a remedy."""
+    """Return OmegaConf's message about the key ``where`` as one sentence, with a remedy."""
     if missing := MISSING_KEY.match(message):
         return f"{where} refers to ${{{missing[1]}}}, but there is no key {missing[1]!r}."
     return f"{where}: {message.splitlines()[0]}"
@@ -104,11 +105,11 @@ def _interpolations(node: object, where: str = "") -> Iterator[tuple[str, str]]:
 
 
 def hydra_overrides(words: Sequence[str], config_dirs: Sequence[str] = ()) -> list[str]:
-    """Command-line words in Hydra's grammar. Raises ``ConfigError`` for a choice or value that is not valid.
+    """Convert command-line words to Hydra's grammar. Raises ``ConfigError`` if a choice or a value is not valid.
 
-    ``key=value`` becomes ``++key=value`` unless ``key`` is a group. So any constructor argument may be given although
-    its YAML file does not list it, and ``ObjectBuilder`` answers a wrong key with the nearest match. Group choices are
-    checked here, because Hydra's own message has no nearest match. Options come first, as Hydra's parser requires.
+    ``key=value`` becomes ``++key=value`` unless ``key`` is a group. So the user can set any constructor argument, even
+    if the YAML file does not list it. ``ObjectBuilder`` later reports a wrong key with the nearest match. Group choices
+    are checked here, because Hydra's message has no nearest match. Options come first, as Hydra's parser requires.
     """
     folders = table.folders_of(config_dirs, words)
     groups = table.groups(folders)
@@ -119,7 +120,7 @@ def hydra_overrides(words: Sequence[str], config_dirs: Sequence[str] = ()) -> li
 
 
 def _override(word: str, words: Sequence[str], groups: set[str], folders: Sequence[Path]) -> str:
-    """One word in Hydra's grammar."""
+    """Convert one word to Hydra's grammar. Raises ``ConfigError`` if it is not valid."""
     key, equals, value = word.partition("=")
     if not equals or not key or key[0] == "-":
         return word
@@ -138,7 +139,7 @@ def _override(word: str, words: Sequence[str], groups: set[str], folders: Sequen
 
 
 def store_targets(folders: Sequence[Path] = ()) -> None:
-    """Give Hydra the choices that have no YAML file: those of entry points and of ``register``."""
+    """Add the choices that have no YAML file (entry points and ``register``) to Hydra's config store."""
     from hydra.core.config_store import ConfigStore
 
     for group in table.ENTRY_POINTS:
@@ -152,7 +153,7 @@ def _is_chosen(group: str, words: Sequence[str]) -> bool:
 
 
 def _choice_of_target(group: str, target: str) -> str:
-    """``GROUP._target_=package.Class`` as a choice of its own, so that no setting of the default choice remains."""
+    """Convert ``GROUP._target_=package.Class`` to a new choice, so that no setting of the default choice remains."""
     from hydra.core.config_store import ConfigStore
 
     ConfigStore.instance().store(name=target, node={"_target_": target}, group=group)
@@ -164,7 +165,7 @@ def _is_searchpath(word: str) -> bool:
 
 
 def _searchpath(words: Sequence[str], config_dirs: Sequence[str]) -> list[str]:
-    """The override that makes Hydra search the user's folders; [] if there are none."""
+    """Return the override that adds the user's folders to Hydra's search path; [] if there are none."""
     places = [f"file://{Path(name).absolute()}" for name in config_dirs]
     for word in filter(_is_searchpath, words):
         inside = word.partition("=")[2].strip().removeprefix("[").removesuffix("]")
@@ -173,14 +174,14 @@ def _searchpath(words: Sequence[str], config_dirs: Sequence[str]) -> list[str]:
 
 
 def quoted(value: Any) -> str:
-    """``value`` in Hydra's override grammar."""
+    """Return ``value`` as text in Hydra's override grammar, quoted and escaped."""
     if value is None or isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{quoted(item)}" for key, item in value.items()) + "}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ",".join(quoted(item) for item in value) + "]"
-    text = str(value).replace("${", "\\${")  # no interpolation: it is text
+    text = str(value).replace("${", "\\${")  # escaped, because the value is text and not an interpolation
     escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + "\\'", text)
     tail = re.search(r"\\+\Z", escaped)
     return f"'{escaped}{tail[0] if tail else ''}'"
@@ -191,7 +192,7 @@ def _is_override(word: str) -> bool:
 
 
 def check_grammar(word: str) -> None:
-    """Raise ``ConfigError`` when ``word`` is not ``key=value`` in Hydra's grammar."""
+    """Raise ``ConfigError`` if ``word`` is not ``key=value`` in Hydra's grammar."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
@@ -206,7 +207,7 @@ def check_grammar(word: str) -> None:
 
 
 def refuse_sweeps(words: Sequence[str]) -> None:
-    """Raise ``ConfigError`` for a word that gives several values, which only ``-m`` can run."""
+    """Raise ``ConfigError`` if a word has several values; such a word is valid only with ``-m``."""
     for word in words:
         key, equals, value = word.partition("=")
         if equals and not key.startswith("~") and _is_sweep(value) and "\\," not in value:
@@ -218,7 +219,7 @@ def refuse_sweeps(words: Sequence[str]) -> None:
 
 def _check_choices(group: str, value: str, folders: Sequence[Path]) -> None:
     if any(mark in value for mark in "(){}$*'\"") or value == "[]":
-        return  # a sweep function or an interpolation, which Hydra reads
+        return  # a sweep function or an interpolation, which only Hydra can parse
     known = table.choices_of(group, folders)
     for choice in value.strip("[]").split(","):
         name = choice.strip()
@@ -227,7 +228,7 @@ def _check_choices(group: str, value: str, folders: Sequence[Path]) -> None:
 
 
 def choices() -> dict[str, str]:
-    """Group -> choice of the running Hydra command; empty outside one."""
+    """Return a dict from group to choice of the running Hydra command; {} if no Hydra command runs."""
     from hydra.core.hydra_config import HydraConfig
 
     if not HydraConfig.initialized():
@@ -236,15 +237,15 @@ def choices() -> dict[str, str]:
 
 
 def command_overrides(overrides: Sequence[str]) -> list[str]:
-    """The overrides that keep Hydra from writing folders and log files, unless ``overrides`` set them."""
+    """Return overrides that stop Hydra from writing folders and log files; keys set in ``overrides`` are omitted."""
     given = {word.lstrip("+").partition("=")[0] for word in overrides}
     return [word for word in (*QUIET, *PLACES) if word.partition("=")[0] not in given]
 
 
 def sweep_subfolder(overrides: Sequence[str]) -> list[str]:
-    """The override that names each job's folder after the swept settings, for example ``n=4,temperature=0.7``.
+    """Return the override that names each job's folder after the swept settings, such as ``n=4,temperature=0.7``.
 
-    Empty when no setting is swept, or when ``overrides`` already name the folder.
+    The list is empty if no setting is swept, or if ``overrides`` already set the folder name.
     """
     if any(word.startswith("hydra.sweep.subdir") for word in overrides):
         return []
@@ -258,13 +259,13 @@ def sweep_subfolder(overrides: Sequence[str]) -> list[str]:
 
 
 def _is_sweep(value: str) -> bool:
-    """Whether Hydra reads ``value`` as several: commas outside brackets and quotes, or one of its sweep functions."""
+    """Return whether ``value`` is a sweep: it has commas outside brackets and quotes, or is a sweep function."""
     outside = re.sub(r"\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"", "", value)
     return "," in outside or bool(re.match(r"(choice|range|interval|glob)\(", outside))
 
 
 def sweep_folder() -> Path | None:
-    """The folder of this job within a Hydra multirun; None in a single run."""
+    """Return the folder of this job in a Hydra multirun; None in a single run."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
@@ -275,9 +276,9 @@ def sweep_folder() -> Path | None:
 
 
 def check_settings(config: Mapping[str, Any], config_name: str) -> None:
-    """Check the root keys of a command's configuration against its YAML file: names, and types of plain values.
+    """Check the names and the plain types of a configuration's root keys against the command's YAML file.
 
-    Raises ``ConfigError`` with the nearest match for a key that the file does not have.
+    Raises ``ConfigError`` if the file does not have a key, with the nearest match, or if a type is wrong.
     """
     import yaml
 
@@ -293,7 +294,7 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
 
 
 def unknown_root_key(key: str, config: Mapping[str, Any], known: Sequence[str], owner: str) -> str:
-    """The message about a root key that ``owner`` does not take. A key of one of its groups is named in full."""
+    """Return the error message for a root key that ``owner`` does not have; a key of a group is shown in full."""
     from bestofn.builders.formats.nearest_match import unknown_key
 
     places = [f"{group}.{key}" for group, node in config.items() if isinstance(node, Mapping) and key in node]

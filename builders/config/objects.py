@@ -1,12 +1,12 @@
 """Builds the objects that a resolved configuration describes.
 
-``run/pipeline.py`` builds a run with it, and the commands build single parts. A node with ``_target_`` names a class or
-function, and its other keys are keyword arguments: constructors are the schema. Keys, types and missing values are
-checked against the signature before an object is built, so that a wrong configuration stops before the first paid call.
+``run/pipeline.py`` builds a run with it; other commands build single objects. In a configuration node, ``_target_`` is
+the dotted path of a class or function, and the other keys are its keyword arguments. Before an object is built, the
+keys and the types are checked against the signature. So a wrong configuration fails before the first paid request.
 
-* Equal nodes give the same object. Two stages with ``${sandbox}`` share one pool.
-* A function whose first parameter is data (a pairing) is not called; its settings are bound.
-* A provider is wrapped into a sampler where a ``Sampler`` is required.
+* Equal nodes give the same object: two stages with ``${sandbox}`` share one pool.
+* If the first parameter of a function is data, as in a pairing, the function is not called. Its settings are bound.
+* If a parameter has the type ``Sampler``, a provider is wrapped in a sampler.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PROVIDER_MEMBERS = ("name", "model", "identity", "limits", "max_n", "cache_from"
 
 @runtime_checkable
 class Operational(Protocol):
-    """A class that lists the constructor parameters that change only speed or cost, such as limits and pool sizes."""
+    """A class that lists its operational parameters: they change only speed or cost, such as limits and pool sizes."""
 
     operational: Sequence[str]
 
@@ -49,10 +49,10 @@ class Operational(Protocol):
 class ObjectBuilder:
     """Builds each object of one resolved configuration once.
 
-    ``trusted`` are further packages whose classes may be built. ``wrap`` turns a provider into the sampler that stages
-    hold. ``names`` maps the place of an interpolation to the key it refers to, so that messages name the user's key.
-    ``opened_in_order`` lists the objects built, dependencies first, which is the order to open them in. ``samplers``
-    maps the id of a provider to the provider and its sampler.
+    ``trusted`` lists further packages whose classes may be built. ``wrap`` makes the sampler of a provider. ``names``
+    maps the key of an interpolation to the key that it refers to, so that messages show the key that the user sets.
+    ``opened_in_order`` lists the built objects, dependencies first; they are opened in this order. ``samplers`` maps
+    the ``id()`` of a provider to the provider and its sampler.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class ObjectBuilder:
         self.opened_in_order: list[Any] = []
 
     def build(self, node: object, where: str = "") -> Any:
-        """The value of a configuration node: an object for a node with ``_target_``, else the plain value.
+        """Return the object that ``node`` describes if it has ``_target_``; otherwise its plain value.
 
-        ``where`` is the key of the node, for messages. Raises ``ConfigError``.
+        ``where`` is the key of the node, for messages. Raises ``ConfigError`` if the node is not valid.
         """
         if isinstance(node, Mapping):
             if "_target_" in node:
@@ -98,7 +98,7 @@ class ObjectBuilder:
         return self._built[identity]
 
     def _keywords(self, target: Constructor, node: Mapping[str, object], where: str) -> dict[str, Any]:
-        """The keyword arguments of ``target``, checked. Raises ``ConfigError`` for an unknown or missing key."""
+        """Return the checked keyword arguments of ``target``. Raises ``ConfigError`` if a key is unknown or missing."""
         parameters = keyword_parameters(target)
         hints = hints_of(target)
         keywords: dict[str, Any] = {}
@@ -116,7 +116,7 @@ class ObjectBuilder:
         return keywords
 
     def _made(self, target: Constructor, keywords: dict[str, Any], where: str) -> Any:
-        """The object; a pairing with its settings bound."""
+        """Return the object; for a pairing, return the function with its settings bound."""
         if inspect.isfunction(target) and has_positional(target):
             return functools.partial(target, **keywords) if keywords else target
         try:
@@ -127,7 +127,7 @@ class ObjectBuilder:
             raise ConfigError(f"{where}: {name_of(target)} does not accept these settings: {error}") from error
 
     def _argument(self, value: object, hint: Any, where: str) -> Any:
-        """One keyword argument, as the object that the parameter's type ``hint`` requires."""
+        """Return one keyword argument, converted to the parameter's type ``hint``."""
         record = dataclass_of(hint)
         if record is not None and isinstance(value, Mapping) and "_target_" not in value:
             value = {"_target_": f"{record.__module__}.{record.__qualname__}", **value}
@@ -142,7 +142,7 @@ class ObjectBuilder:
         if isinstance(built, Provider):
             return self.sampler(built, where)
         if is_optional(hint) and isinstance(built, Archive) and not accepts(hint, Archive):
-            return None  # recorded answers replace the provider, so there is no model to ask
+            return None  # recorded responses replace the provider, so there is no model for requests
         if built is not None and not isinstance(built, Archive):
             raise ConfigError(
                 f"{where} is a {type(built).__name__}, which lacks {', '.join(missing_members(built))}; expected a "
@@ -151,7 +151,7 @@ class ObjectBuilder:
         return checked(built, hint, where)
 
     def _user_key(self, where: str) -> str:
-        """The key that the user sets: ``provider.model``, not the place that refers to it by an interpolation."""
+        """Return the key that the user sets, such as ``provider.model``, for a key with an interpolation."""
         for _ in range(len(self._names) + 1):
             parts = where.split(".")
             length = next((i for i in range(len(parts), 0, -1) if ".".join(parts[:i]) in self._names), None)
@@ -161,7 +161,7 @@ class ObjectBuilder:
         return where
 
     def sampler(self, provider: Provider, where: str = "provider") -> Sampler:
-        """The sampler of ``provider``, one per provider. Raises ``ConfigError`` in a command without a journal."""
+        """Return the sampler of ``provider``, always the same one. Raises ``ConfigError`` if there is no journal."""
         if id(provider) not in self.samplers:
             if self._wrap is None:
                 raise ConfigError(
@@ -172,7 +172,7 @@ class ObjectBuilder:
         return self.samplers[id(provider)][1]
 
     def locate(self, target: str, where: str = "") -> Constructor:
-        """The class or function at the dotted path ``target``. Raises ``ConfigError`` if it is not trusted."""
+        """Return the class or function at the path ``target``. Raises ``ConfigError`` if it is not trusted."""
         if registered := registered_object(target):
             return registered
         package = target.split(".", 1)[0]
@@ -185,7 +185,7 @@ class ObjectBuilder:
 
 
 def _imported(target: str, where: str) -> Constructor:
-    """The attribute at the dotted path ``target``. Raises ``ConfigError`` when it does not exist."""
+    """Import and return the attribute at the dotted path ``target``. Raises ``ConfigError`` if it does not exist."""
     module_name, _, attribute = target.rpartition(".")
     try:
         module = importlib.import_module(module_name)
@@ -201,14 +201,14 @@ def _imported(target: str, where: str) -> Constructor:
 
 
 def missing_members(candidate: object) -> list[str]:
-    """The members of ``Provider`` that an object lacks."""
+    """Return the names of the ``Provider`` members that ``candidate`` does not have."""
     return sorted(set(PROVIDER_MEMBERS) - set(dir(candidate)))
 
 
 def settings_of(node: object, objects: ObjectBuilder) -> Any:
-    """The part of ``node`` that changes a result: without the parameters that its classes list as operational.
+    """Return ``node`` with no operational parameters, so that only the settings that change a result remain.
 
-    A changed operational parameter runs no finished stage again.
+    Changing an operational parameter therefore does not run a finished stage again.
     """
     if isinstance(node, Mapping):
         skipped: Sequence[str] = ()
@@ -222,4 +222,4 @@ def settings_of(node: object, objects: ObjectBuilder) -> Any:
 
 
 def nothing() -> None:
-    """The value of a group whose choice is ``none``."""
+    """Return None: the value of a group with the choice ``none``."""

@@ -1,8 +1,8 @@
-"""Translates experiment files of the older forms into overrides of ``bestofn build``.
+"""Converts experiment files in two older formats to overrides of ``bestofn build``.
 
-``build --from-yaml`` and ``provider_commands.py`` call it. Two forms are read: the flat one (``dataset, splits, model,
-num_candidates, …``) and the nested one (``dataset: {source, split}``, ``generation: {model, n, …}``, ``output: {path,
-checkpoint_every}``). Words on the command line win over the file.
+``build --from-yaml`` and ``provider_commands.py`` call it. The flat format has the keys ``dataset, splits, model,
+num_candidates, …``. The nested format has ``dataset: {source, split}``, ``generation: {model, n, …}`` and ``output:
+{path, checkpoint_every}``. Words on the command line take precedence over the file.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ NESTED = {
 
 
 def overrides_of_file(path: Path, environment: Mapping[str, str] = {}) -> list[str]:
-    """The overrides for the experiment file ``path``. Raises ``ConfigError`` with the nearest key."""
+    """Return the overrides for the experiment file ``path``. Raises ``ConfigError`` if the file is not valid."""
     return overrides_of(read_document(path), environment, where=str(path))
 
 
 def read_document(path: Path) -> Mapping[str, Any]:
-    """The keys of an experiment file. Raises ``ConfigError`` when it is missing or is not a mapping."""
+    """Return the content of an experiment file. Raises ``ConfigError`` if it is missing or is not a YAML mapping."""
     try:
         document = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError as error:
@@ -68,9 +68,10 @@ def overrides_of(
     where: str = "the file",
     changes: Mapping[str, Any] = {},
 ) -> list[str]:
-    """The overrides for a flat or nested experiment; flat ``changes`` replace its values.
+    """Return the overrides for a flat or nested experiment. ``changes`` has flat keys and replaces values.
 
-    ``environment`` is read for ``OPENAI_BASE_URL`` only. A server at this URL is asked by Chat Completions.
+    Only ``OPENAI_BASE_URL`` is read from ``environment``. If it is set, requests use the Chat Completions API of this
+    server, unless the generator is Claude. Raises ``ConfigError`` if a key is unknown.
     """
     flat = _flat(document, where) | dict(changes)
     words = _provider(flat, environment, where) + _dataset(flat) + _persona(flat.get("persona")) + _verifier(flat)
@@ -81,7 +82,7 @@ def overrides_of(
 
 
 def _shipped(path: Path) -> str:
-    """The end of a message that names the shipped experiment with the most similar path; "" without one."""
+    """Return the end of a message that names the most similar experiment in conf/; "" if none is similar."""
     folder = Path(__file__).resolve().parents[2] / "conf" / "experiment"
     names = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob("*.yaml"))]
     wanted = path.with_suffix("").as_posix().removeprefix("experiments/")
@@ -126,7 +127,7 @@ def _dataset(flat: Mapping[str, Any]) -> list[str]:
     splits = _splits(flat.get("splits"))
     version = re.search(r"nemotron-post-training-dataset-v(\d)$", source, re.IGNORECASE)
     if version or source == "nemotron":
-        needs_origins = version and version[1] == "1" and "code" in splits  # its code prompts are in other datasets
+        needs_origins = version and version[1] == "1" and "code" in splits  # version 1 has no code prompts
         words = [
             f"dataset={'nemotron_code' if needs_origins else 'nemotron'}",
             *([f"dataset.version={version[1]}"] if version else []),
@@ -141,7 +142,7 @@ def _dataset(flat: Mapping[str, Any]) -> list[str]:
 
 
 def _splits(value: Any) -> list[str]:
-    """``"math,code"``, a list, or names joined by underscores as in ``math_code``."""
+    """Return the splits in ``value``: ``"math,code"``, a list, or names joined by underscores such as ``math_code``."""
     if value is None:
         return []
     names = value.split(",") if isinstance(value, str) else [str(name) for name in value]
@@ -162,7 +163,7 @@ def _persona(value: Any) -> list[str]:
 
 
 def _verifier(flat: Mapping[str, Any]) -> list[str]:
-    """A judge decides code and tool calls; mathematics only with ``llm_judge_fallback``."""
+    """Return the verifier overrides: a judge verifies code and tool calls; math only with ``llm_judge_fallback``."""
     words = ["verifier=with_judge"]
     return words if flat.get("llm_judge_fallback") else [*words, "verifier.domains.math.then=null"]
 
@@ -172,7 +173,7 @@ def _to(setting: str) -> Callable[[Any], list[str]]:
 
 
 def _number_to(setting: str) -> Callable[[Any], list[str]]:
-    """The override for a number, which the command line gives as text."""
+    """Return a function that makes the override for a number, which may be given as text."""
     return lambda value: [f"{setting}={value}"]
 
 

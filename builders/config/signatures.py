@@ -1,4 +1,4 @@
-"""Checks values against what a constructor accepts: its keyword parameters and their types. Used by ``objects.py``."""
+"""Checks values against the keyword parameters of a constructor and their types. Used by ``objects.py``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bestofn.builders.errors import ConfigError
 
 
 def checked(value: Any, hint: Any, where: str) -> Any:
-    """``value`` converted to the type ``hint``. Types that pydantic does not know are not checked.
+    """Return ``value`` converted to the type ``hint``. If pydantic does not support the type, ``value`` is unchanged.
 
-    Raises ``ConfigError`` that names the key ``where``, the value and the expected type.
+    Raises ``ConfigError`` if the conversion fails; the message contains the key ``where``.
     """
     if hint is Any or hint is None or (value is None and is_optional(hint)):
         return value
@@ -34,7 +34,7 @@ def checked(value: Any, hint: Any, where: str) -> Any:
 
 
 def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | None:
-    """The keyword parameters of a class or function; None when it accepts any (``**kwargs``)."""
+    """Return the keyword parameters of a class or function; None if it accepts any keyword (``**kwargs``)."""
     parameters = dict(inspect.signature(target).parameters)
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return None
@@ -44,22 +44,22 @@ def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | No
 
 
 def has_positional(function: Constructor) -> bool:
-    """Whether the first parameter of a function is data (as in a pairing) and not a setting."""
+    """Return whether the first parameter of a function is data and not a setting, as in a pairing."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
     return first is not None and first.default is first.empty and first.kind is not first.KEYWORD_ONLY
 
 
 def hints_of(target: Constructor) -> dict[str, Any]:
-    """Parameter -> type of a class or function; {} when its annotations cannot be evaluated."""
+    """Return a dict from parameter to type; {} if the annotations cannot be evaluated."""
     function = target.__init__ if isinstance(target, type) else target
     try:
         return typing.get_type_hints(function)
     except (NameError, TypeError):
-        return {}  # names that are imported for the type checker only
+        return {}  # some names are imported only for the type checker
 
 
 def dataclass_of(hint: object) -> type | None:
-    """The dataclass that a type names, alone or in a union; None without one."""
+    """Return the dataclass that ``hint`` is or that its union contains; None if there is none."""
     for option in (hint, *typing.get_args(hint)):
         if isinstance(option, type) and dataclasses.is_dataclass(option):
             return option
@@ -67,12 +67,12 @@ def dataclass_of(hint: object) -> type | None:
 
 
 def accepts(hint: object, protocol: type) -> bool:
-    """Whether a type is ``protocol``, or a union that contains it."""
+    """Return whether ``hint`` is ``protocol`` or a union that contains it."""
     return hint is protocol or protocol in typing.get_args(hint)
 
 
 def is_optional(hint: object) -> bool:
-    """Whether a type accepts None."""
+    """Return whether the type ``hint`` accepts None."""
     return type(None) in typing.get_args(hint)
 
 
@@ -87,10 +87,10 @@ def _hint_name(hint: object) -> str:
 
 
 def name_of(target: Constructor) -> str:
-    """The name of a class or function for messages."""
+    """Return the name of a class or function for an error message."""
     return target.__qualname__ if isinstance(target, type) or inspect.isroutine(target) else str(target)
 
 
 def joined(where: str, key: str) -> str:
-    """``where.key``, or ``key`` at the root."""
+    """Return the dotted key ``where.key``; ``key`` if ``where`` is empty."""
     return f"{where}.{key}" if where else key

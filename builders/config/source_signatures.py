@@ -1,7 +1,7 @@
-"""Reads what a class or function takes from its source text, without importing it.
+"""Reads the parameters of a class or function from its source text and does not import it.
 
-The help of a choice and shell completion use it, so that they answer at once and need no torch or other heavy library.
-``signatures.py`` checks real objects; this module only describes.
+The help of a choice and shell completion use it, so that they are fast and need no heavy library such as torch.
+``signatures.py`` checks values against the imported objects.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Definition = ast.ClassDef | ast.FunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A keyword parameter as its source says it. ``default`` None means that a value is required.
+    """A keyword parameter as written in the source. If ``default`` is None, a value is required.
 
-    ``record`` is the dotted path of the dataclass that the parameter takes; its fields can be set one by one.
+    If the type of the parameter is a dataclass, ``record`` is its dotted path, and its fields can be set one by one.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Signature:
 
 
 def signature(target: str) -> Signature | None:
-    """The signature of the dotted path ``target``; None when its source is not found."""
+    """Return the signature of the class or function at the dotted path ``target``; None if its source is not found."""
     located = _located(target)
     if located is None:
         return None
@@ -50,7 +50,7 @@ def signature(target: str) -> Signature | None:
 
 
 def _located(target: str) -> tuple[str, Definition] | None:
-    """The module that defines ``target`` and the definition, through imports and assignments of names."""
+    """Return the module that defines ``target`` and the definition; imports of the name are followed."""
     module, _, name = target.rpartition(".")
     tree = _tree(module) if module else None
     if tree is None:
@@ -72,7 +72,7 @@ def _tree(module: str) -> ast.Module | None:
 
 
 def _file(module: str) -> Path | None:
-    """The source file of ``module``. Modules of bestofn are found without importing their packages."""
+    """Return the source file of ``module``; None if it has none. The packages of bestofn are not imported."""
     parts = module.split(".")
     if parts[0] == "bestofn":
         base = Path(__file__).resolve().parents[2].joinpath(*parts[1:])
@@ -85,7 +85,7 @@ def _file(module: str) -> Path | None:
 
 
 def _of_class(module: str, node: ast.ClassDef) -> Iterator[Parameter]:
-    """The parameters of ``__init__``, of a dataclass's fields, or of the first base class that has either."""
+    """Yield the parameters of ``__init__``, or the inherited parameters and, for a dataclass, its fields."""
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
             yield from _parameters(module, item)
@@ -112,7 +112,7 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 
 
 def _parameters(module: str, function: ast.FunctionDef, *, skip_data: bool = False) -> Iterator[Parameter]:
-    """The keyword parameters; ``skip_data`` leaves out a pairing's positional ones, which are data."""
+    """Yield the parameters. ``skip_data`` omits the positional ones if one of them is required, as in a pairing."""
     arguments = function.args
     positional = [argument for argument in (*arguments.posonlyargs, *arguments.args) if argument.arg != "self"]
     defaults = list(arguments.defaults)
@@ -131,7 +131,7 @@ def _parameter(module: str, name: str, annotation: ast.expr | None, default: ast
 
 
 def _default_text(default: ast.expr) -> str:
-    """The default as it is written in the source; a product of two numbers as its value."""
+    """Return the default as written in the source; for a product of two numbers, return its value."""
     match default:
         case ast.BinOp(
             ast.Constant(value=int() | float() as left), ast.Mult(), ast.Constant(value=int() | float() as right)
@@ -141,7 +141,7 @@ def _default_text(default: ast.expr) -> str:
 
 
 def _record(module: str, annotation: ast.expr | None) -> str:
-    """The dotted path of the dataclass that an annotation names; "" for any other type."""
+    """Return the dotted path of the first dataclass in ``annotation``; "" if it contains no dataclass."""
     names = [node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)] if annotation else []
     for name in names:
         located = _located(f"{module}.{name}") if name[0].isupper() else None

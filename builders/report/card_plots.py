@@ -1,4 +1,4 @@
-"""The plots of the dataset card as SVG files: pass@k, and the verified share by candidate index."""
+"""Draws the plots of the dataset card as SVG files: pass@k, and the verified share by candidate index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STYLE = """
 
 
 class Plot(NamedTuple):
-    """One plot: ``about`` says what it shows."""
+    """One plot: its file name (no extension), a description (``about``) and its SVG text."""
 
     name: str
     about: str
@@ -25,7 +25,7 @@ class Plot(NamedTuple):
 
 
 def write(folder: Path, figures: RunJson) -> dict[str, str]:
-    """Write the plots of a run below ``folder``; returns path -> what it shows."""
+    """Write the plots of a run below ``folder``. Returns a dict from the path of each plot to its description."""
     written: dict[str, str] = {}
     for plot in plots(figures):
         path = f"{FOLDER}/{plot.name}.svg"
@@ -35,7 +35,7 @@ def write(folder: Path, figures: RunJson) -> dict[str, str]:
 
 
 def plots(figures: RunJson) -> list[Plot]:
-    """The plots that have more than one point."""
+    """Return the plots that have more than one point."""
     drawn: list[Plot] = []
     curve, indices = figures["pass_at"], figures["by_index"]
     if len(curve) > 1:
@@ -50,7 +50,7 @@ def plots(figures: RunJson) -> list[Plot]:
 
 
 def standalone(line: charts.Line, x_label: str, y_label: str) -> str:
-    """The curve as an SVG file with its own style, on white so that it is readable on any page."""
+    """Return a plot of ``line`` as the text of an SVG file, with its own style and a white background."""
     svg = charts.lines([line], x_label, y_label, y_range=(0.0, 1.0))
     head, rest = svg.split(">", 1)
     size = f'xmlns="http://www.w3.org/2000/svg" width="{charts.WIDTH}" height="{charts.HEIGHT}"'

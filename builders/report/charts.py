@@ -1,7 +1,7 @@
-"""Small charts as inline SVG and HTML: lines with bands, stacked bars, histograms.
+"""Draws small charts as inline SVG and HTML: lines with bands, stacked bars and histograms.
 
-The HTML report, the page of ``bestofn analyze`` and the dataset card use them. The page's style sheet sets the colours
-by CSS class: ``series0``, ``series1`` and so on for curves, the name of a class for bars.
+The HTML report, the page of ``bestofn analyze`` and the dataset card use them. The style sheet of the page
+sets the colours by CSS class: ``series0``, ``series1`` and so on for curves, and the class name for bars.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ class Line:
 
 
 def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: Point | None = None) -> str:
-    """Curves over a shared x axis; "" without points. ``y_range`` is that of the values by default."""
+    """Return a chart of curves over a shared x axis; "" if there are no points.
+
+    The default of ``y_range`` is the range of the values.
+    """
     xs = [x for curve in curves for x, _ in curve.points]
     if not xs:
         return ""
@@ -43,7 +46,7 @@ def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: Point 
 
 
 def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> str:
-    """One horizontal bar per key, divided by the share of each class."""
+    """Return a chart with one horizontal bar per key of ``bars``, divided by the shares of the classes."""
     rows: list[str] = []
     for name, counts in bars.items():
         total = sum(counts.values()) or 1
@@ -55,14 +58,14 @@ def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> 
 
 
 def histogram(values: Sequence[float], x_label: str, *, bins: int = 20, x_range: Point | None = None) -> str:
-    """Shares of ``values`` in equal bins; "" without values."""
+    """Return a histogram of ``values`` in bins of equal width; "" if there are no values."""
     return histograms({"": values}, x_label, bins=bins, x_range=x_range)
 
 
 def histograms(
     groups: Mapping[str, Sequence[float]], x_label: str, *, bins: int = 20, x_range: Point | None = None
 ) -> str:
-    """Shares of each group's values in the same equal bins, drawn over one another; "" without values."""
+    """Return the histograms of all groups in one chart, with the same bins; "" if there are no values."""
     everything = [value for values in groups.values() for value in values]
     if not everything:
         return ""
@@ -78,7 +81,7 @@ def histograms(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The plot area: maps values to positions in the drawing."""
+    """The plot area. It converts values to positions in the drawing."""
 
     x_low: float
     x_high: float
@@ -86,13 +89,13 @@ class _Frame:
     y_high: float
 
     def at(self, x: float, y: float) -> Point:
-        """The position of a value."""
+        """Return the position (left, top) of the value (x, y) in the drawing."""
         across = (x - self.x_low) / ((self.x_high - self.x_low) or 1)
         up = (y - self.y_low) / ((self.y_high - self.y_low) or 1)
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
     def axes(self, x_label: str, y_label: str, ticks_x: Sequence[float]) -> str:
-        """Grid lines, tick labels and axis labels."""
+        """Return the SVG of the grid lines, the tick labels and the axis labels."""
         rows = [self._y_tick(value) for value in _ticks(self.y_low, self.y_high)]
         columns = [self._x_tick(value) for value in _thinned(ticks_x)]
         middle = (LEFT + WIDTH - RIGHT) / 2
@@ -116,7 +119,7 @@ class _Frame:
 
 
 def _curve(curve: Line, number: int, frame: _Frame) -> list[str]:
-    """The band, the line and the dots of one curve."""
+    """Return the SVG of the band, the line and the dots of one curve."""
     parts: list[str] = []
     if curve.band:
         upper = [frame.at(x, high) for (x, _), (_, high) in zip(curve.points, curve.band, strict=True)]
@@ -136,7 +139,7 @@ def _segment(kind: str, count: float, total: float) -> str:
 
 
 def _shares(values: Sequence[float], low: float, high: float, bins: int) -> list[float]:
-    """The share of the values in each bin; the last bin includes ``high``."""
+    """Return the share of the values in each bin; the last bin includes ``high``."""
     width = (high - low) / bins
     counts = [0] * bins
     for value in values:
@@ -145,7 +148,7 @@ def _shares(values: Sequence[float], low: float, high: float, bins: int) -> list
 
 
 def _steps(shares: Sequence[float], number: int, frame: _Frame) -> str:
-    """The outline of one histogram."""
+    """Return the SVG outline of one histogram."""
     width = (frame.x_high - frame.x_low) / len(shares)
     start, floor = frame.at(frame.x_low, 0)
     corners = [(start, floor)]
@@ -162,7 +165,7 @@ def _path(points: Sequence[Point]) -> str:
 
 
 def _thinned(ticks: Sequence[float]) -> Sequence[float]:
-    """At most ``MOST_X_TICKS`` of the ticks, evenly spaced, with the first and the last."""
+    """Return at most ``MOST_X_TICKS`` evenly spaced ticks, including the first and the last."""
     if len(ticks) <= MOST_X_TICKS:
         return ticks
     last = MOST_X_TICKS - 1
@@ -170,7 +173,7 @@ def _thinned(ticks: Sequence[float]) -> Sequence[float]:
 
 
 def _ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """About ``count`` round numbers from ``low`` to ``high``."""
+    """Return about ``count`` round numbers between ``low`` and ``high``."""
     if high <= low:
         return [low]
     raw = (high - low) / count

@@ -1,4 +1,4 @@
-"""The best-of-N analysis for people: the sentences that ``bestofn analyze`` prints, and its page ``curves.html``."""
+"""Presents the best-of-N analysis: the sentences that ``bestofn analyze`` prints, and the page ``curves.html``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LABELS = {
 
 
 class Cell(NamedTuple):
-    """One cell of the table of curves; ``interval`` is empty for a figure without one."""
+    """One cell of the table of curves; ``interval`` is empty if the value has no interval."""
 
     value: str
     interval: str = ""
 
 
 def page(found: BestOfN) -> str:
-    """The curves, their figures and the disagreements on one self-contained page."""
+    """Return one self-contained HTML page with the charts, the table of curves and the disagreements."""
     from markupsafe import Markup
 
     charts = {"Accuracy with k samples": _accuracy(found["curves"]), **_reward_against_truth(found["curves"])}
@@ -44,7 +44,7 @@ def page(found: BestOfN) -> str:
 
 
 def sentences(found: BestOfN) -> list[str]:
-    """The main results, one sentence each."""
+    """Return the main results, one sentence per result."""
     texts = [f"The curve of {LABELS[name]} bends at k={k:g}." for name, k in found["knee"].items()]
     if found["reward"]:
         texts.append(_reward_sentence(found["reward"]))
@@ -56,7 +56,7 @@ def sentences(found: BestOfN) -> list[str]:
 
 
 def disagreement_lines(found: BestOfN, most: int) -> list[str]:
-    """One line per query where the reward and the verifier disagree, the widest ``most`` of them."""
+    """Return one line per disagreement between reward and verifier, at most ``most``; largest reward gap first."""
     return [
         f"Read {visible(row['query_id'])}: highest reward {row['rewarded']}, verified {row['verified']} "
         f"({visible(row['explanation'][:80])})"
@@ -96,7 +96,7 @@ def _line(name: str, ks: list[int], curve: Curve) -> Line:
 
 
 def _reward_against_truth(curves: Curves) -> dict[str, str]:
-    """Reward and truth of the best against the KL divergence; nothing for a run without rewards."""
+    """Return the chart of reward and accuracy of the best sample over the KL divergence; {} if there are no rewards."""
     truth, reward = curves["lines"].get("best_by_reward"), curves["lines"].get("reward_of_best")
     if truth is None or reward is None:
         return {}
@@ -111,7 +111,7 @@ def _reward_against_truth(curves: Curves) -> dict[str, str]:
 
 
 def _rows(found: BestOfN) -> list[tuple[str, list[Cell]]]:
-    """The table: (label, one cell per k)."""
+    """Return the rows of the table of curves, each as (label, one cell per k)."""
     curves, sweep = found["curves"]["lines"], found["sweep"]
     rows = [(label, _cells(curves[name])) for name, label in LABELS.items() if name in curves]
     gains = ["" if step["gain"] is None else f"{100 * step['gain']:+.1f}" for step in sweep]

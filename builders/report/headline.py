@@ -1,4 +1,4 @@
-"""The last lines of a build on a terminal: the figures of the run, where its files are, and what to run next."""
+"""Writes the last lines of a build: the figures of the run, the location of its files and the next commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN_ERRORS = 3
 
 
 def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
-    """The lines for the run at ``run``."""
+    """Return the last lines of the build in the folder ``run``."""
     pairs = figures.pairs.total if figures.pairs else 0
     lines = ["", _counts(figures), *_splits(figures), f"{pairs:,} preference pairs. {_cost(figures, pairs, manifest)}"]
     if skipped := manifest.get("skipped"):
@@ -44,7 +44,7 @@ def _files(manifest: Row, run: Path) -> list[str]:
 
 
 def _cost(figures: RunFigures, pairs: int, manifest: Row) -> str:
-    """The cost of the run, and per candidate, per verified answer and per pair."""
+    """Return a sentence with the cost of the run in total, per candidate, per verified answer and per pair."""
     usd = (manifest.get("spending") or {}).get("usd", 0.0)
     counts = {"candidate": figures.candidates, "verified answer": figures.verified, "pair": pairs}
     shares = [f"${usd / count:.5f} per {name}" for name, count in counts.items() if count and usd]
@@ -52,7 +52,7 @@ def _cost(figures: RunFigures, pairs: int, manifest: Row) -> str:
 
 
 def _splits(figures: RunFigures) -> list[str]:
-    """The table of splits; empty without a conclusive verdict."""
+    """Return the lines of the table of splits; [] if no candidate counts towards pass@k."""
     curve = figures.pass_at()
     if not curve:
         return []
@@ -67,7 +67,10 @@ def _splits(figures: RunFigures) -> list[str]:
 
 
 def _split(figures: RunFigures, split: str | None, largest: int) -> str | None:
-    """One row; None for a split without a conclusive verdict. Another largest k than in the heading is named."""
+    """Return one row of the table; None if no candidate of the split counts towards pass@k.
+
+    If the split's largest k is not ``largest``, the row shows it.
+    """
     curve = figures.pass_at(split)
     if not curve:
         return None

@@ -1,7 +1,7 @@
-"""The HTML report of a run: one self-contained page with its figures and a browser of its queries.
+"""Builds the HTML report of a run: one self-contained page with the figures and a browser of the queries.
 
-``bestofn report`` writes it. The page needs no network. Its content security policy allows only its own script, and all
-text that a model wrote is escaped (``report.query_html``, ``report.safe_markdown``).
+``bestofn report`` writes it. The page needs no network. Its content security policy allows only its own script. Text
+that a model wrote is escaped (``report.query_html``, ``report.safe_markdown``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 
 
 class Card(NamedTuple):
-    """One large number at the head of the page."""
+    """One large number at the top of the page, with its label and a note."""
 
     label: str
     value: str
@@ -36,7 +36,7 @@ class Card(NamedTuple):
 
 
 class SplitRow(NamedTuple):
-    """One row of the table of splits; ``first`` and ``last`` are (name, value, interval) of pass@1 and pass@k."""
+    """One row of the table of splits. ``first`` (pass@1) and ``last`` (pass@k) are (name, value, interval)."""
 
     split: str
     queries: int
@@ -47,7 +47,7 @@ class SplitRow(NamedTuple):
 
 
 def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) -> str:
-    """The page of the run ``name``; ``shown`` are the nested rows of the queries that the browser shows."""
+    """Return the HTML page of the run ``name``. ``shown`` contains the nested rows of the queries in the browser."""
     from markupsafe import Markup
 
     entries = [query_entry(row) for row in shown]
@@ -72,7 +72,7 @@ def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) ->
 
 @cache
 def template(name: str) -> Template:
-    """A page template of this folder; its values are escaped unless they are ``Markup``."""
+    """Return the page template ``name`` from this folder. It escapes all values except ``Markup`` values."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -86,7 +86,7 @@ def template(name: str) -> Template:
 
 
 def style() -> str:
-    """The style sheet of all pages."""
+    """Return the style sheet of all pages."""
     return (HERE / "report_page.css").read_text("utf-8")
 
 
@@ -99,7 +99,7 @@ def _code_style() -> str:
 
 
 def _facts(manifest: Row) -> dict[str, str]:
-    """The settings of the run that are known, by name."""
+    """Return a dict from name to value of the run's known settings."""
     config = manifest.get("config") or {}
     provider = config.get("provider") or {}
     facts = {
@@ -166,7 +166,7 @@ def _split_rows(figures: RunFigures) -> list[SplitRow]:
 
 
 def _cell(point: CurvePoint, k: int) -> tuple[str, str, str]:
-    """(name, value, interval); the name is empty when the point is at the ``k`` of the column."""
+    """Return (name, value, interval) of a table cell; the name is empty if the point has the ``k`` of the column."""
     return "" if point.k == k else f"pass@{point.k} ", percent(point.mean), _bounds(point)
 
 

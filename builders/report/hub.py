@@ -1,8 +1,8 @@
-"""Publication of a run on the Hugging Face Hub: its files as configs and splits, with a dataset card.
+"""Uploads a run to the Hugging Face Hub: its files as configs and splits, with a dataset card.
 
-``bestofn push`` calls it. The files are uploaded unchanged, because ``push_to_hub`` drops the metadata in their
-schemas. Each file is one commit and the card comes last. So an interrupted push can be repeated, and a repository with
-a card is complete.
+``bestofn push`` calls it. The files are uploaded unchanged; ``push_to_hub`` is not used, because it removes
+the metadata in their schemas. Each file is one commit, and the card is uploaded last. So an interrupted push can be
+repeated, and a new repository with a card is complete.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OWNED_FOLDERS = (*VIEWS, card_plots.FOLDER)  # a push deletes files in these folders that the run does not have
+OWNED_FOLDERS = (*VIEWS, card_plots.FOLDER)  # in these folders, a push deletes the files that are not in the run
 
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """The dataset repository of a run: ``repo`` as owner/name. ``licence`` is an identifier of the Hub."""
+    """The dataset repository of a run. ``repo`` is owner/name; ``licence`` is a licence identifier of the Hub."""
 
     repo: str
     private: bool = True
     licence: str = "other"
-    name: str = ""  # title of the card; empty: the name in ``repo``
+    name: str = ""  # title of the card; if empty, the name in ``repo`` is used
 
     def __post_init__(self) -> None:
         if self.repo.count("/") != 1 or not all(self.repo.split("/")):
@@ -47,14 +47,14 @@ class Hub:
 
     @property
     def title(self) -> str:
-        """The name that people read."""
+        """The title of the dataset card."""
         return self.name or self.repo.split("/")[1]
 
 
 def prepare(run: Path, hub: Hub) -> Path:
-    """Write the files of an upload to the folder ``hub`` of the run, and return it.
+    """Write all files of the upload to the folder ``hub`` in the run folder, and return this folder.
 
-    Raises ``SourceError`` for an unfinished run.
+    Raises ``SourceError`` if the run is unfinished or has no rows.
     """
     folder = run / "hub"
     described = manifest.read(run)
@@ -77,7 +77,7 @@ def prepare(run: Path, hub: Hub) -> Path:
 
 
 def data_files(run: Path) -> dict[str, Path]:
-    """Path in the repository -> file, for every view of the run that has rows. Raises ``SourceError`` if none has."""
+    """Return a dict from path in the repository to local file. Raises ``SourceError`` if no table has rows."""
     files = {f"{view}/{path.name}": path for view in VIEWS for path in table_files(run / view) if rows_in([path])}
     if not files:
         raise SourceError(f"{run} has no rows to upload; expected the folder of a finished `bestofn build`.")
@@ -85,10 +85,10 @@ def data_files(run: Path) -> dict[str, Path]:
 
 
 def push(run: Path, hub: Hub) -> str:
-    """Upload the files that the repository does not have yet, and return the dataset's address.
+    """Upload all new and changed files, and return the URL of the dataset.
 
-    Raises ``AuthenticationError``, ``RequestError``, or ``OutageError`` when the Hub cannot be reached. The same
-    command then uploads the files that are missing.
+    Raises ``AuthenticationError`` or ``RequestError`` if the Hub refuses a request, and ``OutageError`` if it cannot be
+    reached. When the command is run again, it uploads only the missing files.
     """
     from httpx2 import TransportError
     from huggingface_hub import HfApi
@@ -109,7 +109,7 @@ def push(run: Path, hub: Hub) -> str:
 
 
 def remote_files(api: HfApi, repo: str) -> dict[str, str]:
-    """Path -> SHA-256 of a large file, or git blob id of any other, as the Hub reports them."""
+    """Return a dict from path to hash in the repository: SHA-256 for a large file, git blob id for any other file."""
     from huggingface_hub.errors import EntryNotFoundError
     from huggingface_hub.hf_api import RepoFile
 
@@ -124,19 +124,19 @@ def remote_files(api: HfApi, repo: str) -> dict[str, str]:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def git_blob(path: Path) -> str:
-    """The id that git gives to the content of a file."""
+    """Return the git blob id of a file's content, in hexadecimal."""
     data = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
 
 
 def _synchronize(api: HfApi, repo: str, folder: Path) -> None:
-    """Upload new and changed files, one commit each and the card last; then delete files of an earlier push."""
+    """Upload new and changed files, one commit per file and the card last. Then delete old files of earlier pushes."""
     remote = remote_files(api, repo)
     local = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     for name in sorted(local, key=lambda name: (name == "README.md", name)):
@@ -166,7 +166,7 @@ def _delete_stale(api: HfApi, repo: str, remote: Mapping[str, str], local: Mappi
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
-    """A hard link where the file system allows it, otherwise a copy."""
+    """Create ``target`` as a hard link to ``source``; copy the file if the link cannot be created."""
     try:
         target.hardlink_to(source)
     except OSError:
@@ -174,7 +174,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 
 def _classified(error: HfHubHTTPError, repo: str) -> Exception:
-    """The error of bestofn for an HTTP error of the Hub."""
+    """Return the bestofn error that corresponds to an HTTP error of the Hub."""
     status = error.response.status_code if error.response is not None else None
     if status in (401, 403):
         return AuthenticationError(

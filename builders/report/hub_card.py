@@ -1,6 +1,6 @@
-"""The dataset card of a run on the Hub: a YAML header for the Hub's own parser, and ``card.md`` filled with figures.
+"""Writes the dataset card of a run: a YAML header for the Hub, and the template ``card.md`` filled with figures.
 
-``report.hub`` calls ``card``; everything it shows comes from the manifest and from the figures of the run.
+``report.hub`` calls ``card``. All values come from the manifest and the figures of the run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bestofn.builders.report.inspect_text import rates_by_split
 from bestofn.builders.report.number_format import MISSING, interval, percent, rate
 from bestofn.builders.tables.parquet_files import file_side, rows_in
 
-VIEWS = {  # view -> what one of its rows is
+VIEWS = {  # view -> description of one row
     "dpo": "one pair: `prompt`, `chosen` and `rejected` as conversations, with scores and margin (`DPOTrainer`)",
     "reward_model": "one pair as two whole conversations, with `margin` (`RewardTrainer`)",
     "kto": "one answer with `label`: true when it passed verification, false when it failed (`KTOTrainer`)",
@@ -25,14 +25,14 @@ VIEWS = {  # view -> what one of its rows is
     "grpo": "one prompt with its reference (`GRPOTrainer`)",
     "candidates": "one answer with its verdict, reward, cost and time",
 }
-TARGETS = {"verifier": "verifier", "reward": "reward", "pairing": "pairs"}  # line of the card -> group of the config
+TARGETS = {"verifier": "verifier", "reward": "reward", "pairing": "pairs"}  # line of the card -> configuration group
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 Files = Mapping[str, Path]  # path in the repository -> file
 
 
 class ConfigHeader(TypedDict):
-    """One config of the dataset; ``data_files`` has one split and path, or pattern, per entry."""
+    """One config of the dataset. Each entry of ``data_files`` has a split and the path or pattern of its files."""
 
     config_name: str
     data_files: list[dict[str, str]]
@@ -40,7 +40,7 @@ class ConfigHeader(TypedDict):
 
 
 class CardHeader(TypedDict):
-    """The YAML at the head of the card, in the names of the Hub."""
+    """The YAML header of the card; the Hub defines the key names."""
 
     pretty_name: str
     license: str
@@ -53,9 +53,9 @@ class CardHeader(TypedDict):
 def card(
     files: Files, described: Row, figures: RunJson, plots: Mapping[str, str], *, repo: str, title: str, licence: str
 ) -> str:
-    """The text of the card; ``described`` is the manifest, ``plots`` maps the path of a plot to what it shows.
+    """Return the text of the card. ``described`` is the manifest; ``plots`` maps each plot's path to its description.
 
-    Raises ``ConfigError`` when the Hub's own parser cannot read its header.
+    Raises ``ConfigError`` if the Hub's parser rejects the header of the card.
     """
     import jinja2
     from huggingface_hub import DatasetCard
@@ -81,7 +81,7 @@ def card(
 
 
 def header(files: Files, described: Row, *, title: str, licence: str) -> CardHeader:
-    """The YAML at the head of the card: configs with their splits, licence, tags and size."""
+    """Return the YAML header of the card: configs with their splits, licence, tags and size category."""
     configs: list[ConfigHeader] = [
         {"config_name": view, "data_files": _data_files(view, sides)} for view, sides in _files_by_view(files).items()
     ]
@@ -97,22 +97,22 @@ def header(files: Files, described: Row, *, title: str, licence: str) -> CardHea
 
 
 def size_category(queries: int) -> str:
-    """The Hub's name for a dataset of this size."""
+    """Return the Hub's size category for a dataset with this number of queries."""
     return next((name for limit, name in SIZES if queries < limit), "1M<n<10M")
 
 
 def yaml_text(value: object) -> str:
-    """``value`` as YAML, keys in their order."""
+    """Return ``value`` as YAML; the order of the keys is unchanged."""
     import yaml
 
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
 
 
 def _settings(described: Row, figures: RunJson) -> dict[str, object]:
-    """How the run was made, from its manifest."""
+    """Return the values of the card that describe the settings of the run."""
     config: JsonObject = described.get("config") or {}
     sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
-    dataset = dataset.get("source") or dataset  # a screened dataset is named after the one that it screens
+    dataset = dataset.get("source") or dataset  # a screened dataset is shown under the name of its source
     usd = figures["cost"]["usd"]
     return {
         "version": (described.get("versions") or {}).get("bestofn"),
@@ -135,14 +135,14 @@ def _settings(described: Row, figures: RunJson) -> dict[str, object]:
 
 
 def _contents(files: Files) -> dict[str, object]:
-    """The views with their numbers of rows."""
+    """Return the views with their numbers of rows and descriptions, and the name of the first view."""
     views = _files_by_view(files)
     rows = [{"name": view, "rows": _rows(sides), "about": VIEWS[view]} for view, sides in views.items()]
     return {"views": rows, "first_view": next(iter(views))}
 
 
 def _results(figures: RunJson) -> dict[str, object]:
-    """The figures of the run, as texts."""
+    """Return the figures of the run for the card, mostly as formatted text."""
     return {
         "n": figures["n"],
         "queries": figures["queries"],
@@ -171,7 +171,7 @@ def _split(name: str, part: RatesJson) -> dict[str, str]:
 
 
 def _files_by_view(files: Files) -> dict[str, dict[str, list[Path]]]:
-    """View -> side -> its files, with ``train`` before the other sides."""
+    """Return a dict from view to side to files; ``train`` comes before the other sides."""
     views: dict[str, dict[str, list[Path]]] = {path.partition("/")[0]: {} for path in files}
     for path, file in sorted(files.items(), key=lambda item: file_side(item[1]) != "train"):
         views[path.partition("/")[0]].setdefault(file_side(file), []).append(file)
@@ -179,7 +179,7 @@ def _files_by_view(files: Files) -> dict[str, dict[str, list[Path]]]:
 
 
 def _data_files(view: str, sides: Mapping[str, Sequence[Path]]) -> list[dict[str, str]]:
-    """The ``data_files`` of one config: one path or pattern per split."""
+    """Return the ``data_files`` of one config, with one path or pattern per split."""
     return [
         {"split": side, "path": f"{view}/{tables[0].name}" if len(tables) == 1 else f"{view}/{side}-*.parquet"}
         for side, tables in sides.items()
@@ -187,15 +187,15 @@ def _data_files(view: str, sides: Mapping[str, Sequence[Path]]) -> list[dict[str
 
 
 def _rows(sides: Mapping[str, Sequence[Path]]) -> str:
-    """The number of rows of each side: "1,200 train + 130 test"."""
+    """Return the number of rows per side as text: "1,200 train + 130 test"."""
     return " + ".join(f"{rows_in(files):,}{'' if side == 'data' else f' {side}'}" for side, files in sides.items())
 
 
 def _cell(value: object) -> str:
-    """Text that is safe in a cell of a Markdown table, also between backticks."""
+    """Return ``value`` as text that is safe in a cell of a Markdown table, also between backticks."""
     return " ".join(str(value).split()).replace("|", "\\|").replace("`", "'")
 
 
 def _target(node: object) -> str | None:
-    """The last part of the ``_target_`` of a config node."""
+    """Return the last part of the ``_target_`` of a configuration node; None if it has no ``_target_``."""
     return str(node["_target_"]).rsplit(".", 1)[-1] if isinstance(node, Mapping) and "_target_" in node else None

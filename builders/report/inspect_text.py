@@ -1,4 +1,4 @@
-"""What ``bestofn inspect`` prints: one run table by table, or several runs with one row each."""
+"""Prints the output of ``bestofn inspect``: several tables for one run, or one row per run for several runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METADATA_INDENT = 16
 
 
 def print_run(run: RunJson) -> None:
-    """Print one run."""
+    """Print the metadata, the tables and the notes of one run."""
     output = console()
     output.rule(f"[bold]{run['run']}")
     for key, value in run["metadata"].items():
@@ -32,7 +32,7 @@ def print_run(run: RunJson) -> None:
 
 
 def print_runs(runs: Sequence[RunJson]) -> None:
-    """Print several runs, and the verified share by split when there are several splits."""
+    """Print one row per run and, if there are several splits, the verified share by split."""
     output = console()
     output.print(_runs(runs))
     splits = sorted({split for run in runs for split in run["by_split"]})
@@ -43,12 +43,12 @@ def print_runs(runs: Sequence[RunJson]) -> None:
 
 
 def rates_by_split(run: RunJson) -> Mapping[str, RatesJson]:
-    """Split -> rates. A run with several splits also has the key "all"."""
+    """Return a dict from split to rates; if there are several splits, the key "all" has the rates of the run."""
     return {**run["by_split"], "all": run} if len(run["by_split"]) > 1 else run["by_split"]
 
 
 def notes(run: RunJson) -> list[str]:
-    """Coverage, refusals, quality, pairs and cost, one line each."""
+    """Return one line each about coverage, refusals, quality, pairs (if the run has pairs) and cost."""
     quality, refusals = run["quality"], run["refusals"]
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in refusals["by_type"].items())
     return [

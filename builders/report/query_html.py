@@ -1,6 +1,6 @@
-"""The query browser of the HTML report: one JSON entry per query, with its HTML ready-made.
+"""Builds the entries of the query browser in the HTML report: one JSON object per query, with finished HTML parts.
 
-All text that a model or a dataset wrote is escaped here or in ``report.safe_markdown``.
+All text from a model or a dataset is escaped here or in ``report.safe_markdown``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TypedDict
 from bestofn.builders.records import JsonObject, Row, content_text
 from bestofn.builders.report.safe_markdown import coloured, readable, title
 
-LONGEST_TEXT = 20_000  # characters of one message that the page shows
+LONGEST_TEXT = 20_000  # characters; the page shows at most this much of one message
 LONGEST_TITLE = 160
 SHOWN_CASES = 8
 
 
 class CandidateEntry(TypedDict):
-    """One candidate, in the names that ``report_page.js`` reads; ``html``, ``thinking`` and ``why`` are safe HTML."""
+    """One candidate. ``report_page.js`` uses these key names. ``html``, ``thinking`` and ``why`` are safe HTML."""
 
     i: int
     html: str
@@ -49,7 +49,7 @@ class QueryEntry(TypedDict):
 
 
 def query_entry(row: Row) -> QueryEntry:
-    """The entry of one nested row."""
+    """Return the entry of one query from its nested row."""
     chosen = {pair["chosen"] for pair in row["pairs"]}
     rejected = {pair["rejected"] for pair in row["pairs"]}
     judged = zip(row["candidates"], row["verdicts"], row["scores"], strict=True)

@@ -1,4 +1,4 @@
-"""The charts of one run for the HTML report, as (title, HTML)."""
+"""Draws the charts of one run for the HTML report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_BINS = 20
 
 
 def charts_of_run(figures: RunFigures) -> list[tuple[str, str]]:
-    """The charts that the run has data for."""
+    """Return (title, HTML) per chart; a chart with no data is omitted."""
     indices = list(figures.by_index.items())[:SHOWN_INDICES]
     by_index = {f"candidate {index}": outcomes for index, outcomes in indices}
     drawn = [

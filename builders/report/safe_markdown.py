@@ -1,7 +1,7 @@
-"""Text of a model as safe HTML: common Markdown, highlighted code and formulas as MathML; all else is escaped.
+"""Converts text that a model wrote to safe HTML: common Markdown, highlighted code, and formulas as MathML.
 
-``report.query_html`` calls it. No character of the text reaches the page unescaped. Markup that is not recognized is
-shown as it was written.
+``report.query_html`` calls it. All text is escaped, so it cannot add its own HTML to the page. Unknown markup is shown
+unchanged.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 FENCE = re.compile(r"```[ \t]{0,8}([\w+-]{0,40})[^\n]{0,200}\n(.*?)(?:```|\Z)", re.DOTALL)  # bounded: see _FORMULA_TEXT
-LONGEST_FORMULA = 2_000  # characters; a longer formula is shown as written
-# The length is bounded: a search to the end of the text from every start of a formula would take quadratic time.
+LONGEST_FORMULA = 2_000  # characters; a longer formula is not converted
+# The length is limited, because a search from every start of a formula to the end of the text is quadratic in time.
 _FORMULA_TEXT = rf".{{1,{LONGEST_FORMULA}}}?"
 FORMULA = re.compile(
     rf"\$\$(?P<display>{_FORMULA_TEXT})\$\$|\\\[(?P<bracket>{_FORMULA_TEXT})\\\]|\\\((?P<paren>{_FORMULA_TEXT})\\\)"
@@ -60,7 +60,7 @@ BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 
 
 def readable(text: str) -> str:
-    """``text`` as HTML that is safe to insert into a page."""
+    """Convert ``text`` to HTML that is safe to insert into a page."""
     parts: list[str] = []
     position = 0
     for fence in FENCE.finditer(text):
@@ -72,12 +72,12 @@ def readable(text: str) -> str:
 
 
 def title(text: str) -> str:
-    """One line of ``text`` as safe HTML: with formulas, without the marks of Markdown."""
+    """Convert a one-line ``text`` to safe HTML: formulas are converted, and Markdown marks are removed."""
     return _prose(MARKS.sub("", text), one_line=True)
 
 
 def coloured(code: str, language: str = "") -> str:
-    """``code`` as a ``<pre>`` with the CSS classes of Pygments; plain text when the language is unknown."""
+    """Return ``code`` as a ``<pre>`` with the CSS classes of Pygments; plain text if the language is unknown."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
 
@@ -103,7 +103,7 @@ def _after_newlines(text: str, position: int) -> int:
 
 
 def _prose(text: str, *, one_line: bool = False) -> str:
-    """Text without code blocks; ``one_line`` keeps display formulas in the line."""
+    """Convert text that has no code blocks to HTML. With ``one_line``, display formulas become inline formulas."""
     parts: list[str] = []
     position = 0
     closings = _closing_braces(text)
@@ -114,7 +114,7 @@ def _prose(text: str, *, one_line: bool = False) -> str:
             shown, stop = formula(match.group(kind), display=display), match.end()
         elif (end := closings.get(match.end())) is not None and end - match.end() <= LONGEST_FORMULA:
             shown, stop = f'<span class="boxed">{formula(text[match.end() : end])}</span>', end + 1
-        else:  # an open or very long box: shown as written
+        else:  # the box has no closing brace or is too long: its text is not converted
             parts.append(_inline(text[position : match.end()]))
             position = match.end()
             continue
@@ -126,21 +126,21 @@ def _prose(text: str, *, one_line: bool = False) -> str:
 
 @lru_cache(maxsize=4096)
 def formula(source: str, display: bool = False) -> str:
-    """A LaTeX formula as MathML; the escaped source when it is too long or cannot be converted."""
+    """Convert a LaTeX formula to MathML; return the escaped source if it is too long or cannot be converted."""
     from latex2mathml.converter import convert_to_element
 
     if len(source) > LONGEST_FORMULA:
         return f"<code>{html.escape(source)}</code>"
     try:
         return _harmless(convert_to_element(_unboxed(source), display="block" if display else "inline"))
-    except Exception:  # any text can be between two dollar signs: it is shown as written
+    except Exception:  # text between two dollar signs may not be a formula
         return f"<code>{html.escape(source)}</code>"
 
 
 def _harmless(root: Element) -> str:
-    r"""MathML with only the attributes that shape a formula, so that ``\href`` and ``\style`` do not reach the page.
+    r"""Return MathML with only the attributes in ``FORMULA_ATTRIBUTES``, so that ``\href`` and ``\style`` are removed.
 
-    The texts are escaped here, because the library's own serializer lets elements in ``\text`` through.
+    The texts are escaped here, because the library's serializer does not escape elements in ``\text``.
     """
     for element in root.iter():
         for name in [name for name in element.attrib if name not in FORMULA_ATTRIBUTES]:
@@ -155,7 +155,7 @@ def _unboxed(source: str) -> str:
 
 
 def _closing_braces(text: str) -> dict[int, int]:
-    """Position after an opening brace -> position of the brace that closes it."""
+    """Return a dict from the position after each opening brace to the position of its closing brace."""
     opened: list[int] = []
     closings: dict[int, int] = {}
     for brace in BRACE.finditer(text):

@@ -1,4 +1,4 @@
-"""Text and tables for a terminal."""
+"""Formats text and tables for a terminal."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-WIDTH = 140  # columns, when the output is not a terminal
+WIDTH = 140  # width in columns if the output is not a terminal
 
 
 def visible(text: str) -> str:
-    """``text`` on one line, with characters that control a terminal written as escapes."""
+    """Return ``text`` on one line, with line breaks and terminal control characters written as escape sequences."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def console() -> Console:
-    """A console as wide as the terminal, or ``WIDTH`` columns for a file or a pipe."""
+    """Return a console with the width of the terminal; ``WIDTH`` columns if the output is a file or a pipe."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else WIDTH)
 
 
 def table(title: str, *columns: str) -> Table:
-    """An empty table; the first column is aligned left, all others right."""
+    """Return an empty table with these columns; the first column is left-aligned, the others are right-aligned."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
