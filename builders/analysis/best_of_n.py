@@ -1,8 +1,8 @@
-"""Best-of-N analysis of one run: how the accuracy grows with k, and whether the reward picks the right candidate.
+"""Best-of-N analysis of one run: how the accuracy grows with k, and whether the reward selects a correct candidate.
 
-``bestofn analyze`` prints and draws it. A pool of n candidates per query gives every k up to n without new samples,
-by unbiased estimators over subsets. Intervals resample whole queries. The run is read twice: the first pass takes all
-other figures and finds the largest k, the second computes the curves at every k.
+``bestofn analyze`` prints and plots it. From n candidates per query, unbiased estimators give the results for every k
+up to n, so no new samples are needed. Confidence intervals resample whole queries. The run is read twice: the first pass
+finds the largest k and computes all other figures; the second pass computes the curves.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from bestofn.builders.statistics import estimators, intervals
 class SweepStep(TypedDict):
     """One point of the accuracy curve: the results with ``k`` samples per query.
 
-    ``gain`` is the increase of ``share`` per additional sample since the step before; ``seconds`` is the time of all
-    samples, one after another.
+    ``share`` is the accuracy, from 0 to 1. ``gain`` is its increase per additional sample since the previous step.
+    ``seconds`` is the total time of ``k`` samples, sampled one after another.
     """
 
     k: int
@@ -37,10 +37,11 @@ class SweepStep(TypedDict):
 
 
 class OverOptimization(TypedDict):
-    """Reward against truth as k grows (Gao et al. 2022).
+    """Shows whether more samples over-optimize the reward (Gao et al. 2022).
 
-    ``peak_k`` is the k at which the accuracy of the best sample by reward (its *truth*) is highest. ``hacked``: at the
-    largest k, the upper end of the confidence interval of this accuracy is below the peak.
+    *Truth* is the accuracy of the best sample by reward. ``peak_k`` is the k at which the truth is highest.
+    ``reward_gain`` is the increase of the mean reward from the smallest to the largest k. ``hacked`` is true if the
+    truth's confidence interval at the largest k is entirely below the peak.
     """
 
     peak_k: int
@@ -51,11 +52,11 @@ class OverOptimization(TypedDict):
 
 
 class GreedyComparison(TypedDict):
-    """The greedy candidate against the best sample by reward, on the same queries.
+    """Compares the greedy candidate with the best sample by reward, on the same queries.
 
-    ``wins`` counts the queries where only the best sample is correct, ``losses`` those where only the greedy candidate
-    is correct. ``p`` is the p-value of McNemar's exact test on both counts. ``overhead``: seconds of all samples
-    divided by seconds of the greedy candidate.
+    ``wins`` counts the queries in which only the best sample is correct. ``losses`` counts the queries in which only
+    the greedy candidate is correct. ``p`` is the p-value of McNemar's exact test on both counts. ``overhead`` is the
+    time of all samples divided by the time of the greedy candidate.
     """
 
     queries: int
@@ -72,9 +73,9 @@ class GreedyComparison(TypedDict):
 
 
 class RewardAccuracy(TypedDict):
-    """How well the reward orders passes before fails, and how strongly it correlates with the length of the answer.
+    """How often the reward ranks a pass above a fail, and how strongly it correlates with the length of the answer.
 
-    ``auc``: share of the pass-fail pairs within a query that are ordered correctly, ties counted half.
+    ``auc`` is the share of pass-fail pairs within a query in which the pass has the higher reward; a tie counts half.
     """
 
     auc: float | None
@@ -83,18 +84,18 @@ class RewardAccuracy(TypedDict):
 
 
 class Disagreement(TypedDict):
-    """A query whose best candidate by reward fails although another one passes."""
+    """A query in which the candidate with the highest reward does not pass, but another candidate passes."""
 
     query_id: str
     split: str
     rewarded: int  # index of the candidate with the highest reward
     verified: int  # index of the passing candidate with the highest reward
-    gap: float  # between the two rewards
-    explanation: str  # of the failing verdict
+    gap: float  # difference between the two rewards
+    explanation: str  # explanation of the verdict on the candidate ``rewarded``
 
 
 class BestOfN(TypedDict):
-    """The whole analysis, ready for JSON."""
+    """The complete analysis; all values can be written as JSON."""
 
     run: str
     queries: int
@@ -108,11 +109,11 @@ class BestOfN(TypedDict):
 
 
 def analyze(path: Path, *, resamples: int = intervals.RESAMPLES, seed: int = 0, read: int = 20) -> BestOfN:
-    """The analysis of the run at ``path``, with the ``read`` disagreements that have the widest reward gap.
+    """Return the analysis of the run at ``path``, with the ``read`` disagreements that have the largest reward gaps.
 
-    Raises ``SourceError`` when ``path`` has no candidates table.
+    Raises ``SourceError`` if ``path`` has no candidates table.
     """
-    sizes: Counter[int] = Counter()  # of the pools that count towards pass@k
+    sizes: Counter[int] = Counter()  # number of candidates that count towards pass@k -> number of queries
     greedy, reward, disagreements = _GreedyPass(), _RewardPass(), _Disagreements(read)
     for query in query_records(path):
         sizes[len(query.counting)] += 1
@@ -138,7 +139,7 @@ def analyze(path: Path, *, resamples: int = intervals.RESAMPLES, seed: int = 0, 
 
 
 def sweep(curves: Curves) -> list[SweepStep]:
-    """One step per k, with the accuracy of the best sample by reward, or pass@k for a run without rewards."""
+    """Return one step per k. ``share`` is the accuracy of the best sample by reward; pass@k if there are no rewards."""
     lines = curves["lines"]
     right = lines.get("best_by_reward") or lines.get("pass_at_k")
     steps: list[SweepStep] = []
@@ -158,7 +159,7 @@ def sweep(curves: Curves) -> list[SweepStep]:
 
 
 def knees(curves: Curves) -> dict[str, float]:
-    """The k at which each accuracy curve bends: beyond it, doubling k gains less than before."""
+    """Return the k of the knee of each accuracy curve: beyond it, doubling k gains less than before."""
     lines = curves["lines"]
     return {
         name: estimators.knee(curves["k"], lines[name]["mean"])
@@ -168,7 +169,7 @@ def knees(curves: Curves) -> dict[str, float]:
 
 
 def over_optimization(curves: Curves) -> OverOptimization | None:
-    """Whether more samples exploit the reward, and from which k; None for a run without rewards."""
+    """Return whether more samples over-optimize the reward, and from which k; None if the run has no rewards."""
     truth, reward = curves["lines"].get("best_by_reward"), curves["lines"].get("reward_of_best")
     if truth is None or reward is None:
         return None
@@ -189,11 +190,11 @@ def _mean_at(curve: Curve | None, place: int) -> float | None:
 class _GreedyPass:
     """Collects four numbers per query that has a greedy candidate.
 
-    Candidates without a conclusive verdict count on neither side, because the reward would mostly avoid them.
+    Candidates with no pass or fail verdict are omitted, because the reward would rarely select them.
     """
 
     def __init__(self) -> None:
-        self._rows = array("d")  # greedy right, best right, seconds of greedy, seconds of all samples; flat
+        self._rows = array("d")  # flat: greedy correct, best correct, greedy seconds, seconds of all samples
 
     def add(self, query: QueryRecord) -> None:
         judged = [candidate for candidate in query.candidates if candidate.conclusive]
@@ -204,7 +205,7 @@ class _GreedyPass:
             self._rows.extend((float(greedy.right), best, greedy.seconds or 0.0, seconds))
 
     def compare(self, *, resamples: int, seed: int) -> GreedyComparison | None:
-        """The comparison; None for a run without greedy candidates."""
+        """Return the comparison; None if the run has no greedy candidates."""
         if not self._rows:
             return None
         before, after, one, all_samples = np.frombuffer(self._rows).reshape(-1, 4).T
@@ -227,12 +228,12 @@ class _GreedyPass:
 
 
 class _RewardPass:
-    """Compares all passes and fails within each query, and sums squares for the correlation with length."""
+    """Counts correctly ranked pass-fail pairs per query, and sums squares for the correlation of reward and length."""
 
     def __init__(self) -> None:
-        self._ordered = 0.0  # pairs that the reward orders correctly
+        self._ordered = 0.0  # pairs in which the pass has the higher reward; a tie counts half
         self._pairs = 0
-        self._squares = np.zeros((2, 2))  # of rewards and lengths about their means within the query
+        self._squares = np.zeros((2, 2))  # sums of squared deviations of reward and length from their means per query
         self._scored = 0
 
     def add(self, query: QueryRecord) -> None:
@@ -249,7 +250,7 @@ class _RewardPass:
         self._scored += len(scored)
 
     def accuracy(self) -> RewardAccuracy | None:
-        """The figures; None for a run without rewards."""
+        """Return the accuracy of the reward; None if the run has no rewards."""
         if not self._scored:
             return None
         spread = math.sqrt(self._squares[0, 0] * self._squares[1, 1])
@@ -261,7 +262,7 @@ class _RewardPass:
 
 
 class _Disagreements:
-    """Keeps the ``most`` disagreements with the widest gap between the two rewards."""
+    """Keeps the ``most`` disagreements with the largest gaps between the two rewards."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -288,10 +289,10 @@ class _Disagreements:
                 self._widest = self.widest()
 
     def widest(self) -> list[Disagreement]:
-        """The widest first."""
+        """Return the disagreements with the largest gaps, largest first."""
         return heapq.nsmallest(self._most, self._widest, key=lambda row: (-row["gap"], row["query_id"]))
 
 
 def _scored(query: QueryRecord) -> list[tuple[float, CandidateRecord]]:
-    """(reward, candidate) of the candidates that count towards pass@k and have a reward."""
+    """Return (reward, candidate) for each candidate that counts towards pass@k and has a reward."""
     return [(candidate.reward, candidate) for candidate in query.counting if candidate.reward is not None]

@@ -1,7 +1,7 @@
-"""Comparison of two runs over the queries they share: what changed, and whether chance explains it.
+"""Compares two runs over their shared queries and tests whether the differences are significant.
 
-``bestofn compare`` prints it. Each query is reduced to one record before the runs are joined, so a query counts once,
-however many candidates it has. Intervals resample queries. McNemar's test compares the first candidates.
+``bestofn compare`` prints it. Each query becomes one record before the runs are joined, so every query counts once,
+independent of its number of candidates. Intervals resample queries. McNemar's test compares the first candidates.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class QueryOutcome:
-    """One query of one run, without its greedy candidate."""
+    """The results of one query in one run; the greedy candidate is excluded."""
 
     split: str
-    rate: float | None  # share of passes among the candidates that count towards pass@k; None when none counts
+    rate: float | None  # pass rate of the candidates that count towards pass@k; None if no candidate counts
     any_pass: bool
-    first: bool | None  # whether candidate 0 passed; None without a conclusive verdict on it
-    errors: int  # verdicts of error
-    tokens: float  # completion tokens per candidate
+    first: bool | None  # whether candidate 0 passed; None if its verdict is neither pass nor fail
+    errors: int  # number of candidates with the outcome "error"
+    tokens: float  # mean number of completion tokens per candidate
 
     @classmethod
     def of(cls, query: QueryRecord) -> QueryOutcome:
-        """The outcome of ``query``, which has at least one sampled candidate."""
+        """Return the results of ``query``, which must have at least one sampled candidate."""
         sampled, counting = query.sampled, query.counting
         return cls(
             split=query.split,
@@ -42,9 +42,9 @@ class QueryOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure of both runs over the same ``queries``.
+    """One measure of both runs over the same queries; ``queries`` is their number.
 
-    ``interval`` is the 95 % interval of ``after`` − ``before``; None without queries.
+    ``interval`` is the 95 % interval of ``after`` − ``before``; None if there are no queries.
     """
 
     name: str
@@ -55,32 +55,35 @@ class Difference:
 
     @property
     def change(self) -> float:
-        """``after`` − ``before``."""
+        """The difference ``after`` − ``before``."""
         return self.after - self.before
 
 
 @dataclass(frozen=True, slots=True)
 class SplitChange:
-    """One split: the queries that both runs decided, and how many of them have a higher or lower pass rate."""
+    """The change in one split. ``queries`` counts the queries that have a pass rate in both runs.
+
+    ``improved`` and ``worsened`` count the queries whose pass rate is higher or lower in the second run.
+    """
 
     split: str
     queries: int
     improved: int
     worsened: int
-    before: float  # mean pass rate
+    before: float  # mean pass rate in the first run
     after: float
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two runs over the queries they share."""
+    """The differences between two runs over their shared queries."""
 
     shared: int
     only_before: int
     only_after: int
     differences: tuple[Difference, ...]
     splits: tuple[SplitChange, ...]
-    only_first_won: int  # candidate 0 passed before and not after
+    only_first_won: int  # queries in which candidate 0 passes only in the first run
     only_second_won: int
     p_value: float  # McNemar's exact test, two-sided
     errors_before: int
@@ -88,12 +91,12 @@ class Comparison:
 
 
 def outcomes_by_query(queries: Iterable[QueryRecord]) -> dict[str, QueryOutcome]:
-    """Query id -> outcome; queries that have only a greedy candidate are left out."""
+    """Return a dict from query id to results; queries that have only a greedy candidate are omitted."""
     return {query.query_id: QueryOutcome.of(query) for query in queries if query.sampled}
 
 
 def compare(before: Mapping[str, QueryOutcome], after: Mapping[str, QueryOutcome], *, seed: int = 0) -> Comparison:
-    """The comparison over the queries that both runs hold; ``seed`` of the bootstrap."""
+    """Compare two runs over the queries that both contain. ``seed`` is the seed of the bootstrap."""
     shared = sorted(before.keys() & after.keys())
     pairs = [(before[query], after[query]) for query in shared]
     decided = [(one, two) for one, two in pairs if one.rate is not None and two.rate is not None]

@@ -1,7 +1,7 @@
-"""The curves of a best-of-N analysis: accuracy and other means at each k, over the queries of one run.
+"""Computes the curves of a best-of-N analysis: accuracy and other means per k, over the queries of one run.
 
-``analysis.best_of_n`` feeds it one query at a time. All curves are over the same queries, those whose pool has the
-largest k that 95 % of the queries reach.
+``analysis.best_of_n`` adds one query at a time. The largest k is chosen so that at least 95 % of the queries have k
+candidates. All curves use the same queries: the queries that have at least this many candidates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAJORITY_RESAMPLES = 100  # random subsets per query and k
 
 
 class Curve(TypedDict):
-    """One value per k with its 95 % interval."""
+    """One mean per k, with the ends of its 95 % interval."""
 
     mean: list[float]
     low: list[float]
@@ -29,11 +29,11 @@ class Curve(TypedDict):
 
 
 class Curves(TypedDict):
-    """All curves over the same ``queries``.
+    """All curves over the same queries; ``queries`` is their number.
 
-    ``kl_bound`` is an upper bound of how far choosing the best of k by reward moves from the model's own distribution,
-    in nats. The line ``kl_estimate`` estimates the same over distinct answers. The probability of an answer is the
-    share of its cluster in the pool.
+    ``kl_bound`` is an upper bound of the KL divergence of the best of k by reward from the model, in nats. The line
+    ``kl_estimate`` is an estimate of this divergence over distinct answers. The probability of an answer is the share
+    of candidates in its answer cluster.
     """
 
     queries: int
@@ -43,7 +43,10 @@ class Curves(TypedDict):
 
 
 class CurvesOverK:
-    """Collects the curves. ``sizes`` maps the number of candidates that count towards pass@k -> number of queries."""
+    """Accumulates the curves over queries.
+
+    ``sizes`` maps the number of candidates that count towards pass@k to the number of queries.
+    """
 
     def __init__(self, sizes: Mapping[int, int], *, seed: int = 0) -> None:
         self._largest = estimators.largest_k(sizes)
@@ -53,7 +56,7 @@ class CurvesOverK:
         self._lines: dict[str, list[RunningMean]] = {}
 
     def add(self, query: QueryRecord) -> None:
-        """Add one query; one whose pool is smaller than the largest k is left out."""
+        """Add one query; a query with fewer counting candidates than the largest k is ignored."""
         candidates = query.counting
         if len(candidates) < self._largest:
             return
@@ -63,7 +66,7 @@ class CurvesOverK:
                 values.add(point)
 
     def to_json(self, *, resamples: int) -> Curves:
-        """The curves that every query has a value for."""
+        """Return the curves for which every query has a value."""
         lines = {
             name: _curve(line, resamples, self._seed)
             for name, line in self._lines.items()
@@ -78,7 +81,7 @@ class CurvesOverK:
 
 
 def curves_of_query(candidates: Sequence[CandidateRecord], ks: Sequence[int], seed: int) -> dict[str, list[float]]:
-    """Each curve of one query; a curve that needs a missing reward, time or answer cluster is left out."""
+    """Return the curves of one query, by name. A curve is omitted if any candidate lacks the data that it needs."""
     marks = [candidate.right for candidate in candidates]
     n, right = len(marks), sum(marks)
     curves = {
@@ -122,7 +125,7 @@ def _kl_estimate(rewards: Sequence[float], clusters: Sequence[str], ks: Sequence
 def _weighted_majority(
     rewards: Sequence[float], clusters: Sequence[str], marks: Sequence[bool], ks: Sequence[int], seed: int
 ) -> list[float]:
-    """Majority with each candidate weighted by the logistic function of its reward."""
+    """Return the accuracy of the majority vote per k; votes are weighted by the logistic function of the reward."""
     weights = [1.0 / (1.0 + float(np.exp(-reward))) for reward in rewards]
     return [
         estimators.majority_at_k(clusters, marks, k, weights=weights, resamples=MAJORITY_RESAMPLES, seed=seed)
@@ -131,7 +134,7 @@ def _weighted_majority(
 
 
 def _first_places(clusters: Sequence[Hashable]) -> tuple[int, ...]:
-    """The clusters numbered in the order of their first candidate: a, b, a, c → 0, 1, 0, 2."""
+    """Number the clusters in the order of their first candidates: a, b, a, c → 0, 1, 0, 2."""
     places: dict[Hashable, int] = {}
     return tuple(places.setdefault(cluster, len(places)) for cluster in clusters)
 

@@ -1,7 +1,7 @@
-"""Epistemic calibration of a run over malformed problems: does the model notice that a problem has no answer?
+"""Measures on malformed problems whether the model notices that a problem has no answer (epistemic calibration).
 
-``bestofn epistemic`` prints it. Every rate is a mean over origins, the problems that queries were derived from. So a
-problem with six malformed versions counts once. Intervals resample origins.
+``bestofn epistemic`` prints it. An origin is the original problem from which queries were derived. Every rate is a mean
+over origins, so a problem with six malformed versions counts once. Intervals resample origins.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Row
 from bestofn.builders.statistics.intervals import bootstrap_interval
 
-NOTICES = frozenset({"flags", "asks"})  # stances that notice a fault of the problem
-DECLINES = NOTICES | {"refuses"}  # stances that give no result
+NOTICES = frozenset({"flags", "asks"})  # stances of answers that report the fault of the problem or ask about it
+DECLINES = NOTICES | {"refuses"}  # stances of answers that give no result
 SILENT = "silent"
 
 
@@ -25,8 +25,8 @@ SILENT = "silent"
 class JudgedStance:
     """The stance of one answer.
 
-    ``posed`` says how the problem was posed: ``well``, ``vague``, or the kind of its fault. ``stance`` is one of
-    ``flags``, ``asks``, ``answers``, ``hedges``, ``refuses`` and ``silent``.
+    ``posed`` is ``well`` for a well-posed problem, ``vague`` for a vague one, or the kind of fault of a malformed one.
+    ``stance`` is ``flags``, ``asks``, ``answers``, ``hedges``, ``refuses`` or ``silent``.
     """
 
     origin: str
@@ -36,7 +36,7 @@ class JudgedStance:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share of ``answers`` with its 95 % interval; both are None when there is no such answer."""
+    """A share with its 95 % interval. ``answers`` is the number of answers; if it is 0, the other two are None."""
 
     answers: int
     share: float | None
@@ -45,22 +45,22 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class EpistemicReport:
-    """The rates of a run. ``silent`` answers (errors, or nothing readable) count in no rate."""
+    """The rates of a run. ``silent`` is the number of answers with no readable stance; no rate includes them."""
 
-    correct_refusals: Rate  # CRR: malformed, and the answer names the fault or asks about it
-    hallucinations: Rate  # malformed, and the answer states a result
-    hedges: Rate  # malformed, and the answer states a result under a named assumption
-    false_refusals: Rate  # FRR: well posed, and the answer gives no result
-    clarifications: Rate  # malformed or vague, and the answer asks back
+    correct_refusals: Rate  # CRR: share of malformed problems whose answer names the fault or asks about it
+    hallucinations: Rate  # share of malformed problems whose answer states a result
+    hedges: Rate  # share of malformed problems whose answer gives a result with a stated assumption
+    false_refusals: Rate  # FRR: share of well-posed problems whose answer gives no result
+    clarifications: Rate  # share of malformed or vague problems whose answer is a question
     calibration: Rate  # CRR − FRR; 1 for a model that notices every fault and answers every well-posed problem
-    by_kind: Mapping[str, Rate]  # kind of fault, or "vague" -> share that notices
+    by_kind: Mapping[str, Rate]  # kind of fault, or "vague" -> share of answers that notice the fault
     silent: int
 
 
 def stances_of(rows: Iterable[Row]) -> list[JudgedStance]:
-    """The stances in the nested rows of a run.
+    """Return the stances in the nested rows of a run.
 
-    Raises ``SourceError`` when a verdict has no stance, or when no query says how it was posed.
+    Raises ``SourceError`` if a verdict has no stance, or if no query has ``metadata.posed``.
     """
     stances = [stance for row in rows for stance in _of_query(row)]
     if not stances:
@@ -72,7 +72,7 @@ def stances_of(rows: Iterable[Row]) -> list[JudgedStance]:
 
 
 def epistemic_report(stances: Sequence[JudgedStance], *, resamples: int = 10_000, seed: int = 0) -> EpistemicReport:
-    """The report over all answers; ``resamples`` and ``seed`` of the bootstrap."""
+    """Return the report over all answers. ``resamples`` and ``seed`` configure the bootstrap."""
     readable = [one for one in stances if one.stance != SILENT]
     well = [one for one in readable if one.posed == "well"]
     vague = [one for one in readable if one.posed == "vague"]
@@ -97,7 +97,7 @@ def epistemic_report(stances: Sequence[JudgedStance], *, resamples: int = 10_000
 
 
 def _of_query(row: Row) -> Iterable[JudgedStance]:
-    """The stances of one query; none for a query without ``metadata.posed``."""
+    """Yield the stances of one query; nothing if the query has no ``metadata.posed``."""
     metadata = row["metadata"] or {}
     posed = metadata.get("posed")
     for verdict in row["verdicts"] if posed else ():
@@ -111,7 +111,7 @@ def _of_query(row: Row) -> Iterable[JudgedStance]:
 
 
 def _shares_by_origin(answers: Sequence[JudgedStance], counted: frozenset[str]) -> dict[str, float]:
-    """Origin -> the share of its answers with one of the ``counted`` stances."""
+    """Return a dict from origin to the share of its answers with one of the ``counted`` stances."""
     hits: dict[str, list[bool]] = {}
     for one in answers:
         hits.setdefault(one.origin, []).append(one.stance in counted)
@@ -127,7 +127,7 @@ def _rate(answers: Sequence[JudgedStance], counted: frozenset[str], resamples: i
 
 
 def _calibration(malformed: Sequence[JudgedStance], well: Sequence[JudgedStance], resamples: int, seed: int) -> Rate:
-    """CRR − FRR; an origin with only malformed or only well-posed queries counts in that rate alone."""
+    """Return CRR − FRR. An origin counts in CRR if it has malformed queries, and in FRR if it has well-posed ones."""
     noticed, declined = _shares_by_origin(malformed, NOTICES), _shares_by_origin(well, DECLINES)
     answers = len(malformed) + len(well)
     if not noticed or not declined:
@@ -141,7 +141,7 @@ def _calibration(malformed: Sequence[JudgedStance], well: Sequence[JudgedStance]
     )
 
     def difference(means: NDArray[np.float64]) -> NDArray[np.float64]:
-        counts = np.maximum(means, 1e-12)  # a resample can lack one of the two rates
+        counts = np.maximum(means, 1e-12)  # avoids a division by 0: a resample may have no data for one rate
         return means[:, 0] / counts[:, 1] - means[:, 2] / counts[:, 3]
 
     share = float(difference(table.mean(axis=0)[None])[0])

@@ -1,4 +1,4 @@
-"""The figures of a run as JSON: what ``bestofn inspect --json`` prints and what the dataset card is filled from."""
+"""Converts the figures of a run to JSON, for ``bestofn inspect --json`` and the dataset card."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "split
 
 
 class RatesJson(TypedDict):
-    """Rates of all queries or of one split; shares from 0 to 1, None where no query has a value."""
+    """Rates of all queries or of one split, from 0 to 1; a rate is None if no query has a value for it."""
 
     queries: int
     candidates: int
@@ -27,7 +27,7 @@ class RatesJson(TypedDict):
 
 
 class IndexJson(TypedDict):
-    """The candidates with one index."""
+    """The number of candidates with one index, the number of passes, and the pass rate."""
 
     records: int
     verified: int
@@ -45,14 +45,14 @@ class CurvePointJson(TypedDict):
 
 
 class RefusalsJson(TypedDict):
-    """Candidates that refuse to answer."""
+    """The number of candidates that refuse to answer, in total and by kind of refusal."""
 
     count: int
     by_type: dict[str, int]
 
 
 class QualityJson(TypedDict):
-    """Candidates with a fault, and the mean length of an answer in characters."""
+    """The number of candidates per quality problem, and the mean length of an answer in characters."""
 
     empty: int
     short: int
@@ -63,7 +63,7 @@ class QualityJson(TypedDict):
 
 
 class CostJson(TypedDict):
-    """``usd`` is None when no candidate has a price."""
+    """Cost, tokens and time of the candidates. ``usd`` is None if no candidate has a known cost."""
 
     usd: float | None
     usd_per_verified: float | None
@@ -73,9 +73,10 @@ class CostJson(TypedDict):
 
 
 class PairsJson(TypedDict):
-    """The preference pairs; ``train`` and ``test`` are absent for a side without a table.
+    """The figures of the preference pairs.
 
-    ``chosen_longer`` is the share of pairs with a longer chosen side, and ``mean_length_difference`` is in characters.
+    ``chosen_longer`` is the share of pairs in which the chosen side is longer. ``mean_length_difference`` is in
+    characters. ``train`` and ``test`` are numbers of pairs; each is absent if its table does not exist.
     """
 
     total: int
@@ -88,7 +89,7 @@ class PairsJson(TypedDict):
 
 
 class RunJson(RatesJson):
-    """All figures of one run; ``pairs`` is None when the run has no pairs table."""
+    """All figures of one run; ``pairs`` is None if the run has no table of pairs."""
 
     run: str
     metadata: dict[str, str]
@@ -105,7 +106,7 @@ class RunJson(RatesJson):
 
 
 def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
-    """All figures, ready for JSON; ``resamples`` of the bootstrap behind each interval."""
+    """Return all figures as JSON values. ``resamples`` is the number of bootstrap resamples per interval."""
     return {
         "run": figures.name,
         "metadata": {key: figures.metadata[key] for key in SHOWN_METADATA if key in figures.metadata},

@@ -1,7 +1,7 @@
-"""Quality of a judge against labels: accuracy, biases and calibration. Pure functions.
+"""Measures the quality of a judge against labels: accuracy, biases and calibration. All functions are pure.
 
-``tests/benchmarks/accuracy_judge.py`` calls it, and so can users (docs/judge.md). A pairwise judge compares each pair
-in both orders. Its verdict counts only when both orders agree (JudgeBench, arXiv:2410.12784); otherwise it is a tie.
+``tests/benchmarks/accuracy_judge.py`` and users call it (docs/judge.md). A pairwise judge compares each pair in both
+orders. Its verdict counts only if both orders agree (JudgeBench, arXiv:2410.12784); otherwise it is a tie.
 The position bias measures how often the verdict follows the position.
 """
 
@@ -21,10 +21,10 @@ Side = Literal["A", "B", "tie"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One pair judged in both orders. The sides keep their names from the data, whatever their position.
+    """One pair of answers, judged in both orders. A and B always name the same answers, in both orders.
 
-    ``first_order`` is the verdict with A in the first position, ``second_order`` with B in the first position. None
-    means that the reply was not readable.
+    ``first_order`` is the verdict with A in the first position. ``second_order`` is the verdict with B in the first
+    position. A verdict is None if the judge's reply could not be parsed.
     """
 
     first_order: Side | None
@@ -37,7 +37,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Side | None:
-        """The side that both orders prefer, or a tie; None when one order has no readable reply."""
+        """The answer that wins in both orders; "tie" if the orders disagree; None if a reply could not be parsed."""
         if self.first_order is None or self.second_order is None:
             return None
         return self.first_order if self.first_order == self.second_order else "tie"
@@ -45,28 +45,27 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseReport:
-    """The quality of a pairwise judge. All shares are of the comparisons that are readable in both orders.
+    """The quality of a pairwise judge. All shares are over the pairs whose replies could be parsed in both orders.
 
-    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). It is the share of pairs in which the better answer
-    wins when the judge's own model wrote it, minus that share when the other model wrote it. None without pairs of both
-    kinds.
+    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). It compares two win rates of the better answer: if
+    the judge's own model wrote it, minus if another model wrote it. It is None if one of the two cases has no pair.
     """
 
     pairs: int
-    unread: int  # comparisons without a readable reply in one of the orders
-    accuracy: float  # share of labelled pairs with a verdict that is consistent and correct
+    unread: int  # pairs for which a reply could not be parsed
+    accuracy: float  # share of labelled pairs with the correct verdict in both orders
     accuracy_interval: tuple[float, float]
-    accuracy_first_order: float  # share of labelled pairs that the first order alone decides correctly
-    consistency: float  # share with the same verdict in both orders
+    accuracy_first_order: float  # share of labelled pairs with the correct verdict in the first order
+    consistency: float  # share of pairs with the same verdict in both orders
     ties: float
-    position_bias: float  # share that always prefers the first position minus the second; +1: always the first
-    length_bias: float  # correlation of the verdict (A +1, B −1) with which answer is longer
+    position_bias: float  # share that prefers the first position in both orders, minus the second; -1 to 1
+    length_bias: float  # correlation of the verdict (A +1, B −1) with the longer answer (A +1, B −1)
     longer_wins: float  # share of decided pairs of unequal length that the longer answer wins
     self_preference: float | None = None
 
 
 def pairwise_report(comparisons: Sequence[Comparison], judge_model: str = "") -> PairwiseReport:
-    """The report; ``judge_model`` is the name of the judging model, as in ``model_a`` and ``model_b``."""
+    """Return the report of a pairwise judge. ``judge_model`` is its model name, as in ``model_a`` and ``model_b``."""
     read = [one for one in comparisons if one.verdict is not None]
     labelled = [one for one in read if one.label is not None]
     right = sum(one.verdict == one.label for one in labelled)
@@ -102,17 +101,17 @@ def pairwise_report(comparisons: Sequence[Comparison], judge_model: str = "") ->
 class CalibrationReport:
     """The quality of a pointwise judge.
 
-    ``self_preference`` (arXiv:2410.21819) is the share of correct answers that pass when the judge's own model wrote
-    them, minus that share for other models. None without correct answers of both kinds.
+    ``self_preference`` (arXiv:2410.21819) compares the share of correct answers that pass: answers of the judge's own
+    model minus answers of other models. It is None if one of the two groups is empty.
     """
 
     judged: int
     accuracy: float
     accuracy_interval: tuple[float, float]
-    ece: float  # expected calibration error, in bins of equal width
+    ece: float  # expected calibration error, with bins of equal width
     brier: float  # mean squared error of the stated probability that the answer is correct
-    kappa: float  # Cohen's agreement with the labels, beyond chance
-    length_bias: float  # correlation of passing with length; 0.0 without lengths
+    kappa: float  # Cohen's kappa between the verdicts and the labels
+    length_bias: float  # correlation of the verdict (pass 1, fail 0) with the length; 0.0 if lengths are unknown
     self_preference: float | None = None
 
 
@@ -124,10 +123,10 @@ def calibration_report(
     bins: int = 10,
     own: Sequence[bool] = (),
 ) -> CalibrationReport:
-    """The report over pointwise verdicts with their confidences, compared with ``labels``.
+    """Return the report of a pointwise judge; ``says`` holds its verdicts (True: pass), compared with ``labels``.
 
-    ``own`` says per answer whether the judge's own model wrote it; without it there is no ``self_preference``. Raises
-    ``ValueError`` when the numbers of verdicts, confidences and labels differ.
+    ``own`` is True per answer that the judge's own model wrote; if it is empty, ``self_preference`` is None. Raises
+    ``ValueError`` if the numbers of verdicts, confidences and labels differ.
     """
     if not len(says) == len(confidences) == len(labels):
         raise ValueError(
@@ -153,14 +152,17 @@ def calibration_report(
 
 
 def _self_preference(better: Sequence[tuple[bool, bool]]) -> float | None:
-    """Win rate of the judge's own answers minus that of others, from (own, won) per answer that should win."""
+    """Return the win rate of the judge's own answers minus the win rate of other answers; None if a group is empty.
+
+    ``better`` holds (own, won) per answer that should win.
+    """
     own = [won for mine, won in better if mine]
     others = [won for mine, won in better if not mine]
     return sum(own) / len(own) - sum(others) / len(others) if own and others else None
 
 
 def expected_calibration_error(confidences: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:
-    """Expected calibration error: Σ |bin|/n · |accuracy − confidence| over bins of equal width (arXiv:1706.04599)."""
+    """Return Σ |bin|/n · |accuracy − confidence| over bins of equal width (arXiv:1706.04599); 0.0 for empty input."""
     if not len(right):
         return 0.0
     sure, hit = np.asarray(confidences, float), np.asarray(right, float)
@@ -170,7 +172,7 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[boo
 
 
 def cohens_kappa(first: Sequence[bool], second: Sequence[bool]) -> float:
-    """Agreement beyond chance (Cohen 1960); 1.0 when both always give the same single verdict."""
+    """Return Cohen's kappa (1960); 0.0 for empty input, 1.0 if both have one and the same verdict throughout."""
     n = len(first)
     if n == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""The figures of a run's preference pairs: how many there are, their margins, and whether the longer answer wins.
+"""Computes the figures of a run's preference pairs: number, margins and length bias.
 
 ``analysis.run_figures`` reads them; the dataset card, ``bestofn inspect`` and the HTML report print them.
 """
@@ -22,7 +22,7 @@ SAMPLE = 20_000
 
 
 class PairRecord(NamedTuple):
-    """One pair, without its texts."""
+    """One preference pair: its margin, the lengths of its two sides in characters, and its reason."""
 
     margin: float
     chosen_characters: int
@@ -38,7 +38,7 @@ class PairSample:
         self._most, self._added, self._random = most, 0, random.Random(seed)
 
     def add(self, pair: PairRecord) -> None:
-        """Offer one pair to the sample."""
+        """Add one pair to the pairs that are sampled from; it may replace an earlier pair in the sample."""
         self._added += 1
         if len(self.pairs) < self._most:
             self.pairs.append(pair)
@@ -48,9 +48,9 @@ class PairSample:
 
 @dataclass
 class PairFigures:
-    """The figures of all pairs so far, in bounded memory."""
+    """The figures of all pairs added so far. The memory does not grow with the number of pairs."""
 
-    by_side: dict[str, int] = field(default_factory=dict)  # train, test -> pairs; empty when read from shards
+    by_side: dict[str, int] = field(default_factory=dict)  # train or test -> number of pairs; empty if read from shards
     total: int = 0
     margins: Moments = field(default_factory=Moments)
     length_bias: LengthBias = field(default_factory=LengthBias)
@@ -58,7 +58,7 @@ class PairFigures:
     sample: PairSample = field(default_factory=PairSample)
 
     def add(self, pairs: Sequence[PairRecord]) -> None:
-        """Count some pairs."""
+        """Add ``pairs`` to the figures."""
         self.total += len(pairs)
         self.margins += Moments.of([pair.margin for pair in pairs])
         self.length_bias += LengthBias.of((pair.chosen_characters, pair.rejected_characters) for pair in pairs)
@@ -68,7 +68,7 @@ class PairFigures:
 
 
 def pairs_of_run(run: Path) -> PairFigures | None:
-    """The figures of the pairs in the ``dpo`` tables of a run folder; None when it has none."""
+    """Return the figures of the pairs in the ``dpo`` tables of a run folder; None if there are no tables."""
     import pyarrow.parquet as pq
 
     files = table_files(run / "dpo")
@@ -86,7 +86,7 @@ def pairs_of_run(run: Path) -> PairFigures | None:
 
 
 def pairs_of_row(row: Row) -> list[PairRecord]:
-    """The pairs of one query, from its nested row in a shard."""
+    """Return the pairs of one query, from its nested row in a shard."""
     answers = {candidate["index"]: candidate["messages"] for candidate in row["candidates"]}
     return [_pair_of_shard(pair, answers) for pair in row["pairs"]]
 
@@ -102,10 +102,10 @@ def _pair_of_shard(pair: Row, answers: Mapping[int, Sequence[JsonObject]]) -> Pa
 
 
 def _decoded(message: JsonObject | str | bytes) -> JsonObject:
-    """A message of a Parquet row, which may be JSON text."""
+    """Return a message of a Parquet row as a dict; it may be stored as JSON text."""
     return json.loads(message) if isinstance(message, str | bytes) else message
 
 
 def _characters(messages: Iterable[JsonObject]) -> int:
-    """The number of characters of the texts of one side."""
+    """Return the total number of characters in the texts of ``messages``."""
     return sum(len(content_text(message.get("content"))) for message in messages)

@@ -1,7 +1,7 @@
-"""What the figures of a run need to know per query and per candidate; the answers themselves stay on disk.
+"""Records with the data that the figures of a run need per query and per candidate, except the texts of the answers.
 
-``query_records`` reads the published candidates table, ``record_of_nested_row`` one row of a shard of an unfinished
-run. Both give the same records. ``analysis.run_figures``, ``analysis.best_of_n``, ``bestofn compare`` and
+``query_records`` reads the published candidates table; ``record_of_nested_row`` reads one row of a shard of an
+unfinished run. Both return the same records. ``analysis.run_figures``, ``analysis.best_of_n``, ``bestofn compare`` and
 ``bestofn loop`` use them.
 """
 
@@ -23,24 +23,24 @@ from bestofn.builders.tables.views import view_rows
 
 
 class CandidateRecord(NamedTuple):
-    """One candidate."""
+    """One candidate with its verdict, reward, quality and cost."""
 
     index: int
     outcome: str  # pass, fail, abstain or error
     right: bool  # whether the outcome is pass
-    greedy: bool  # sampled at temperature 0, one per query
-    counts: bool  # towards pass@k
+    greedy: bool  # whether it is the greedy candidate of the query, sampled at temperature 0
+    counts: bool  # whether the candidate counts towards pass@k
     reward: float | None
     answer_cluster: str | None  # equal for candidates with the same answer
     seconds: float | None
-    characters: int | None  # of the answer
-    explanation: str  # of the verdict
-    refusal: str | None  # the kind of refusal; None for an answer that does not refuse
+    characters: int | None  # length of the answer
+    explanation: str  # the explanation of the verdict
+    refusal: str | None  # the kind of refusal; None if the answer is not a refusal
     empty: bool
     short: bool
     truncated: bool
-    repeat: bool  # the same text as another candidate of the query
-    failed: bool  # generation failed
+    repeat: bool  # whether another candidate of the query has the same text
+    failed: bool  # whether the generation failed
     cost_usd: float | None
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -52,7 +52,7 @@ class CandidateRecord(NamedTuple):
 
 
 class QueryRecord(NamedTuple):
-    """One query with its candidates in the order of their indices."""
+    """One query with its candidates, sorted by index."""
 
     query_id: str
     split: str
@@ -60,7 +60,7 @@ class QueryRecord(NamedTuple):
 
     @property
     def sampled(self) -> list[CandidateRecord]:
-        """All candidates but the greedy one."""
+        """All candidates except the greedy candidate."""
         return [candidate for candidate in self.candidates if not candidate.greedy]
 
     @property
@@ -70,7 +70,7 @@ class QueryRecord(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """The columns of the candidates table that the figures read; only the first two are always known."""
+    """The columns of the candidates table that the figures use; all except the first two may be missing."""
 
     query_id: str
     is_verified: bool
@@ -97,16 +97,16 @@ class TableRow(NamedTuple):
 
 
 def query_records(path: Path) -> Iterator[QueryRecord]:
-    """The queries of a run folder or of a Parquet file of candidates, in the order of their first row.
+    """Yield the queries of a run folder or of a Parquet file of candidates, in the order of their first rows.
 
-    Memory is constant when the rows of each query are adjacent, as a build writes them. Other tables are sorted in
-    memory first. Raises ``SourceError`` when there is no candidates table.
+    If the rows of each query are adjacent, as in the tables of a build, memory is constant. Other tables are first
+    grouped by query in memory. Raises ``SourceError`` if there is no candidates table.
     """
     return records_of_table(candidate_table.read(path))
 
 
 def records_of_table(table: CandidateTable) -> Iterator[QueryRecord]:
-    """The queries of an opened candidates table."""
+    """Yield the queries of an opened candidates table."""
     batches = (_rows(batch) for batch in table.batches(TableRow._fields))
     if not _queries_are_adjacent(table):
         batches = iter([_by_query(row for batch in batches for row in batch)])
@@ -120,13 +120,13 @@ def records_of_table(table: CandidateTable) -> Iterator[QueryRecord]:
 
 
 def record_of_nested_row(row: Row) -> QueryRecord | None:
-    """The record of one query from its nested row in a shard; None for a query without candidates."""
+    """Return the record of one query from its nested row in a shard; None if the query has no candidates."""
     rows = [TableRow._make(map(flat.get, TableRow._fields)) for flat in view_rows("candidates", row)]
     return record_of_rows(rows) if rows else None
 
 
 def record_of_rows(rows: Sequence[TableRow]) -> QueryRecord:
-    """The record of one query from its rows."""
+    """Return the record of one query from its rows in the candidates table."""
     ordered = sorted(rows, key=lambda row: (row.candidate_idx is None, row.candidate_idx or 0))
     n_fixed = next((row.n_fixed for row in ordered if row.n_fixed is not None), None)
     candidates = tuple(_candidate(place, row, n_fixed) for place, row in enumerate(ordered))
@@ -165,7 +165,7 @@ def _rows(batch: dict[str, list]) -> list[TableRow]:
 
 
 def _queries_are_adjacent(table: CandidateTable) -> bool:
-    """Whether the rows of each query are adjacent; reads the identifiers alone."""
+    """Return whether the rows of each query are adjacent. Only the column ``query_id`` is read."""
     seen = SeenIds()
     last: str | None = None
     for batch in table.batches(["query_id"]):
@@ -177,7 +177,7 @@ def _queries_are_adjacent(table: CandidateTable) -> bool:
 
 
 def _by_query(rows: Iterable[TableRow]) -> list[TableRow]:
-    """All rows with those of each query adjacent, queries in the order of their first row."""
+    """Return all rows grouped by query; the queries are in the order of their first rows."""
     groups: dict[str, list[TableRow]] = {}
     for row in rows:
         groups.setdefault(row.query_id, []).append(row)

@@ -1,7 +1,7 @@
-"""The figures of a run: one pass over its queries, in memory that does not grow with their number.
+"""Computes the figures of a run in one pass over its queries. The memory hardly grows with the number of queries.
 
 ``figures_of_run`` reads a run. The last lines of a build, ``bestofn inspect``, ``bestofn report`` and the dataset card
-all print from its result. ``figures_json`` gives it as JSON.
+print its result. ``figures_json`` converts the result to JSON.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Table = Mapping[str, NDArray[np.float64]]  # column -> one value per kind of que
 class Pool(NamedTuple):
     """The candidates of one query that count towards pass@k.
 
-    ``ranks`` has one entry per distinct reward, lowest first: (candidates with this reward, how many of them pass).
-    Only the order of the rewards matters, so a million queries have few distinct pools.
+    ``ranks`` has one entry per distinct reward, lowest first: (number of candidates with this reward, number of passes
+    among them). Only the order of the rewards is stored, so a million queries have few distinct pools.
     """
 
     size: int
@@ -44,7 +44,7 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, candidates: Iterable[tuple[float | None, bool]]) -> Pool:
-        """The pool of (reward, whether it passed) per candidate; a reward may be missing."""
+        """Build the pool from one (reward, passed) per candidate; a reward may be None."""
         pool = list(candidates)
         ranks: list[tuple[int, int]] = []
         lower: float | None = None
@@ -59,12 +59,12 @@ class Pool(NamedTuple):
 
     @property
     def scored(self) -> list[tuple[float, float]]:
-        """(rank of the reward, share of passes at that rank) per candidate with a reward."""
+        """One (rank of the reward, share of passes at this rank) per candidate that has a reward."""
         return [(rank, right / size) for rank, (size, right) in enumerate(self.ranks) for _ in range(size)]
 
     @property
     def best_by_reward(self) -> float | None:
-        """Share of passes among the candidates with the highest reward; None without rewards."""
+        """Share of passes among the candidates with the highest reward; None if there are no rewards."""
         if not self.ranks:
             return None
         size, right = self.ranks[-1]
@@ -72,20 +72,20 @@ class Pool(NamedTuple):
 
 
 class QueryKind(NamedTuple):
-    """All that the figures need of one query. Queries with equal values are counted together."""
+    """The values of one query that the figures use. Queries with equal values are counted together."""
 
     split: str
     candidates: int
     passes: int
     sampled: int
-    first: float | None  # 1 when candidate 0 passes; None without candidates
-    any_right: float | None  # 1 when a sampled candidate passes; None without samples
-    best_by_reward: float | None  # over all sampled candidates, whatever their verdict; None without rewards
+    first: float | None  # 1 if the first candidate passes, else 0; None if there are no candidates
+    any_right: float | None  # 1 if a sampled candidate passes, else 0; None if there are no samples
+    best_by_reward: float | None  # share of passes among the sampled candidates with the highest reward
     pool: Pool
 
     @classmethod
     def of(cls, query: QueryRecord) -> QueryKind:
-        """The values of ``query`` that the figures need."""
+        """Return the values of ``query`` that the figures use."""
         sampled, candidates = query.sampled, query.candidates
         return cls(
             split=query.split,
@@ -100,13 +100,13 @@ class QueryKind(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Rates of the queries of a run or of one split; None where no query has a value."""
+    """Rates of a run or of one split; a rate is None if no query has a value for it."""
 
     queries: int
     candidates: int
     passes: int
     rate: float | None  # passes per candidate
-    rate_interval: tuple[float, float] | None  # 95 %, by query
+    rate_interval: tuple[float, float] | None  # 95 % confidence interval; whole queries are resampled
     first: float | None
     any_right: float | None
     best_by_reward: float | None
@@ -115,13 +115,13 @@ class Rates(NamedTuple):
 
 @dataclass(slots=True)
 class Total:
-    """The sum of the values that are known, and how many are."""
+    """The sum and the number of the known values."""
 
     sum: float = 0.0
     known: int = 0
 
     def add(self, values: Sequence[float | None]) -> None:
-        """Add some values; None is not counted."""
+        """Add ``values``; a value that is None is ignored."""
         for value in values:
             if value is not None:
                 self.sum += value
@@ -129,15 +129,15 @@ class Total:
 
     @property
     def mean(self) -> float | None:
-        """The mean of the known values; None when there are none."""
+        """The mean of the known values; None if there are no known values."""
         return share(self.sum, self.known)
 
 
 @dataclass
 class CandidateTotals:
-    """Refusals, quality and cost over all candidates."""
+    """Counts and sums over all candidates: refusals, quality and cost."""
 
-    refusals: Counter[str] = field(default_factory=Counter)  # kind -> candidates
+    refusals: Counter[str] = field(default_factory=Counter)  # kind of refusal -> number of candidates
     empty: int = 0
     short: int = 0
     truncated: int = 0
@@ -150,7 +150,7 @@ class CandidateTotals:
     completion_tokens: Total = field(default_factory=Total)
 
     def add(self, candidates: Sequence[CandidateRecord]) -> None:
-        """Count some candidates."""
+        """Add ``candidates`` to the counts and sums."""
         self.refusals.update([one.refusal for one in candidates if one.refusal is not None])
         self.empty += sum([one.empty for one in candidates])
         self.short += sum([one.short for one in candidates])
@@ -166,18 +166,18 @@ class CandidateTotals:
 
 @dataclass
 class RunFigures:
-    """The figures of one run. ``add`` takes one query; the properties and methods give the figures of all so far."""
+    """The figures of one run. The properties and methods cover all queries that were added with ``add``."""
 
     name: str = ""
-    metadata: Mapping[str, str] = field(default_factory=dict)  # of the candidates table
+    metadata: Mapping[str, str] = field(default_factory=dict)  # metadata of the candidates table
     counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # (split, index, outcome) -> candidates
-    kinds: Counter[QueryKind] = field(default_factory=Counter)  # kind -> queries
-    errors: Counter[str] = field(default_factory=Counter)  # explanation of a verdict "error" -> candidates
+    kinds: Counter[QueryKind] = field(default_factory=Counter)  # kind of query -> number of queries
+    errors: Counter[str] = field(default_factory=Counter)  # explanation of an outcome "error" -> number of candidates
     totals: CandidateTotals = field(default_factory=CandidateTotals)
-    pairs: PairFigures | None = None  # None when the run has no pairs table
+    pairs: PairFigures | None = None  # None if the run has no table of pairs
 
     def add(self, query: QueryRecord) -> None:
-        """Count one query."""
+        """Add one query to the figures."""
         self.kinds[QueryKind.of(query)] += 1
         self.totals.add(query.candidates)
         split, candidates = query.split, query.candidates
@@ -186,7 +186,7 @@ class RunFigures:
 
     @property
     def outcomes(self) -> Counter[str]:
-        """Outcome -> candidates."""
+        """A counter from outcome to number of candidates."""
         outcomes: Counter[str] = Counter()
         for (_, _, outcome), count in self.counts.items():
             outcomes[outcome] += count
@@ -194,7 +194,7 @@ class RunFigures:
 
     @property
     def by_split(self) -> dict[str, Counter[str]]:
-        """Split -> outcome -> candidates, splits in alphabetical order."""
+        """One counter per split, from outcome to number of candidates; splits are sorted by name."""
         splits: dict[str, Counter[str]] = {split: Counter() for split in sorted({key[0] for key in self.counts})}
         for (split, _, outcome), count in self.counts.items():
             splits[split][outcome] += count
@@ -202,7 +202,7 @@ class RunFigures:
 
     @property
     def by_index(self) -> dict[int, Counter[str]]:
-        """Candidate index -> outcome -> candidates, indices in ascending order."""
+        """One counter per candidate index, from outcome to number of candidates; indices are sorted."""
         indices: dict[int, Counter[str]] = {index: Counter() for index in sorted({key[1] for key in self.counts})}
         for (_, index, outcome), count in self.counts.items():
             indices[index][outcome] += count
@@ -225,17 +225,18 @@ class RunFigures:
 
     @property
     def n(self) -> int:
-        """The largest number of samples of a query."""
+        """The largest number of samples per query."""
         return max((kind.sampled for kind in self.kinds), default=0)
 
     def queries_in(self, split: str) -> int:
-        """The number of queries of one split."""
+        """Return the number of queries in one split."""
         return sum(count for kind, count in self.kinds.items() if kind.split == split)
 
     def pass_at(self, split: str | None = None, *, resamples: int = RESAMPLES) -> list[estimators.CurvePoint]:
-        """pass@k for k = 1, 2, 4 …, with 95 % intervals by query; of one split, or of all.
+        """Return pass@k for k = 1, 2, 4 …, with 95 % intervals over queries. If ``split`` is None, all splits count.
 
-        All points are over the same queries: those that reach the largest k, which 95 % of the queries do.
+        All points use the same queries: the queries with enough candidates for the largest k. The largest k is chosen
+        so that at least 95 % of the queries reach it.
         """
         sizes: Counter[tuple[int, int]] = Counter()
         for pool, count in self._pools(split).items():
@@ -243,9 +244,10 @@ class RunFigures:
         return estimators.pass_curve(sizes, resamples=resamples)
 
     def best_of(self, k: int, split: str | None = None) -> estimators.CurvePoint | None:
-        """The accuracy when the reward picks the best of ``k`` samples, with its 95 % interval.
+        """Return the accuracy if the reward selects the best of ``k`` samples, with its 95 % interval.
 
-        Covers the same queries as ``pass_at``; None when none of them has ``k`` rewards. Equals pass@1 for ``k`` = 1.
+        It uses the queries of ``pass_at`` that have at least ``k`` rewards; None if there are no such queries. For
+        ``k`` = 1, it equals pass@1 if every candidate has a reward.
         """
         pools = self._pools(split)
         sizes: Counter[int] = Counter()
@@ -260,23 +262,24 @@ class RunFigures:
         return estimators.CurvePoint(k, values.mean, *values.interval(), values.count)
 
     def best_by_reward(self, split: str | None = None) -> float:
-        """Share of queries whose highest-rewarded candidate passes, among those that count towards pass@k.
+        """Return the share of queries in which the candidate with the highest reward passes.
 
-        Tied candidates contribute their share of passes. 0.0 without rewards.
+        The share is 0.0 if there are no rewards. Only candidates that count towards pass@k are considered. For a tie, the share
+        of passes in the tie is used.
         """
         truths = [(pool.best_by_reward, count) for pool, count in self._pools(split).items()]
         known = [(truth, count) for truth, count in truths if truth is not None]
         return sum(truth * count for truth, count in known) / max(sum(count for _, count in known), 1)
 
     def pass_rates(self) -> Counter[float]:
-        """Share of passes among the counting candidates of a query -> queries."""
+        """Return a counter from the pass rate of a query to the number of queries with this pass rate."""
         rates: Counter[float] = Counter()
         for pool, count in self._pools(None).items():
             rates[pool.passes / pool.size] += count
         return rates
 
     def rates(self, split: str | None = None, *, resamples: int = RESAMPLES) -> Rates:
-        """The rates of one split, or of all queries."""
+        """Return the rates of one split, or of all queries if ``split`` is None."""
         table = self._table(split)
         counts = table["queries"]
         queries = int(counts.sum())
@@ -294,7 +297,7 @@ class RunFigures:
         )
 
     def _table(self, split: str | None) -> Table:
-        """One row per kind of query, as columns; NaN where a value is missing."""
+        """Return a table with one row per kind of query, as a dict of columns; a missing value is NaN."""
         kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
         names = ("candidates", "passes", "sampled", "first", "any_right", "best_by_reward")
         rows = [(k.candidates, k.passes, k.sampled, k.first, k.any_right, k.best_by_reward) for k in kinds]
@@ -303,7 +306,7 @@ class RunFigures:
         return {**columns, "queries": np.array(list(kinds.values()), np.float64)}
 
     def _pools(self, split: str | None) -> Counter[Pool]:
-        """The pools that are not empty -> queries."""
+        """Return a counter from each non-empty pool to its number of queries."""
         pools: Counter[Pool] = Counter()
         for kind, count in self.kinds.items():
             if kind.pool.size and split in (None, kind.split):
@@ -312,10 +315,10 @@ class RunFigures:
 
 
 def figures_of_run(run: Path, manifest: Row | None = None) -> RunFigures:
-    """The figures of the run at ``run``: a run folder, or one Parquet file of candidates.
+    """Return the figures of ``run``, which is a run folder or a Parquet file of candidates.
 
-    With the ``manifest`` of an unfinished run, its finished shards are read instead: the tables are written last.
-    Raises ``SourceError`` when there is nothing to read.
+    If ``manifest`` shows that the run is unfinished, the finished shards are read, because the tables are written last.
+    Otherwise the candidates table is read. Raises ``SourceError`` if it does not exist.
     """
     if manifest is not None and manifest.get("state") != "complete":
         return _figures_of_shards(run)
@@ -337,7 +340,7 @@ def _figures_of_shards(run: Path) -> RunFigures:
 
 
 def truth_of_best(candidates: Sequence[CandidateRecord]) -> float | None:
-    """Share of passes among the candidates with the highest reward; None when no candidate has a reward."""
+    """Return the share of passes among the candidates with the highest reward; None if there are no rewards."""
     scored = [(candidate.reward, candidate.right) for candidate in candidates if candidate.reward is not None]
     if not scored:
         return None
@@ -347,12 +350,12 @@ def truth_of_best(candidates: Sequence[CandidateRecord]) -> float | None:
 
 
 def share(part: float, whole: int) -> float | None:
-    """``part`` / ``whole``; None when ``whole`` is 0."""
+    """Return ``part`` / ``whole``; None if ``whole`` is 0."""
     return part / whole if whole else None
 
 
 def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
-    """95 % interval of passes per candidate. Whole queries are resampled: candidates of one query are dependent."""
+    """Return the 95 % interval of passes per candidate; whole queries are resampled. None if there are no queries."""
     if not len(table["queries"]):
         return None
     both = np.stack([table["passes"], table["candidates"]], axis=1)
@@ -361,6 +364,6 @@ def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
 
 
 def _mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
-    """The mean over the queries that have a value."""
+    """Return the mean over the queries that have a value; None if there are no such queries."""
     known = ~np.isnan(values)
     return share(float(values[known] @ counts[known]), int(counts[known].sum()))

@@ -1,7 +1,7 @@
-"""The voice of a persona in the answers of a run: how strong it is, whether it leaks, how much answers differ.
+"""Measures the voice of a persona in the answers of a run: its strength, its leaks and the diversity of the answers.
 
-``bestofn voice`` prints it. The persona's markers, which are regular expressions, are counted here. The module
-``verifiers.judge_persona`` asks a model instead.
+``bestofn voice`` prints it. This module counts the persona's markers, which are regular expressions. The module
+``verifiers.judge_persona`` uses a model as the judge instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statistics import fmean
 from bestofn.builders.records import Persona
 from bestofn.builders.statistics.diversity import diversity, words
 
-STRONG = 3  # an answer with this many markers has a strong voice
+STRONG = 3  # an answer with at least this many marker matches has a strong voice
 _GUARDED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`|\\boxed\{[^}]*\}|\$\$.*?\$\$", re.DOTALL)
 _CONTRACTION = re.compile(
     r"\b(?:\w+n['’]t|(?:I|you|he|she|it|we|they|that|there|what|who|let)['’](?:m|s|re|ve|d|ll))\b", re.IGNORECASE
@@ -23,9 +23,10 @@ _CONTRACTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """The persona's voice in one answer. ``hits`` (markers of the persona), ``words`` and ``contractions`` count prose.
+    """The persona's voice in one answer.
 
-    ``leaked``: whether code, a formula or a box contains a marker, where the persona must not appear.
+    ``hits`` (matches of the persona's markers), ``words`` and ``contractions`` are counts in the prose only. ``leaked``
+    is true if a marker occurs in code, a formula or a box, where the persona must not appear.
     """
 
     hits: int
@@ -35,18 +36,21 @@ class Voice:
 
     @property
     def strong(self) -> bool:
-        """Whether the answer has at least ``STRONG`` markers."""
+        """Whether the answer has at least ``STRONG`` marker matches."""
         return self.hits >= STRONG
 
     @property
     def per_hundred_words(self) -> float:
-        """Markers per 100 words of prose."""
+        """The number of marker matches per 100 words of prose."""
         return 100.0 * self.hits / self.words if self.words else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceReport:
-    """Means over the answers of a run, as shares from 0 to 1 except ``per_hundred_words``."""
+    """The voice over all answers of a run.
+
+    All values are shares from 0 to 1, except ``answers``, ``per_hundred_words`` and ``diversity``.
+    """
 
     answers: int
     strong: float
@@ -56,22 +60,22 @@ class VoiceReport:
     leaked: float
     by_split: dict[str, float]  # split -> share of strong answers
     consistency: float  # the lowest value of ``by_split``
-    diversity: dict[str, float]  # measure -> mean over queries with several answers
+    diversity: dict[str, float]  # diversity measure -> mean over the queries with several answers
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedVoice:
-    """What a judge of the persona reports. ``unread`` answers have no readable score and count in no mean."""
+    """A judge's scores of the persona's voice. ``unread`` answers have no valid score and are in no mean."""
 
     model: str
     judged: int
     unread: int
-    mean: float | None  # score from 0 to 5; None when no answer was judged
-    heard: float  # share of answers with at least the minimum score
+    mean: float | None  # mean score, from 0 to 5; None if no answer was judged
+    heard: float  # share of judged answers with at least the minimum score
 
 
 def judged_voice(scores: Sequence[int | None], model: str, min_score: int = 3) -> JudgedVoice:
-    """The report over one score per answer; None is an answer without a readable score."""
+    """Return the report over one score per answer; a score is None if the judge's reply could not be parsed."""
     read = [score for score in scores if score is not None]
     return JudgedVoice(
         model=model,
@@ -83,7 +87,7 @@ def judged_voice(scores: Sequence[int | None], model: str, min_score: int = 3) -
 
 
 def voice(persona: Persona, text: str) -> Voice:
-    """The voice in one answer."""
+    """Measure the voice of ``persona`` in one answer."""
     markers = [re.compile(marker, re.IGNORECASE) for marker in persona.markers]
     prose = _GUARDED.sub(" ", text)
     hits = sum(len(list(marker.finditer(prose))) for marker in markers)
@@ -92,7 +96,10 @@ def voice(persona: Persona, text: str) -> Voice:
 
 
 def voice_report(persona: Persona, queries: Sequence[tuple[str, Sequence[str]]]) -> VoiceReport:
-    """The report over ``queries``, each as (split, texts of its answers). Raises ``ValueError`` if there is none."""
+    """Return the report over ``queries``, each as (split, texts of its answers).
+
+    Raises ``ValueError`` if there are no answers.
+    """
     voices = [(split, voice(persona, text)) for split, texts in queries for text in texts]
     if not voices:
         raise ValueError("no candidate has a text; expected at least one answer to measure")
