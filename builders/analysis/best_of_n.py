@@ -1,8 +1,8 @@
 """Best-of-N analysis of one run: how the accuracy grows with k, and whether the reward selects a correct candidate.
 
 ``bestofn analyze`` prints and plots it. From n candidates per query, unbiased estimators give the results for every k
-up to n, so no new samples are needed. Confidence intervals resample whole queries. The run is read twice: the first pass
-finds the largest k and computes all other figures; the second pass computes the curves.
+up to n, so no new samples are needed. Confidence intervals resample whole queries. The run is read twice: the
+first pass finds the largest k and computes all other figures; the second pass computes the curves.
 """
 
 from __future__ import annotations

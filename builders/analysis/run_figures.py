@@ -264,8 +264,8 @@ class RunFigures:
     def best_by_reward(self, split: str | None = None) -> float:
         """Return the share of queries in which the candidate with the highest reward passes.
 
-        The share is 0.0 if there are no rewards. Only candidates that count towards pass@k are considered. For a tie, the share
-        of passes in the tie is used.
+        The share is 0.0 if there are no rewards. Only candidates that count towards pass@k are considered. For a
+        tie, the share of passes in the tie is used.
         """
         truths = [(pool.best_by_reward, count) for pool, count in self._pools(split).items()]
         known = [(truth, count) for truth, count in truths if truth is not None]
