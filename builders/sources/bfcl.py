@@ -1,7 +1,7 @@
-"""The files of the Berkeley Function Calling Leaderboard: one JSON object per line, answers in a separate file.
+"""Reads the Berkeley Function Calling Leaderboard (BFCL): one JSON object per line, answers in a separate file.
 
-Used by ``conf/dataset/bfcl.yaml``. The files are read without Arrow, because Arrow would give every tool the arguments
-of all other tools, as nulls.
+``conf/dataset/bfcl.yaml`` uses it. The files are not read with Arrow, because Arrow would add the arguments of all
+other tools, as nulls, to every tool.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from bestofn.builders.records import JsonObject, Query, Reference
 
 
 class Bfcl:
-    """The single-turn queries of one file, in the order of the file.
+    """The single-turn queries of one BFCL file, in the order of the file.
 
     ``answers`` is the file of possible answers; by default ``possible_answer/<same name>`` in the folder of ``path``.
-    An ``irrelevance`` category expects no call and needs no such file. Multi-turn rows and rows without a possible
-    answer are counted in ``skipped``. ``offset`` counts rows, ``max_queries`` counts queries.
+    A file with ``irrelevance`` in its name expects no call, and needs no possible answers. ``skipped`` counts the
+    multi-turn rows and the rows that have no possible answer. ``offset`` skips rows; ``max_queries`` limits the queries.
     """
 
     name = "bfcl"
@@ -56,7 +56,7 @@ class Bfcl:
 
 
 def _rows(path: Path) -> Iterator[JsonObject]:
-    """The objects in ``path``. Raises ``SourceError`` that names the line."""
+    """Yield the objects in ``path``. Raises ``SourceError`` with the line number if a line is not a BFCL object."""
     if not path.is_file():
         raise SourceError(
             f"{path}: there is no such file. Set dataset.path to a file of BFCL and dataset.answers to the file of its "

@@ -1,4 +1,4 @@
-"""The setting ``dataset.tests``: how a dataset encodes its tests, and which columns hold their settings."""
+"""The setting ``dataset.tests``: the encoding of a dataset's tests and the columns of their settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SETTINGS = ("form", "language", "entry_point", "setup", "timeout_s")
 
 @dataclass(frozen=True, slots=True)
 class CodeColumns:
-    """The encoding of a dataset's tests (``form`` of ``builders.sources.code_forms``) and their settings."""
+    """The encoding of a dataset's tests: ``form`` is a key of ``FORMS`` in ``sources.code_forms``."""
 
     form: str = "asserts"
     language: str = "python"
@@ -25,7 +25,7 @@ class CodeColumns:
 
     @classmethod
     def of(cls, settings: JsonObject) -> CodeColumns:
-        """From the configuration. Raises ``SourceError`` for an unknown setting or form."""
+        """Build the object from the configuration. Raises ``SourceError`` if a setting or the form is unknown."""
         for key in settings:
             if key not in SETTINGS:
                 raise SourceError(f"dataset.tests.{key}: unknown setting. Settings are {', '.join(SETTINGS)}.")
@@ -38,7 +38,7 @@ class CodeColumns:
         return cls(**values)
 
     def read(self, value: object, row: Row) -> CodeTests | None:
-        """The tests encoded in ``value``, with the settings of ``row``; None when there are none."""
+        """Decode the tests in ``value``, with the entry point and setup of ``row``. Returns None if there are none."""
         entry_point = str((self.entry_point.value(row) if self.entry_point else "") or "")
         setup = (self.setup.value(row) if self.setup else "") or ""
         text = "\n".join(map(str, setup)) if isinstance(setup, list) else str(setup)

@@ -1,7 +1,7 @@
-"""Reads the tests of code datasets, each in its own encoding, as ``CodeTests``. Used by ``mapped`` and ``origins``.
+"""Decodes the tests of code datasets as ``CodeTests``. ``mapped`` and ``origins`` use it.
 
-A form is a function of a dataset's value that gives the kind of the tests, the cases and the entry point. It gives
-None when the encoding cannot be read; the query then has no tests. Nothing is unpickled.
+Each *form* is a function for one encoding. It returns the kind of the tests, the cases and the entry point, or None if
+it cannot decode the value; the query then has no tests. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import cast
 from bestofn.builders.records import CodeTests, JsonObject, Language, TestKind
 
 Cases = tuple[TestKind, tuple[JsonObject, ...], str]
-"""Kind of the tests, the cases, and the entry point ("" when the encoding does not name one)."""
+"""The kind of the tests, the cases, and the entry point ("" if the encoding does not name one)."""
 
 
 def asserts(value: object) -> Cases | None:
-    """Assert statements (MBPP, OpenCodeInstruct): a list, or a list in JSON."""
+    """Decode assert statements (MBPP, OpenCodeInstruct): a list, or a list as JSON text."""
     lines = _as_list(value)
     return ("asserts", tuple({"source": str(line)} for line in lines), "") if lines else None
 
 
 def check(value: object) -> Cases | None:
-    """The source of ``check(candidate)`` (HumanEval); a column of its own names the entry point."""
+    """Decode the source of ``check(candidate)`` (HumanEval). The setting ``entry_point`` must name the function."""
     return ("check", ({"source": str(value)},), "") if value else None
 
 
 def input_output(value: object) -> Cases | None:
-    """``{"inputs": […], "outputs": […], "fn_name"?}`` (APPS, TACO): a mapping, or a mapping in JSON."""
+    """Decode ``{"inputs": […], "outputs": […], "fn_name"?}`` (APPS, TACO): a mapping, or a mapping as JSON text."""
     table = _decoded(value)
     pairs = _pairs(table, "inputs", "outputs") if isinstance(table, Mapping) else None
     if not pairs or not isinstance(table, Mapping):
@@ -44,10 +44,10 @@ def input_output(value: object) -> Cases | None:
 
 
 def input_output_columns(value: object) -> Cases | None:
-    """``{"input": […], "output": […]}`` (the public, private and generated tests of CodeContests), one or a list.
+    """Decode ``{"input": […], "output": […]}``, or a list of such mappings (CodeContests).
 
-    A text in the list is the name of a file that programs read or write. Then the tests do not describe standard input
-    and output, and the result is None.
+    A text in the list is the name of a file that programs read or write. Such tests do not use standard input and
+    output, so the result is None.
     """
     tables = value if isinstance(value, Sequence) else [value]
     if any(isinstance(table, str) and table.strip() for table in tables):
@@ -60,16 +60,17 @@ def input_output_columns(value: object) -> Cases | None:
 
 
 def cases(value: object) -> Cases | None:
-    """``[{"input", "output"}]``: standard input and output (Codeforces)."""
+    """Decode ``[{"input", "output"}]``, the standard input and output of each case (Codeforces)."""
     listed = [case for case in _as_list(value) if isinstance(case, Mapping) and "input" in case and "output" in case]
     return "stdin", _stdin_cases((case["input"], case["output"]) for case in listed), ""
 
 
 def livecodebench(value: object) -> Cases | None:
-    """``[{"input", "output", "testtype": "stdin" | "functional"}]`` as JSON, or a list of such texts (LiveCodeBench).
+    """Decode ``[{"input", "output", "testtype": "stdin" | "functional"}]`` (LiveCodeBench).
 
-    Its private tests are JSON inside a pickle, compressed, in base 64. ``pickled_text`` reads them without running
-    anything. When one of the texts cannot be read, the result is None, because some tests would be missing.
+    ``value`` is this list as JSON text, or several such texts. The private tests are JSON text in a compressed pickle,
+    encoded in base 64; ``pickled_text`` decodes them and executes nothing. If one text cannot be decoded, the result is
+    None, because some tests would be missing.
     """
     listed = _livecodebench_cases(value)
     readable = [case for case in listed or () if isinstance(case, Mapping) and "input" in case]
@@ -82,7 +83,7 @@ def livecodebench(value: object) -> Cases | None:
 
 
 def _livecodebench_cases(value: object) -> list[object] | None:
-    """The decoded cases of all parts of ``value``; None when one part cannot be read."""
+    """Decode the cases of all parts of ``value``; None if one part cannot be decoded."""
     listed: list[object] = []
     for part in value if isinstance(value, list) else [value]:
         if isinstance(part, Mapping):
@@ -97,7 +98,7 @@ def _livecodebench_cases(value: object) -> list[object] | None:
 
 
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
-"""The largest size of one row's packed tests after decompression."""
+"""Limit on the size of one row's tests after decompression, in bytes."""
 _HARMLESS_OPCODES = {
     *("PROTO", "FRAME", "STOP", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"),
     *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
@@ -105,10 +106,10 @@ _HARMLESS_OPCODES = {
 
 
 def pickled_text(packed: str, max_bytes: int = MAX_UNPACKED_BYTES) -> str | None:
-    """The text in a pickle that was compressed and encoded in base 64; None for a pickle of anything else.
+    """Return the text in a compressed pickle that is encoded in base 64; None if the pickle is not a single text.
 
-    A pickle is a program. This function lists its instructions and runs none of them. The text is taken only if the
-    instructions do nothing but create one text. More than ``max_bytes`` after decompression gives None.
+    A pickle is a program. This function lists its instructions and executes none. The text is returned only if the
+    instructions only create one text. If the decompressed data exceeds ``max_bytes``, the result is None.
     """
     try:
         unpacking = zlib.decompressobj()
@@ -130,15 +131,15 @@ FORMS: dict[str, Callable[[object], Cases | None]] = {
     "cases": cases,
     "livecodebench": livecodebench,
 }
-"""The values of ``dataset.tests.form``."""
+"""The value of ``dataset.tests.form`` -> the function that decodes this form."""
 
 
 def code_tests(
     value: object, form: str, language: str, entry_point: str, setup: str, timeout_s: float | None
 ) -> CodeTests | None:
-    """The tests that ``value`` holds in ``form``; None when there are no cases, so that verifiers abstain.
+    """Decode the tests in ``value`` with ``form``. Returns None if there are no cases, so that verifiers abstain.
 
-    A mapping with ``kind`` and ``cases`` is taken as the fields of ``CodeTests``.
+    If ``value`` is a mapping with ``kind`` and ``cases``, its items are the fields of ``CodeTests``.
     """
     if isinstance(value, Mapping) and {"kind", "cases"} <= set(value):
         return CodeTests(**{**value, "cases": tuple(value["cases"])})
@@ -150,14 +151,14 @@ def code_tests(
 
 
 def _pairs(table: Mapping[str, object], given: str, expected: str) -> list[tuple[object, object]] | None:
-    """The cases in two columns; None when one of the columns is not a list."""
+    """Return (input, expected output) per case from two columns of ``table``; None if a column is not a list."""
     columns = [[] if table.get(name) is None else table[name] for name in (given, expected)]
     lists = [column for column in columns if isinstance(column, list | tuple)]
     return list(zip(*lists, strict=False)) if len(lists) == 2 else None
 
 
 def _stdin_cases(pairs: Iterable[tuple[object, object]]) -> tuple[JsonObject, ...]:
-    """Cases of standard input and output. A case with None on one side is left out: its text would be "None"."""
+    """Build cases with standard input and output. A case is left out if its input or output is None."""
     complete = ((given, expected) for given, expected in pairs if given is not None and expected is not None)
     return tuple({"stdin": _joined_lines(given), "stdout": _joined_lines(expected)} for given, expected in complete)
 
@@ -168,11 +169,11 @@ def _call(given: object, expected: object) -> dict[str, object]:
 
 
 def _possibly_wrapped_call(given: object, expected: object) -> dict[str, object]:
-    """The case of a call, judged as APPS judges it: an expected ``[3]`` is that list, or a 3 that was wrapped.
+    """Build the case of one call with the rule of APPS: for an expected ``[3]``, the result 3 is also accepted.
 
-    JSON turns integer keys into texts. A single argument gets its integer keys back, and a result is right with either
-    kind of keys. APPS also accepts the first item of a longer list as the result; that would pass wrong programs, so
-    it is not done here.
+    JSON converts integer keys to text. A single argument gets its integer keys back, and a result is accepted with
+    integer or text keys. APPS also accepts the first item of a longer list; this would pass wrong programs, so it is
+    not done here.
     """
     case = _call(given, expected)
     arguments = case["args"]
@@ -184,7 +185,7 @@ def _possibly_wrapped_call(given: object, expected: object) -> dict[str, object]
 
 
 def _with_integer_keys(value: object) -> object:
-    """A mapping whose keys are all integers written as text, with integer keys; any other value unchanged."""
+    """Convert a mapping's keys from text to integers, if all of them are integers. Other values are unchanged."""
     try:
         return {int(key): item for key, item in value.items()} if isinstance(value, Mapping) else value
     except ValueError:
@@ -192,12 +193,12 @@ def _with_integer_keys(value: object) -> object:
 
 
 def _argument_lines(text: object) -> list[object]:
-    """One argument per line, each decoded as JSON where possible."""
+    """Return one argument per non-empty line of ``text``. A line that is not JSON stays a text."""
     return [_json_or_text(line) for line in str(text).split("\n") if line.strip()]
 
 
 def _json_or_text(value: object) -> object:
-    """``value`` decoded from JSON; unchanged when it is not JSON."""
+    """Decode ``value`` from JSON. It is unchanged if it is not JSON."""
     try:
         return json.loads(cast("str", value))
     except (TypeError, ValueError, RecursionError):  # ValueError: not JSON, or more digits than Python reads
@@ -213,7 +214,7 @@ def _decoded(value: object) -> object:
 
 
 def _as_list(value: object) -> list[object]:
-    """A list, a list in JSON, or one text as a list of one; [] for anything else."""
+    """Convert a list, a list as JSON text, or a single text to a list; [] for other values."""
     decoded = _decoded(value)
     if isinstance(decoded, str):
         return [decoded] if decoded.strip() else []

@@ -1,11 +1,11 @@
-"""The mapping layer: where a value of a query is in a dataset's row. Used by ``mapped``.
+"""The setting ``dataset.columns``: the location of each part of a query in a dataset's row. ``mapped`` uses it.
 
 A column is a string or a mapping of steps, applied in this order:
 
     "problem"                              the column of that name
     "meta.answers[-1].text"                a path: keys, and list indices in brackets
     {path: meta, json: true, then: tools}  JSON in a string, then the path ``then`` in the decoded value
-    {path: completions, each: text}        that path of every item of a list
+    {path: completions, each: text}        the path ``text`` in every item of a list
     {paths: [public, private]}             the values of several columns, as a list
     {path: solution, take: boxed}          the last \\boxed{…}; ``hashes``: the text after ####; ``text``: unchanged;
                                            ``calls``: the tool calls written in it; ``list``: its last list in JSON
@@ -35,19 +35,19 @@ PATH_STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 
 
 def calls_in(text: str) -> list[JsonObject] | None:
-    """The tool calls written in ``text``, as reference calls; None when there are none, so that none is expected."""
+    """Return the tool calls in ``text`` as reference calls; None if there are none, so that no calls are compared."""
     return list(expected_from_calls(written_calls(text))) or None
 
 
 def last_list(text: str) -> list[JsonObject] | None:
-    """The last JSON list of objects in ``text`` (tools declared in a system prompt); None when there is none."""
+    """Return the last JSON list of objects in ``text``, such as the tools in a system prompt; None if there is none."""
     decoder, last, start = json.JSONDecoder(), None, LIST_OF_OBJECTS.search(text)
     while start:
         try:
             value, end = decoder.raw_decode(text, start.start())
         except ValueError:
             end = start.end()
-        except RecursionError:  # the lists inside are nested almost as deeply
+        except RecursionError:  # the inner lists are nested almost as deeply, so they would fail too
             break
         else:
             if all(isinstance(item, Mapping) for item in value):
@@ -69,7 +69,7 @@ TAKES: dict[str, Callable[[str], object]] = {
 class Column:
     """Reads one value from a row."""
 
-    name: str  # what the value is for, as the configuration calls it
+    name: str  # the part of a query that this column fills: the key in ``dataset.columns``
     path: str = ""
     json: bool = False
     then: str = ""
@@ -82,7 +82,7 @@ class Column:
 
     @classmethod
     def of(cls, name: str, setting: object) -> Column:
-        """A column from a value of the configuration. Raises ``SourceError`` for a wrong step."""
+        """Build a column from its setting. Raises ``SourceError`` if a step is unknown or invalid."""
         if isinstance(setting, str):
             return cls(name, path=setting)
         if not isinstance(setting, Mapping):
@@ -97,7 +97,7 @@ class Column:
         return column
 
     def check(self) -> None:
-        """Raises ``SourceError`` for an unknown ``take`` or an invalid ``regex``."""
+        """Raise ``SourceError`` if ``take`` is unknown or ``regex`` is invalid."""
         if self.take and self.take not in TAKES:
             raise SourceError(f"dataset.columns.{self.name}.take is {self.take!r}; expected {', '.join(TAKES)}")
         try:
@@ -108,9 +108,9 @@ class Column:
             ) from error
 
     def value(self, row: Row) -> object:
-        """The value in ``row``; None when the row has the column and the steps find nothing in it.
+        """Return the value in ``row``; None if the column exists but the steps find no value in it.
 
-        Raises ``SourceError`` when the row has no such column.
+        Raises ``SourceError`` if the row has no such column.
         """
         if self.template:
             return _filled(self.template, row, self.name)
@@ -121,7 +121,7 @@ class Column:
         return self._after_steps(walk(row, self.path, self.name))
 
     def _after_steps(self, value: object) -> object:
-        """``value`` after the steps json, then, each, regex and take."""
+        """Apply the steps ``json``, ``then``, ``each``, ``regex`` and ``take`` to ``value``, in this order."""
         if self.json and isinstance(value, str):
             value = _decoded(value)
         if self.then and value is not None:
@@ -136,9 +136,9 @@ class Column:
 
 
 def walk(row: object, path: str, name: str, *, strict: bool = True) -> object:
-    """The value at ``path`` in ``row``; None when a later step of the path leads nowhere.
+    """Return the value at ``path`` in ``row``; None if a key or an index is missing.
 
-    Raises ``SourceError`` when ``strict`` is set and the first key is missing.
+    Raises ``SourceError`` if ``strict`` is set and the first key is missing.
     """
     value = row
     for place, (key, index) in enumerate(PATH_STEP.findall(path)):
@@ -152,7 +152,7 @@ def walk(row: object, path: str, name: str, *, strict: bool = True) -> object:
 
 
 def missing_column(name: str, path: str, columns: Sequence[str]) -> str:
-    """The message for a row without the column ``path``."""
+    """Return the error message for a row that lacks the column ``path``."""
     near = nearest(path, columns)
     hint = f" (did you mean {near!r}?)" if near else ""
     return f"column {path!r} is missing; the dataset has {list(columns)}. Set dataset.columns.{name}{hint}."

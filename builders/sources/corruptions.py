@@ -1,7 +1,7 @@
-"""Six ways to corrupt a solvable word problem, so that any number in the answer is invented. Used by ``malformed``.
+"""Six functions that corrupt a solvable word problem, so that it has no correct answer. ``malformed`` uses them.
 
-Each corruption is a deterministic function of the text. It gives None when it does not apply: a problem of one
-sentence has no condition that could be removed.
+Each corruption is a deterministic function of the text. It returns None if it does not apply. For example, a problem of
+one sentence has no condition that could be removed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LOWERED_INSIDE_A_SENTENCE = frozenset(
     ("A", "An", "The", "He", "She", "It", "They", "We", "Each", "Every", "His", "Her", "Its", "Their", "In", "On", "At",
      "Of", "If", "When", "There", "After")
 )  # fmt: skip
-_UNMENTIONED = (  # a question, and the words that show that the text has something about it
+_UNMENTIONED = (  # (question, regular expression); if the expression matches the text, the text may mention the topic
     ("What did all of this cost in euros?", r"cost|euro|price|pa[yi]d?|\$|dollar|cent|sell|sold|bought|buy|spen|earn"),
     ("How old is the oldest person in this story?", r"\bold|\bage|year|birthday|young"),
     ("How many kilometers lie between the two places?", r"\bkm|kilomet|mile|distance|far|meter|feet"),
@@ -28,7 +28,7 @@ _UNMENTIONED = (  # a question, and the words that show that the text has someth
 
 @dataclass(frozen=True, slots=True)
 class Corrupted:
-    """A corrupted problem. ``flaw`` describes what is wrong; ``symbol`` is the undefined letter, if there is one."""
+    """A corrupted problem. ``flaw`` describes the error in it; ``symbol`` is the undefined letter, if there is one."""
 
     text: str
     flaw: str
@@ -37,34 +37,34 @@ class Corrupted:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A word problem as sentences: those that state what is given, and the last one, the question."""
+    """A word problem as sentences. ``asked`` is the last one, the question; ``given`` are the others."""
 
     given: tuple[str, ...]
     asked: str
 
     @classmethod
     def of(cls, text: str) -> Problem:
-        """The sentences of ``text``."""
+        """Split ``text`` into sentences."""
         *given, asked = _SENTENCE_END.split(" ".join(text.split()))
         return cls(tuple(given), asked)
 
     @property
     def most_numeric(self) -> int | None:
-        """The index of the given sentence with the most numbers (the last one of a tie); None without numbers."""
+        """The index in ``given`` of the sentence with most numbers (in a tie, the last); None if none has numbers."""
         counts = [len(_NUMBER.findall(sentence)) for sentence in self.given]
         if not any(counts):
             return None
         return max(range(len(counts)), key=lambda place: (counts[place], place))
 
     def text(self, given: tuple[str, ...] | None = None, asked: str | None = None) -> str:
-        """The whole problem, with ``given`` or ``asked`` instead of its own."""
+        """Return the whole problem as text. ``given`` or ``asked`` replaces the problem's own sentences."""
         return " ".join((*(self.given if given is None else given), self.asked if asked is None else asked))
 
 
 def constraint_removal(text: str, answer: str) -> Corrupted | None:
-    """Replace the numbers of the most numeric sentence by "several".
+    """Replace the numbers in the sentence with most numbers by "several".
 
-    Without the whole sentence, the problem would often stay solvable: the event would just not have happened.
+    The sentence itself stays, because a problem often stays solvable if a whole sentence is removed.
     """
     problem = Problem.of(text)
     place = problem.most_numeric
@@ -75,7 +75,7 @@ def constraint_removal(text: str, answer: str) -> Corrupted | None:
 
 
 def undefined_variable(text: str, answer: str) -> Corrupted | None:
-    """Replace a number by a letter that is not defined."""
+    """Replace a number by an undefined letter, which ``Corrupted.symbol`` names."""
     problem = Problem.of(text)
     place = problem.most_numeric
     sentence = problem.asked if place is None else problem.given[place]
@@ -90,7 +90,7 @@ def undefined_variable(text: str, answer: str) -> Corrupted | None:
 
 
 def formula_omission(text: str, answer: str) -> Corrupted | None:
-    """Replace the most numeric sentence by a reference to a formula that is not there."""
+    """Replace the sentence with most numbers by a reference to a formula that the text does not contain."""
     problem = Problem.of(text)
     place = problem.most_numeric
     if place is None:
@@ -100,7 +100,7 @@ def formula_omission(text: str, answer: str) -> Corrupted | None:
 
 
 def contradiction(text: str, answer: str) -> Corrupted | None:
-    """Repeat the most numeric sentence with another number."""
+    """Repeat the sentence with most numbers, with a different number, so that the two contradict each other."""
     problem = Problem.of(text)
     place = problem.most_numeric
     if place is None:
@@ -115,7 +115,7 @@ def contradiction(text: str, answer: str) -> Corrupted | None:
 
 
 def overdetermined(text: str, answer: str) -> Corrupted | None:
-    """Add one condition too many: a result that contradicts the others."""
+    """Add a sentence that states a wrong result, which contradicts the other conditions."""
     problem = Problem.of(text)
     if not _NUMBER.fullmatch(answer.strip().lstrip("-")):
         return None
@@ -125,7 +125,7 @@ def overdetermined(text: str, answer: str) -> Corrupted | None:
 
 
 def insufficient_info(text: str, answer: str) -> Corrupted | None:
-    """Replace the question by one about something that the text does not mention."""
+    """Replace the question by a question about a topic that the text does not mention."""
     problem = Problem.of(text)
     if not problem.given:
         return None
@@ -144,22 +144,22 @@ CORRUPTIONS: Mapping[str, Callable[[str, str], Corrupted | None]] = {
     "overdetermined": overdetermined,
     "insufficient_info": insufficient_info,
 }
-"""Kind → the function of (text, right answer) that corrupts a problem in that way."""
+"""Kind of corruption → its function of (text, correct answer)."""
 
 
 def _with(given: tuple[str, ...], place: int, *sentences: str) -> tuple[str, ...]:
-    """``given`` with these sentences instead of the one at ``place``."""
+    """Replace the sentence at index ``place`` of ``given`` by ``sentences``."""
     return (*given[:place], *sentences, *given[place + 1 :])
 
 
 def _different(number: str) -> str:
-    """A clearly different number: larger by a third, and by at least 2."""
+    """Return a clearly different number: larger by a third, and by at least 2."""
     value = float(number.replace(",", ""))
     other = value + max(2, value // 3)
     return f"{other:.0f}" if other.is_integer() else f"{other:.2f}"
 
 
 def _within(sentence: str) -> str:
-    """``sentence`` as part of another one: its first word in lower case unless it may be a name."""
+    """Return ``sentence`` for use inside another one: its first word in lower case, unless it may be a name."""
     first, _, rest = sentence.partition(" ")
     return f"{first.lower() if first in _LOWERED_INSIDE_A_SENTENCE else first} {rest}"

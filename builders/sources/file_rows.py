@@ -1,9 +1,9 @@
-"""Reads the rows of JSON and CSV files exactly as they are written, one row at a time. Used by ``rows``.
+"""Reads the rows of JSON and CSV files with their values unchanged, one row at a time. ``rows`` uses it.
 
 The library datasets (5.2) changes such rows:
 
-* It takes the types of a JSON file from its first 10 MB and stops at a later row of another type.
-* It turns texts that look like dates into times, and gives every object the keys of all others.
+* It infers the types of a JSON file from its first 10 MB, and fails at a later row of another type.
+* It converts texts that look like dates to times, and adds the keys of all other objects to every object.
 * In CSV files it reads "NA", "None" and "null" as missing, 007 as 7, and 5 as 5.0 if another row has no number.
 * It needs eight times the memory of the 10 MB.
 """
@@ -28,10 +28,10 @@ JSON_EXPECTED = "Expected: one object per line, or one list of objects."
 
 
 def json_rows(files: Sequence[Path]) -> Iterator[Row]:
-    """The rows of ``files`` in order. A file is JSON Lines or one list, compressed or not (see ``COMPRESSION``).
+    """Yield the rows of ``files`` in order. A file is JSON Lines or one list, and may be compressed (``COMPRESSION``).
 
-    A row has all keys of the first ``HEAD_BYTES`` bytes and of all rows before it; missing values are None. A text
-    instead of an object becomes ``{"text": …}``. Raises ``SourceError`` that names file and line.
+    A row has all keys of the first ``HEAD_BYTES`` bytes and of all earlier rows; missing values are None. A row that is
+    a text becomes ``{"text": …}``. Raises ``SourceError`` with file and line if a row cannot be parsed.
     """
     keys: dict[str, None] = {}
     size = 0
@@ -46,9 +46,10 @@ def json_rows(files: Sequence[Path]) -> Iterator[Row]:
 
 
 def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[Row]:
-    """The rows of ``files`` in order, keyed by the first line of each file. Values are texts; an empty one is None.
+    """Yield the rows of ``files`` in order. The first line of each file has the keys. An empty value is None.
 
-    A row with too few values has None for the others. Raises ``SourceError`` that names file and line.
+    Other values are texts. If a row has too few values, the others are None. Raises ``SourceError`` with file and line
+    if a row has too many values or is not CSV in UTF-8.
     """
     csv.field_size_limit(MAX_FIELD_CHARS)
     for file in files:
@@ -73,7 +74,7 @@ def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[Row]:
 
 
 def _first_invalid_utf8(file: Path) -> int:
-    """The number of the first line that is not UTF-8; the error itself has only a position in the read buffer."""
+    """Return the number of the first line that is not UTF-8. The error itself has only a position in the buffer."""
     with _opened(file) as stream:
         for number, line in enumerate(stream, 1):
             try:
@@ -84,7 +85,7 @@ def _first_invalid_utf8(file: Path) -> int:
 
 
 def _rows_with_sizes(files: Sequence[Path]) -> Iterator[tuple[Row, int]]:
-    """Rows, each with its size in bytes; 0 for the items of a list, which is in memory as a whole."""
+    """Yield (row, size in bytes). The size is 0 for items of a JSON list, because the whole list is in memory."""
     for file in files:
         with _opened(file) as stream:
             begun = False

@@ -12,7 +12,7 @@ THOUSANDS = re.compile(r"-?\$?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
 
 def last_boxed(text: str) -> str | None:
-    """The content of the last ``\\boxed{…}`` outside the thinking; None when there is none or it is not closed."""
+    """Return the content of the last ``\\boxed{…}`` outside the thinking; None if there is none or it is not closed."""
     text = THINKING.sub("", text)
     matches = list(BOX.finditer(text))
     if not matches:
@@ -30,7 +30,7 @@ def last_boxed(text: str) -> str | None:
 
 
 def after_hashes(text: str) -> str | None:
-    """The text after the last ``####`` up to the end of its line, without thousands separators (GSM8K)."""
+    """Return the text between the last ``####`` and the end of its line (GSM8K). Thousands separators are removed."""
     matches = re.findall(r"####[ \t]*(.+)", THINKING.sub("", text))
     if not matches:
         return None
