@@ -22,7 +22,7 @@ class Bfcl:
 
     ``answers`` is the file of possible answers; by default ``possible_answer/<same name>`` in the folder of ``path``.
     A file with ``irrelevance`` in its name expects no call, and needs no possible answers. ``skipped`` counts the
-    multi-turn rows and the rows that have no possible answer. ``offset`` skips rows; ``max_queries`` limits the queries.
+    multi-turn rows and the rows that have no possible answer. ``offset`` skips rows; ``max_queries`` limits queries.
     """
 
     name = "bfcl"

@@ -1,6 +1,6 @@
 """Finds prompts that overlap with held-out prompts: the same text, the same words, or a common sequence of words.
 
-Used by ``screened``. A run must not train on such prompts.
+``screened`` uses it, because a run must not train on such prompts.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from bestofn.builders.sources.prompt_text import digest, tokens, user_text, word
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Why a prompt was dropped, and the id of the other prompt."""
+    """The reason why a prompt was dropped, and the id of the prompt with which it overlaps."""
 
     reason: str
     other: str
 
 
 class HeldOut:
-    """An index of the held-out prompts, about 12 bytes per word of them.
+    """An index of the held-out prompts. It needs about 12 bytes per word.
 
-    A prompt overlaps when its text is equal, when its words are equal (ignoring case, blanks and punctuation), or when
-    it shares ``run`` consecutive words (13: Brown et al. 2020, arXiv:2005.14165, appendix C). As in that paper, a
-    sequence in more than ``common`` held-out prompts is a common phrase ("write a function that …") and is ignored.
+    A prompt overlaps with a held-out prompt if the texts are equal, if the words are equal (ignoring case, blanks and
+    punctuation), or if they share ``run`` consecutive words (13: Brown et al. 2020, arXiv:2005.14165, appendix C). As
+    in that paper, a sequence in more than ``common`` held-out prompts is a common phrase ("write a function that …")
+    and is ignored.
     """
 
     def __init__(self, sets: Iterable[tuple[str, Iterable[Query]]], *, run: int = 13, common: int = 10) -> None:
         self.run = run
-        self.empty: list[str] = []  # the sets that gave no prompt
+        self.empty: list[str] = []  # names of the sets that contain no prompt
         self._names: list[str] = []
         self._same_text: dict[str, int] = {}
         self._same_words: dict[str, int] = {}
@@ -52,13 +53,13 @@ class HeldOut:
         self._names.append(name)
         self._same_text.setdefault(digest(text), owner)
         if self._same_words.setdefault(digest(_normalized(text)), owner) != owner:
-            return  # a copy of an earlier prompt: its word sequences must not become common by being counted twice
+            return  # a copy of an earlier prompt; its word sequences are counted once
         found = _ngram_hashes(words(text), self.run)
         hashes.extend(found)
         owners.extend([owner] * len(found))
 
     def overlap(self, query: Query) -> Overlap | None:
-        """The overlap of ``query`` with a held-out prompt; None when there is none."""
+        """Return the overlap of ``query`` with a held-out prompt; None if there is none."""
         text = user_text(query)
         for kind, index, key in (("text", self._same_text, text), ("words", self._same_words, _normalized(text))):
             owner = index.get(digest(key))
@@ -84,7 +85,7 @@ def _ngram_hashes(sequence: Sequence[str], length: int) -> list[int]:
 
 
 def _without_common(hashes: np.ndarray, owners: np.ndarray, common: int) -> tuple[np.ndarray, np.ndarray]:
-    """The sorted distinct hashes, each with its first owner, without those that have more than ``common`` owners."""
+    """Return (sorted distinct hashes, first owner of each). Hashes with more than ``common`` owners are dropped."""
     distinct, first, counts = np.unique(hashes, return_index=True, return_counts=True)
     rare = counts <= common
     return distinct[rare], owners[first[rare]]

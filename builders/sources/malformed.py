@@ -1,6 +1,6 @@
-"""Solvable problems together with corrupted versions: does a model notice the flaw, or does it invent an answer?
+"""Solvable problems and corrupted versions of them, to measure whether a model notices a flaw or invents an answer.
 
-Used by ``conf/dataset/malformed.yaml``.
+``conf/dataset/malformed.yaml`` uses it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from bestofn.builders.sources.skipped import skipped_by
 
 
 class Malformed:
-    """Each problem of ``source`` unchanged, then corrupted in each of ``kinds`` that applies to it.
+    """The problems of ``source``, each followed by one corrupted version for each of ``kinds`` that applies to it.
 
-    Takes single-turn queries with a known answer and without tools; others are counted in ``skipped``. A corrupted
-    query has the id ``<id>#<kind>``, the kind as its split, and no reference answer. ``metadata`` has ``posed``
-    (``well`` or the kind), ``flaw``, ``symbol`` and ``origin``, the id of the original problem.
-    ``well_posed=False`` leaves out the unchanged problems; then no rate of false refusals can be measured.
-    It is not proved that the removed part was needed: a problem with irrelevant facts may stay solvable.
+    Only single-turn queries that have a reference answer and no tools are used; ``skipped`` counts the others. A
+    corrupted query has the id ``<id>#<kind>``, the kind as its split, and no reference answer. ``metadata`` has
+    ``posed`` (``well`` or the kind), ``flaw``, ``symbol``, and ``origin``, the id of the original problem.
+    ``well_posed=False`` leaves out the original problems; then the rate of false refusals cannot be measured.
+    A corrupted problem may still be solvable, for example if the removed fact was irrelevant.
     """
 
     def __init__(self, source: Source, *, kinds: Sequence[str] = tuple(CORRUPTIONS), well_posed: bool = True) -> None:
@@ -46,7 +46,7 @@ class Malformed:
                 if self.well_posed:
                     yield replace(query, metadata={**query.metadata, "posed": "well", "origin": query.id})
                 yield from self._corrupted(query, query.reference.answer)
-        finally:  # also when the caller stops early
+        finally:  # also if the caller stops early
             self.skipped.update(skipped_by(self.source))
 
     def _corrupted(self, query: Query, answer: str) -> Iterator[Query]:

@@ -1,6 +1,6 @@
-"""Queries from any table: a mapping reads each row, and every row that is left out is counted by reason.
+"""A source that maps the rows of any table to queries. Rows that are left out are counted by reason.
 
-The source of ``conf/dataset/*.yaml`` for all tables. ``columns`` reads single values, ``rows`` reads files.
+Most files in ``conf/dataset`` use it. ``columns`` reads single values, ``rows`` reads files.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ USUAL_NAMES = {
     "tools": ("tools",),
     "tests": ("test_list", "tests"),
 }
-"""Part of a query → column names that are taken for it when ``columns`` does not map it; the first match wins."""
+"""Part of a query → usual column names. If ``columns`` does not map the part, the first existing column is used."""
 PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests",
          "origin", "world_seed", "candidate", "candidates", "label", "candidate_model")  # fmt: skip
-MAX_ID_CHARS = 80  # a longer group name (a whole prompt) becomes a hash
+MAX_ID_CHARS = 80  # a longer value of ``group_by`` (a whole prompt) is replaced by its hash
 DASH = "question is '-'"
 SEVERAL_ANSWERS = "answer that is a list of several (kept without a reference)"
 
 
 @dataclass
 class _Group:
-    """One query of a grouped table with its recorded answers and their labels."""
+    """One query of a grouped table (see ``group_by``), with its recorded answers and their labels."""
 
     query: Query
     candidates: list[object] = field(default_factory=list)
@@ -60,20 +60,21 @@ class _Group:
 class Mapped:
     """The queries of a table.
 
-    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). Parts that it
-    does not map are searched under their usual names, and the log reports the choice. ``splits`` are the dataset's own.
-    A query's split is its domain: a column, ``domain``, or what its reference shows (answer → math, tests → code,
-    tools → tool_calling). ``offset`` counts rows of the source and ``max_queries`` queries, both per split. ``turns``:
-    a conversation ends at its ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``.
+    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). A part that is
+    not mapped is searched under its usual names, and the log reports the chosen column. ``splits`` are splits of the
+    dataset. A query's split is its domain: the column ``split``, else ``domain``, else derived from the reference
+    (answer → math, tests → code, tools → tool_calling). ``offset`` skips rows and ``max_queries`` limits queries, both
+    per split. ``turns``: the prompt ends at the ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``.
 
-    ``group_by`` names a column. Rows with the same value there are one query, and their ``candidate`` columns are its
-    recorded answers, held in memory. A row without a value there is left out.
+    ``group_by`` names a column. Rows with the same value in it are one query, and their ``candidate`` columns are its
+    recorded answers, which are held in memory. A row with no value in it is left out.
 
-    An ``answer`` that is alone in a list is that answer (OlympiadBench). A list of several answers may mean that any of
-    them is right (then use ``answers``) or that all are required. Such a query has no reference answer and is counted.
+    If ``answer`` is a list of one item, this item is the answer (OlympiadBench). In a list of several answers, either
+    any of them is correct (then use ``answers``) or all are required. Such a query has no reference answer; ``skipped``
+    counts it.
 
-    ``origins`` finds question and tests of rows whose question is "-". The ``origin`` column says where they are
-    (``{dataset, split, index}``); without such a column, the row itself does.
+    ``origins`` finds the question and tests of rows with the question "-". The ``origin`` column holds their place,
+    ``{dataset, split, index}``. If there is no such column, the row itself has these three keys.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Mapped:
                 self.skipped["duplicate id"] += 1
 
     def with_duplicates(self) -> Iterator[Query]:
-        """The queries, including those whose id is the same as an earlier one's."""
+        """Yield the queries, including queries with the same id as an earlier query."""
         self.skipped.clear()
         yield from self._one_per_group(self.group_by) if self.group_by else self._one_per_row()
 
@@ -166,14 +167,17 @@ class Mapped:
         all_rows = rows(self.path, format=self.format, config=self.config, split=split, streaming=self.streaming)
         width = 0
         for number, row in enumerate(all_rows):
-            if len(row) > width:  # the first row, and a row with a column that no earlier row has
+            if len(row) > width:  # the first row, or a row with more columns than all earlier rows
                 width = len(row)
                 self._complete_columns(row)
             if number >= self.offset:
                 yield row
 
     def _complete_columns(self, row: Row) -> None:
-        """Check that the mapped columns exist; choose columns for the other parts by their usual names."""
+        """Check that the mapped columns exist in ``row``, and choose columns for other parts by their usual names.
+
+        Raises ``SourceError`` if a mapped column is missing, or if no column holds the question or the messages.
+        """
         for column in self.columns.values():
             column.value(row)
         chosen = {}
@@ -188,7 +192,7 @@ class Mapped:
             log.info("%s: columns chosen by their usual names: %s", self.name, chosen)
 
     def _usual_column(self, part: str, row: Row) -> str | None:
-        """The column of ``row`` to take for ``part``; None when the part is mapped already or has no such column."""
+        """Return the column of ``row`` for ``part``; None if the part is mapped already or no usual column exists."""
         prompt_parts = {"question", "messages"}
         if part in self.columns or (part in prompt_parts and prompt_parts & set(self.columns)):
             return None
@@ -203,7 +207,7 @@ class Mapped:
     # --- one query ---------------------------------------------------------------------------------------------------
 
     def _query(self, row: Row, query_id: str | None = None) -> Query | None:
-        """The query of ``row``; None when the row is left out, which is counted."""
+        """Convert ``row`` to a query. If the row is left out, its reason is counted in ``skipped``; returns None."""
         messages, reason = self._messages(row)
         problem: Problem | None = None
         if reason == DASH and self.origins is not None:
@@ -215,7 +219,7 @@ class Mapped:
             tools = [to_chat(tool) for tool in as_list(self._value(row, "tools")) if isinstance(tool, Mapping)]
             world_seed = self._value(row, "world_seed")
             metadata: dict[str, object] = {} if world_seed is None else {"world_seed": int(world_seed)}  # type: ignore[call-overload]
-        except (ValueError, TypeError) as error:  # the query would be another one without them
+        except (ValueError, TypeError) as error:  # dropping these values would change the query
             self.skipped[f"tools or world_seed cannot be read ({type(error).__name__})"] += 1
             return None
         reference = self._reference(row)
@@ -229,7 +233,7 @@ class Mapped:
         return Query(final_id, split, tuple(messages), tuple(tools), reference, self.name, metadata)
 
     def _recorded(self, row: Row) -> dict[str, object]:
-        """The metadata entry with the recorded answers of one row; empty when the row has none."""
+        """Return the metadata entry with the recorded answers of one row; {} if the row has none."""
         recorded = self._value(row, "candidates")
         if recorded is not None:
             return {"candidates": as_list(recorded)}
@@ -238,7 +242,7 @@ class Mapped:
         return {}
 
     def _messages(self, row: Row) -> tuple[list[Message], str]:
-        """The prompt, or the reason why there is none."""
+        """Return (prompt, ""), or ([], the reason why the row is left out)."""
         if "messages" in self.columns:
             prompt = prompt_of(self._value(row, "messages"), self.turns)
         else:
@@ -252,7 +256,7 @@ class Mapped:
         return ([], reason) if reason else (prompt, "")
 
     def _reason_to_skip(self, prompt: Sequence[Message]) -> str:
-        """Why a row with this prompt is left out; "" when it is not."""
+        """Return the reason why a row with this prompt is left out; "" if it is not left out."""
         users = [message for message in prompt if message.get("role") == "user"]
         if not users:
             return "no user message"
@@ -264,7 +268,7 @@ class Mapped:
         return f"question under {self.min_query_chars} characters" if len(text) < self.min_query_chars else ""
 
     def _messages_from_origin(self, row: Row, origins: Origins) -> tuple[list[Message], Problem | None, str]:
-        """(prompt, problem, ""), where the origin's question replaces "-"; or ([], None, reason) without an origin."""
+        """Replace the question "-" by the origin's. Returns (prompt, problem, ""), or ([], None, reason) on failure."""
         problem = origins.problem(self._value(row, "origin") if "origin" in self.columns else row)
         if isinstance(problem, str):
             return [], None, problem
@@ -292,7 +296,7 @@ class Mapped:
         )
 
     def _answer(self, row: Row) -> str | None:
-        """The reference answer: the column's value, else the last box of the solution."""
+        """Return the reference answer: the value of its column, else the last ``\\boxed{…}`` of the solution."""
         answer = unwrapped(self._value(row, "answer"))
         if isinstance(answer, list | tuple):
             if not self.skipped[SEVERAL_ANSWERS]:
@@ -313,7 +317,7 @@ class Mapped:
 
 
 def content_id(split: str, messages: Sequence[Message], tools: Sequence[Tool | str]) -> str:
-    """An id that depends only on split, messages and tools, not on the order of the rows."""
+    """Return a query id that depends only on split, messages and tools, not on the order of the rows."""
     text = json.dumps([split, list(messages), list(tools)], sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 

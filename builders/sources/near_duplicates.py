@@ -1,7 +1,7 @@
-"""Finds prompts that repeat an earlier prompt, exactly or nearly. Used by ``screened``.
+"""Finds prompts that repeat an earlier prompt, exactly or nearly. ``screened`` uses it.
 
-Near duplicates are found by MinHash and banded hashing (Broder 1997; Leskovec, Rajaraman, Ullman, chapter 3). The
-signature is datasketch's. The bands are rows of a temporary SQLite file, so that prompts take almost no memory.
+Near duplicates are found with MinHash and banded hashing (Broder 1997; Leskovec, Rajaraman, Ullman, chapter 3). The
+package datasketch computes the signatures. The bands are stored in a temporary SQLite file to save memory.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _CACHE_KIB = 64 * 1024
 
 
 class SeenPrompts:
-    """The prompts so far. A context manager; its temporary file disappears with it, also when the process is killed.
+    """The prompts seen so far: a context manager with a temporary file, which is deleted even after a kill.
 
-    Two prompts are near duplicates when the Jaccard similarity of their sets of 4-token sequences is at least ``near``;
-    None: only prompts with equal words are duplicates. Numbers, tools and the other roles' messages must be equal in
-    any case, because a problem with other numbers is another problem. The similarity is estimated from 128 hashes
+    Two prompts are near duplicates if the Jaccard similarity of their sets of 4-token sequences is at least ``near``.
+    If ``near`` is None, only prompts with equal words are duplicates. Numbers, tools and messages of other roles must
+    always be equal, because different numbers make a different problem. The similarity is estimated from 128 hashes
     (standard error at most 0.044).
     """
 
@@ -40,7 +40,7 @@ class SeenPrompts:
         self._bands, self._width = _banding(near) if near is not None else (0, 0)
 
     def __enter__(self) -> SeenPrompts:
-        self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)  # a file without a name
+        self._file = sqlite3.connect("", isolation_level=None, check_same_thread=False)  # an unnamed temporary file
         for line in ("journal_mode=OFF", "synchronous=OFF", f"cache_size=-{_CACHE_KIB}"):
             self._file.execute(f"PRAGMA {line}")
         self._file.execute("CREATE TABLE prompt (number INTEGER PRIMARY KEY, id TEXT, signature BLOB)")
@@ -53,7 +53,7 @@ class SeenPrompts:
         self._file.close()
 
     def overlap(self, query: Query) -> Overlap | None:
-        """The earlier prompt that ``query`` repeats. If there is none, ``query`` is recorded and None is returned."""
+        """Return the earlier prompt that ``query`` repeats. If there is none, record ``query`` and return None."""
         text_tokens, context = tokens(user_text(query)), context_digest(query)
         key = digest(" ".join(text_tokens) + context)
         known = self._file.execute(
@@ -71,13 +71,13 @@ class SeenPrompts:
         return None
 
     def _band_hashes(self, signature: np.ndarray, context: str) -> list[int]:
-        """One signed 64-bit number per band; ``context`` separates prompts that may never count as the same."""
+        """Return one signed 64-bit hash per band. Prompts with different ``context`` never share a hash."""
         slices = (signature[band * self._width :][: self._width] for band in range(self._bands))
         keys = (f"{context}{band}".encode() + part.tobytes() for band, part in enumerate(slices))
         return np.array([xxhash.xxh3_64_intdigest(key) for key in keys], "u8").view("i8").tolist()
 
     def _similar(self, signature: np.ndarray, bands: Sequence[int]) -> str | None:
-        """The id of an earlier prompt that is similar enough."""
+        """Return the id of an earlier prompt with a similarity of at least ``near``; None if there is none."""
         marks = ",".join("?" * len(bands))
         sharing = f"SELECT DISTINCT number FROM band WHERE hash IN ({marks})"
         rows = self._file.execute(f"SELECT id, signature FROM prompt WHERE number IN ({sharing})", bands)
@@ -88,14 +88,14 @@ class SeenPrompts:
 
     def _record(self, query_id: str, key: str, signature: np.ndarray | None, bands: Sequence[int]) -> None:
         stored = signature.tobytes() if signature is not None else None
-        storable_id = query_id.encode("utf-8", "replace").decode()  # SQLite takes no lone surrogates
+        storable_id = query_id.encode("utf-8", "replace").decode()  # SQLite cannot store lone surrogates
         number = self._file.execute("INSERT INTO prompt (id, signature) VALUES (?, ?)", (storable_id, stored)).lastrowid
         self._file.execute("INSERT INTO same VALUES (?, ?)", (key, number))
         self._file.executemany("INSERT OR IGNORE INTO band VALUES (?, ?)", [(band, number) for band in bands])
 
 
 def _signature(text_tokens: Sequence[str]) -> np.ndarray:
-    """The minimum of each of 128 hashes over the shingles; a prompt shorter than one shingle is one shingle."""
+    """Return the MinHash signature: the minimum of each of 128 hashes over the shingles (4-token sequences)."""
     from datasketch import MinHash
 
     shingles = word_ngrams(text_tokens, SHINGLE_TOKENS) or {" ".join(text_tokens)}
@@ -105,7 +105,10 @@ def _signature(text_tokens: Sequence[str]) -> np.ndarray:
 
 
 def _banding(near: float) -> tuple[int, int]:
-    """(bands, hashes per band). Missing a duplicate weighs more than a false candidate: each candidate is checked."""
+    """Choose (bands, hashes per band). Missed duplicates weigh more than false candidates, which are checked later.
+
+    Raises ``ConfigError`` if the package datasketch is not installed.
+    """
     try:
         from datasketch import MinHashLSH
     except ImportError as error:
