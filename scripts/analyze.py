@@ -1,6 +1,6 @@
-"""``bestofn analyze RUN``: best-of-N curves, greedy against best, over-optimization, disagreements.
+"""``bestofn analyze RUN``: best-of-N curves, comparison with greedy, reward over-optimization and disagreements.
 
-Prints the main results, and writes ``analysis.json`` and ``curves.html`` into ``RUN/analysis``.
+The command prints the main results and writes ``analysis.json`` and ``curves.html`` into ``RUN/analysis``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ PRINTED_DISAGREEMENTS = 5
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn analyze`` with the words of a command line."""
+    """Run ``bestofn analyze``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_command(ANALYZE, analyze_run, words)
 
 
 def analyze_run(arguments: Arguments) -> None:
-    """Print the analysis of a run and write it into RUN/analysis, or print it as JSON and write nothing."""
+    """Print the analysis of a run and write it to RUN/analysis. With ``json``, only print it as JSON."""
     from bestofn.builders.analysis.best_of_n import analyze
 
     run = arguments.run
@@ -39,7 +39,7 @@ def analyze_run(arguments: Arguments) -> None:
 
 
 def write(found: BestOfN, folder: Path) -> Path:
-    """Write ``analysis.json`` and ``curves.html`` into ``folder``, and return it."""
+    """Write ``analysis.json`` and ``curves.html`` to ``folder`` and return ``folder``."""
     from bestofn.builders.report import curves_page
     from bestofn.builders.run.manifest import write_text
 
@@ -49,12 +49,12 @@ def write(found: BestOfN, folder: Path) -> Path:
 
 
 def json_text(found: BestOfN) -> str:
-    """The analysis as JSON text."""
+    """Return the analysis as JSON text."""
     return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def print_analysis(found: BestOfN) -> None:
-    """Print the curves as a table, the main results as sentences, and some disagreements to read."""
+    """Print the curves as a table, the main results as sentences, and some disagreements of reward and verifier."""
     from bestofn.builders.report.curves_page import LABELS, disagreement_lines, sentences
     from bestofn.builders.report.terminal import console, table
 

@@ -1,8 +1,8 @@
-"""``bestofn benchmark accuracy [kinds=math,code] [sets=…] [data=…] [show=…]``: the verifiers against labelled data.
+"""``bestofn benchmark accuracy [kinds=math,code] [sets=…] [data=…] [show=…]``: tests verifiers on labelled data.
 
-The programs are ``tests/benchmarks/accuracy_<kind>.py`` of the source tree, one per kind of verifier, each with
-``main(arguments) -> exit code``. They read labelled sets from the folder ``data``, which is not part of the project.
-Its default is ``../shared/data``, next to the project.
+The source tree has one program per kind of verifier, ``tests/benchmarks/accuracy_<kind>.py``. Each program has a
+function ``main(arguments) -> exit code``. It reads labelled sets from the folder ``data``, which is not part of the
+project. The default of ``data`` is ``../shared/data``, next to the project.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ BENCHMARKS = Path(__file__).resolve().parents[1] / "tests" / "benchmarks"
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn benchmark`` with the words of a command line."""
+    """Run ``bestofn benchmark``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_command(BENCHMARK, benchmark, words)
 
 
 def benchmark(arguments: Arguments) -> None:
-    """Run the programs of the given kinds; the process ends with the highest of their exit codes."""
+    """Run the programs of the given kinds, and end the process with the highest exit code.
+
+    Raises ``ConfigError`` if there is no program for a kind.
+    """
     chosen = (arguments.text("kinds") or ",".join(kinds())).split(",")
     for word in arguments.overrides:
         key = word.partition("=")[0]
@@ -43,12 +46,12 @@ def benchmark(arguments: Arguments) -> None:
 
 
 def kinds() -> list[str]:
-    """The kinds of verifiers that have a program in this source tree."""
+    """Return the kinds of verifiers that have a program in this source tree."""
     return sorted(path.stem.removeprefix("accuracy_") for path in BENCHMARKS.glob("accuracy_*.py"))
 
 
 def run(kind: str, arguments: Sequence[str]) -> int:
-    """Run the program of one kind, and return its exit code."""
+    """Run the program for one kind of verifier and return its exit code."""
     path = BENCHMARKS / f"accuracy_{kind}.py"
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:

@@ -19,7 +19,7 @@ from bestofn.scripts.catalogue import BUILD
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn build`` with the words of a command line."""
+    """Run ``bestofn build``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     swept: list[Path] = []
 
     def task(config: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def from_yaml(arguments: Arguments) -> list[str]:
-    """The overrides of ``--from-yaml FILE``, an experiment file of the older form. The command line wins over them."""
+    """Return the overrides for ``--from-yaml FILE``, an experiment file in an older format; [] if it is not given."""
     from bestofn.builders.config.older_files import overrides_of_file
 
     file = arguments.files.get("--from-yaml")
@@ -43,10 +43,10 @@ def from_yaml(arguments: Arguments) -> list[str]:
 
 
 def build(config: dict[str, Any]) -> dict[str, Any]:
-    """Run the build that a resolved configuration describes. Returns the run's manifest."""
+    """Run the build for a resolved configuration and return the manifest of the run."""
     out = run_folder(config)
     if config.get("journal") is None and sweep_folder():
-        config["journal"] = str(out.parent / "journal.sqlite")  # the runs of a sweep share their completions
+        config["journal"] = str(out.parent / "journal.sqlite")  # one journal for all runs of a sweep
     if config.get("dry_run"):
         return dry_run(config, out)
     from bestofn.builders.analysis.run_figures import figures_of_run
@@ -69,7 +69,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
-    """Run the build into ``out``. If the setting ``out`` is a URL, the run is copied there as well."""
+    """Run the build in the folder ``out``. If the setting ``out`` is a URL, also copy the run to the URL."""
     from bestofn.builders.run.mirror import Mirror, is_url
 
     url = str(config.get("out") or "")
@@ -82,9 +82,10 @@ def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
 
 
 def run_folder(config: JsonObject) -> Path:
-    """The folder ``out`` if it is set, else a folder named after the chosen dataset and provider, or the experiment.
+    """Return the folder of the run: the setting ``out``, the job folder of a sweep, or a folder in runs/.
 
-    The same command always has the same folder, so it finds its own run again.
+    The name of a folder in runs/ is the experiment, or the dataset and the provider. The same command always has the
+    same folder, so that a second call resumes the run.
     """
     if config.get("out"):
         from bestofn.builders.run.mirror import folder_of, is_url
@@ -100,7 +101,7 @@ def run_folder(config: JsonObject) -> Path:
 
 
 def dry_run(config: JsonObject, out: Path) -> dict[str, Any]:
-    """Print the first prompt and an estimate of requests, tokens and cost. Sends nothing."""
+    """Print the first prompt and an estimate of requests, tokens and cost. No request is sent."""
     from bestofn.builders.concurrency.event_loop import Loop
     from bestofn.builders.run.pipeline import create_run
     from bestofn.builders.sampling.cost import estimate
@@ -120,7 +121,10 @@ def dry_run(config: JsonObject, out: Path) -> dict[str, Any]:
 
 
 def _measure(source: Source, builder: RequestBuilder) -> tuple[Request, int, int]:
-    """(the first request, the number of queries, the characters of all prompts). Raises ``SourceError``."""
+    """Return the first request, the number of queries and the number of characters in all prompts.
+
+    Raises ``SourceError`` if the source cannot be read.
+    """
     from bestofn.builders.run.pipeline import shards
 
     first: Request | None = None

@@ -1,7 +1,7 @@
-"""The catalogue of commands: what each takes, with one example.
+"""The catalogue of commands: positional words, settings and one example per command.
 
-``main.py`` prints it, the commands parse their words with it, and the help and shell completion read it.
-docs/commands.md is checked against it.
+``main.py`` prints it, the commands parse their words with it, and the help and shell completion use it. A test compares
+docs/commands.md with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``bestofn check``: test the promises of the sandbox on this machine, and print the result of each."""
+"""``bestofn check``: tests the guarantees of the sandbox on this machine and prints one result per guarantee."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn check`` with the words of a command line."""
+    """Run ``bestofn check``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_composed(CHECK, check, words)
 
 
 def check(config: dict[str, Any]) -> bool:
-    """True when every promise holds; otherwise the process ends with exit code 3."""
+    """Test the sandbox and return True if every guarantee holds; otherwise end the process with exit code 3."""
     from bestofn.builders.config.objects import ObjectBuilder
 
     sandbox = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["sandbox"], "sandbox")
@@ -33,7 +33,7 @@ def check(config: dict[str, Any]) -> bool:
 
 
 async def examine(sandbox: Backend) -> bool:
-    """Run the conformance checks in ``sandbox`` and print one line per promise."""
+    """Run the conformance checks in ``sandbox``, print one line per check, and return whether all succeed."""
     from bestofn.sandbox.conformance import CHECKS, machine
     from bestofn.sandbox.conformance import examine as examine_all
 

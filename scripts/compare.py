@@ -1,4 +1,4 @@
-"""``bestofn compare RUN RUN [RUN …]``: the first run against each other run, over the queries they share."""
+"""``bestofn compare RUN RUN [RUN …]``: compares the first run with each other run, over their shared queries."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bestofn.scripts.catalogue import COMPARE
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn compare`` with the words of a command line."""
+    """Run ``bestofn compare``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_command(COMPARE, lambda arguments: print(compare_runs(arguments)), words)
 
 
 def compare_runs(arguments: Arguments) -> str:
-    """The comparisons as text or as JSON. Raises ``ConfigError`` when two runs have no query in common."""
+    """Return the comparisons as text or as JSON. Raises ``ConfigError`` if two runs have no query in common."""
     paths = [Path(word) for word in arguments.runs]
     first = outcomes_by_query(query_records(paths[0]))
     comparisons: dict[str, Comparison] = {}
@@ -42,7 +42,7 @@ def compare_runs(arguments: Arguments) -> str:
 
 
 def text(before: str, after: str, found: Comparison) -> str:
-    """One comparison as lines; a difference whose interval excludes 0 is marked with a star."""
+    """Return one comparison as text; a star marks each difference whose interval excludes 0."""
     lines = [f"{after}  compared with  {before}", f"{found.shared} queries in both"]
     if found.only_before or found.only_after:
         lines.append(

@@ -1,7 +1,7 @@
 """``bestofn completion bash|zsh``: prints a script that completes commands, groups, choices and setting keys.
 
-The script asks ``bestofn completion --words CURRENT WORD …`` for the candidates, one per line. That call imports
-neither Hydra nor any class: keys come from the YAML files and from source text.
+The script calls ``bestofn completion --words CURRENT WORD …``, which prints the possible words, one per line. This call
+imports neither Hydra nor the configured classes; it reads keys from the YAML files and the source text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ compdef _bestofn bestofn
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn completion`` with the words of a command line."""
+    """Run ``bestofn completion``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     given = list(sys.argv[1:] if words is None else words)
     if given[:1] == ["--words"]:
         print("\n".join(candidates(given[1] if len(given) > 1 else "", given[2:])))
@@ -59,12 +59,15 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def script(arguments: Arguments) -> None:
-    """Print the completion script of a shell."""
+    """Print the completion script for the shell ``SHELL``."""
     print(SCRIPTS[arguments.positionals["SHELL"][0]], end="")
 
 
 def candidates(current: str, words: Sequence[str]) -> list[str]:
-    """What the word ``current`` can become; ``words`` are all words after ``bestofn``, ``current`` included."""
+    """Return the possible completions of the word ``current``.
+
+    ``words`` are all words after ``bestofn``, including ``current``.
+    """
     if len(words) <= 1:
         return _beginning(current, COMMANDS)
     command = COMMANDS.get(words[0])
@@ -86,7 +89,7 @@ def _config_dirs(words: Sequence[str]) -> list[str]:
 
 
 def _words(command: Command, words: Sequence[str]) -> list[str]:
-    """Options and positional words."""
+    """Return the options and the possible positional words of a command."""
     found = [option for option in command.options if option.startswith("--")]
     for positional in command.positionals:
         found += positional.choices
@@ -96,12 +99,12 @@ def _words(command: Command, words: Sequence[str]) -> list[str]:
 
 
 def _runs() -> list[str]:
-    """The builds below runs/."""
+    """Return the folders in runs/ that contain a manifest."""
     return [os.fspath(path.parent) for path in sorted(Path("runs").glob("*/manifest.json"))]
 
 
 def _settings(command: Command, current: str, words: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """``key=`` for the settings, and ``key=value`` where the values are known."""
+    """Return ``key=`` per setting; after ``key=``, return ``key=value`` for the known values."""
     if "=" in current:
         flags = [key for key, setting in command.settings.items() if setting.kind is bool]
         found = [f"{key}={value}" for key in flags for value in ("true", "false")]
@@ -132,7 +135,7 @@ def _chosen(group: str, words: Sequence[str]) -> str:
 
 
 def _keys(node: dict[str, object], where: str = "") -> list[str]:
-    """``key=`` for every value of a YAML file. A nested key has dots: ``sampling.top_p=``."""
+    """Return ``key=`` for every value in a YAML file. A nested key has dots: ``sampling.top_p=``."""
     found = []
     for key, value in node.items():
         if key in ("defaults", "hydra", "_target_"):

@@ -1,4 +1,4 @@
-"""``bestofn epistemic RUN``: does the model notice that a problem has no answer, and answer those that have one?"""
+"""``bestofn epistemic RUN``: measures whether the model notices problems that have no answer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn epistemic`` with the words of a command line."""
+    """Run ``bestofn epistemic``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_command(EPISTEMIC, epistemic, words)
 
 
 def epistemic(arguments: Arguments) -> None:
-    """Print the rates of a run over malformed, unsolvable or vague problems."""
+    """Print the rates of a run over malformed, unsolvable or vague problems, as text or as JSON."""
     from bestofn.builders.analysis.epistemic import epistemic_report, stances_of
     from bestofn.builders.tables.shards import nested, parts_of
 
@@ -30,7 +30,7 @@ def epistemic(arguments: Arguments) -> None:
 
 
 def text(report: EpistemicReport) -> str:
-    """The report as lines."""
+    """Return the report as text."""
     rates = {
         "malformed, and noticed (CRR)": report.correct_refusals,
         "malformed, but answered": report.hallucinations,

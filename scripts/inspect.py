@@ -1,6 +1,6 @@
-"""``bestofn inspect RUN [RUN …]``: the figures of one run, or of several runs with one row each.
+"""``bestofn inspect RUN [RUN …]``: prints the figures of one run, or one row per run for several runs.
 
-RUN is the folder of a build, or a Parquet file of candidates; patterns such as ``runs/*`` are expanded.
+RUN is the folder of a build or a Parquet file of candidates. A pattern such as ``runs/*`` is expanded.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from bestofn.scripts.catalogue import INSPECT
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn inspect`` with the words of a command line."""
+    """Run ``bestofn inspect``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_command(INSPECT, inspect, words)
 
 
 def inspect(arguments: Arguments) -> None:
-    """Print the figures of the runs: as tables, or as JSON."""
+    """Print the figures of the runs as tables or as JSON."""
     from bestofn.builders.analysis.figures_json import to_json
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report.inspect_text import print_run, print_runs
@@ -37,7 +37,10 @@ def inspect(arguments: Arguments) -> None:
 
 
 def expanded(words: Sequence[str]) -> list[Path]:
-    """The paths that ``words`` name. A pattern without a match stays as it is, so that reading it names it."""
+    """Return the paths for ``words``, with patterns expanded.
+
+    A pattern that matches nothing is returned unchanged, so that the later error message contains it.
+    """
     return [Path(path) for word in words for path in (sorted(glob.glob(word)) or [word])]
 
 

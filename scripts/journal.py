@@ -1,4 +1,4 @@
-"""``bestofn journal RUN``: show, export or prune the replies that have been paid for."""
+"""``bestofn journal RUN``: shows, exports or prunes the stored replies of the providers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ UNIT_S = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn journal`` with the words of a command line."""
+    """Run ``bestofn journal``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_command(JOURNAL, journal_command, words)
 
 
 def journal_command(arguments: Arguments) -> None:
-    """Show, export or prune the journal of a run."""
+    """Show, export or prune the journal of a run, as the settings request."""
     pruning, target = arguments.flag("prune"), arguments.text("export")
     provider = arguments.text("provider") or ""
     if not pruning and (arguments.flag("dry_run") or arguments.text("older_than")):
@@ -47,7 +47,10 @@ def journal_command(arguments: Arguments) -> None:
 
 
 def find(place: str) -> Path:
-    """The journal file of a run's folder, or the file itself. Raises ``ConfigError`` when there is none."""
+    """Return the path of the journal; ``place`` is a run folder or a journal file.
+
+    Raises ``ConfigError`` if the file does not exist.
+    """
     path = Path(place)
     path = path / "journal.sqlite" if path.is_dir() else path
     if not path.exists():
@@ -56,7 +59,10 @@ def find(place: str) -> Path:
 
 
 def show(journal: Journal, provider: str) -> None:
-    """Print the counts per provider and the unfinished batch jobs; ``provider`` selects identities that contain it."""
+    """Print the counts per provider and the unfinished batch jobs.
+
+    Only providers whose identity contains the text ``provider`` are printed.
+    """
     size = journal.path.stat().st_size
     print(f"{journal.path}: {size / 1e6:,.1f} MB")
     held = holdings(journal)
@@ -82,7 +88,10 @@ def show(journal: Journal, provider: str) -> None:
 
 
 def export(journal: Journal, target: str, provider: str) -> None:
-    """Write one line of JSON per answer to the file ``target``; "-" is standard output."""
+    """Write one line of JSON per stored answer to the file ``target``; "-" is standard output.
+
+    Raises ``JournalError`` if the file cannot be written.
+    """
     count = 0
     try:
         with contextlib.nullcontext(sys.stdout) if target == "-" else Path(target).open("w", encoding="utf-8") as file:
@@ -98,7 +107,11 @@ def export(journal: Journal, target: str, provider: str) -> None:
 
 
 def forget(journal: Journal, provider: str, *, older_than: str | None, dry_run: bool) -> None:
-    """Delete the answers of ``provider`` that are older than ``older_than``, and print their number and cost."""
+    """Delete the matching answers and print their number and cost; with ``dry_run``, delete nothing.
+
+    ``provider`` is part of the provider's identity; ``older_than`` is an age such as 30d. Raises ``ConfigError`` if
+    neither is set.
+    """
     if not provider and not older_than:
         raise ConfigError(
             "prune=true would delete everything. Set provider=TEXT, older_than=30d, or both, to select answers."

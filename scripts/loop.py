@@ -1,7 +1,8 @@
-"""``bestofn loop [dpo|sft|kto|grpo|reward]``: does training on a build's data improve the policy?
+"""``bestofn loop [dpo|sft|kto|grpo|reward]``: measures whether training on a build's data improves the policy.
 
-Each round builds with the current policy on training queries and trains it on that data with TRL. Builds on held-out
-queries before and after measure the gain. Every step is an ordinary command and is printed as one.
+Each round runs a build on training queries with the current policy and trains the policy on the new data with TRL. A
+build on held-out queries before training and one after training measure the gain. Each step is a normal bestofn
+command, which is printed.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ from bestofn.scripts.loop_report import Passes, Preference, pair_report, pass_re
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn loop`` with the words of a command line."""
+    """Run ``bestofn loop``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_composed(LOOP, loop, words, first=trl_recipe)
 
 
 def trl_recipe(arguments: Arguments) -> list[str]:
-    """The override that chooses TRL's settings for the method (default dpo) and the model."""
+    """Return the override that selects TRL's settings for the method (default: dpo) and the model."""
     method = next(iter(arguments.positionals["METHOD"]), "dpo")
     return [recipe(method, arguments.overrides)]
 
 
 def loop(config: JsonObject) -> JsonObject:
-    """Run the loop; writes ``loop.json`` and ``loop.md`` in its folder, and prints the table."""
+    """Run the loop and return its report; the report is also printed and written to the folder ``out``."""
     for key in ("rounds", "queries", "heldout", "n"):
         if config[key] < 1:
             raise ConfigError(f"{key} is {config[key]}; expected at least 1.")
@@ -73,7 +74,7 @@ def loop(config: JsonObject) -> JsonObject:
 
 
 def build(config: JsonObject, model: str, part: str, size: int, seed: int, out: Path) -> Path:
-    """Build with ``model``; returns ``out``. A finished build in ``out`` is not built again."""
+    """Run a build with ``model`` in the folder ``out`` and return ``out``; a finished build is not repeated."""
     words = [
         "dataset=starter",
         f"dataset.part={part}",
@@ -96,7 +97,7 @@ def build(config: JsonObject, model: str, part: str, size: int, seed: int, out: 
 
 
 def check_verdicts(heldout: Path, config: JsonObject) -> None:
-    """Raises ``BestofnError`` before training when the held-out verdicts cannot show a difference afterwards."""
+    """Raise ``BestofnError`` if the held-out build has no verdicts or, for a reward model, no pairs to compare."""
     measured = f"of the {config['heldout']} held-out queries with {config['n']} answers each in {heldout}"
     remedy = "Set a larger `heldout` or `n`, or set `out` to an empty folder."
     if not passes(heldout):
@@ -106,7 +107,7 @@ def check_verdicts(heldout: Path, config: JsonObject) -> None:
 
 
 def trained(config: JsonObject, model: str, run: Path, out: Path) -> str:
-    """Train ``model`` on ``run``; returns the folder of the new model."""
+    """Train ``model`` on ``run`` and return the folder of the new model."""
     chosen = settings(config, model, [run], out)
     with verified_reward(config) if config["method"] == "grpo" else nullcontext() as reward:
         train(chosen, [reward] if reward else [])
@@ -116,7 +117,7 @@ def trained(config: JsonObject, model: str, run: Path, out: Path) -> str:
 def settings(
     config: JsonObject, model: str, runs: Sequence[Path], out: Path, evaluate: Sequence[Path] = ()
 ) -> TrainingSettings:
-    """The settings of one training; prints the command that does the same."""
+    """Return the settings of one training, and print the equivalent command."""
     print(f"\n$ bestofn train {config['method']} {runs[-1]} model={model} out={out}", flush=True)
     return TrainingSettings(
         method=config["method"],
@@ -134,7 +135,7 @@ def settings(
 
 
 def passes(run: Path) -> Passes:
-    """Passes and verdicts per query of a run, over its fixed samples; a query without a verdict is left out."""
+    """Return (split, number of passes, number of verdicts) per query id; a query with no verdict is omitted."""
     return {
         query.query_id: (query.split, sum(candidate.right for candidate in counting), len(counting))
         for query in query_records(run)
@@ -143,7 +144,7 @@ def passes(run: Path) -> Passes:
 
 
 def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
-    """The pairs of a run with the reward model's score of both sides, computed as in a build."""
+    """Return the pairs of a held-out run with the reward model's scores of both sides, computed as in a build."""
     import pyarrow.parquet as pq
     from datasets import Features
 
@@ -158,7 +159,7 @@ def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
 
     pairs = []
     for row, both in zip(rows, asyncio.run(scores()), strict=True):
-        # a side that cannot be scored ranks last
+        # a side that cannot be scored gets the lowest score
         chosen, rejected = (-math.inf if score.value is None else score.value for score in both)
         lengths = (len(json.dumps(row[side])) for side in ("chosen", "rejected"))
         pairs.append(Preference(row["query_id"], row["split_name"], chosen, rejected, *lengths))
@@ -166,7 +167,7 @@ def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
 
 
 def sides_of(row: Row) -> tuple[Query, list[Candidate]]:
-    """The input of a reward model for both conversations of a pair."""
+    """Return the query and two candidates (chosen, rejected) as input of the reward model."""
     query = Query(row["query_id"], row["split_name"], (), tools=tuple(json.loads(row["tools"] or "[]")))
     return query, [Candidate(place, tuple(row[side])) for place, side in enumerate(("chosen", "rejected"))]
 

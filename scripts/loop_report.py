@@ -1,4 +1,4 @@
-"""The figures of ``bestofn loop`` and their table: pass@1 before and after, or a reward model next to length."""
+"""Computes the figures of ``bestofn loop``: pass@1 before and after training, or the accuracy of a reward model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Passes = Mapping[str, tuple[str, int, int]]
 
 
 class Preference(NamedTuple):
-    """A pair with the reward model's scores; lengths in characters of JSON."""
+    """A pair with the reward model's scores. The lengths are in characters of the JSON text of each side."""
 
     query: str
     split: str
@@ -28,9 +28,9 @@ class Preference(NamedTuple):
 
 
 def pass_report(before: Passes, after: Passes) -> dict[str, Any]:
-    """pass@1 before and after over the queries with verdicts in both runs, for all and per split.
+    """Return pass@1 before and after training, in total and per split, over the queries with verdicts in both runs.
 
-    Gains are paired by query; intervals are by bootstrap over queries.
+    Gains are paired by query. The intervals come from a bootstrap over queries.
     """
     queries = sorted(set(before) & set(after))
     splits = sorted({before[query][0] for query in queries})
@@ -56,14 +56,15 @@ def _gain(queries: Sequence[str], before: Passes, after: Passes) -> JsonObject:
 
 
 def pass_at_8(right: int, count: int) -> float:
-    """pass@8 of one query; pass@k for the largest k possible when it has fewer than 8 candidates."""
+    """Return pass@8 of one query with ``count`` candidates; if ``count`` is below 8, return pass@``count``."""
     return pass_at_k(count, right, min(8, count))
 
 
 def pair_report(pairs: Sequence[Preference]) -> dict[str, Any]:
-    """How often the reward model, and how often length alone, prefers the chosen side; intervals over queries.
+    """Return the share of pairs in which the reward model prefers the chosen side, and the share for a length rule.
 
-    Length is the better of "the shorter is right" and "the longer is right", chosen with hindsight on the same pairs.
+    The length rule prefers the shorter or the longer side, whichever is more accurate on the same pairs. The intervals
+    come from a bootstrap over queries.
     """
     splits = ["all", *sorted({pair.split for pair in pairs})]
     rows = {split: _accuracy([pair for pair in pairs if split in ("all", pair.split)]) for split in splits}
@@ -93,12 +94,12 @@ def _accuracy(pairs: Sequence[Preference]) -> JsonObject:
 
 
 def preferred(chosen: float, rejected: float) -> float:
-    """1 when the chosen side has the larger value, ½ for a tie, else 0."""
+    """Return 1 if the chosen side has the larger value, 0.5 for a tie, and 0 otherwise."""
     return 0.5 if chosen == rejected else float(chosen > rejected)
 
 
 def report_table(report: JsonObject) -> str:
-    """The report as a Markdown table."""
+    """Return the report as a Markdown table."""
     rows = report["splits"].items()
     if "pairs" in report:
         head = "| split | held-out pairs | reward model | 95 % interval | length | above length | 95 % interval |\n"
@@ -118,10 +119,10 @@ def report_table(report: JsonObject) -> str:
 
 
 def interval_text(interval: Sequence[float], sign: str) -> str:
-    """``0.025 to 0.145``; ``sign`` is "+" for signed numbers, or ""."""
+    """Format an interval: ``0.025 to 0.145``. ``sign`` is "+" for numbers with a sign, or ""."""
     return " to ".join(f"{end:{sign}.3f}" for end in interval)
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean; NaN of no values."""
+    """Return the arithmetic mean; NaN if there are no values."""
     return sum(values) / len(values) if values else float("nan")

@@ -1,7 +1,7 @@
-"""``bestofn COMMAND [RUN …] [key=value …]``: finds the command and passes the rest of the words to it.
+"""``bestofn COMMAND [RUN …] [key=value …]``: finds the command and passes the other words to it.
 
-Nothing heavy is imported, so that ``bestofn --help`` and shell completion answer at once. ``python -m
-bestofn.scripts.COMMAND`` is the same command.
+It imports no heavy library, so that ``bestofn --help`` and shell completion are fast. ``python -m
+bestofn.scripts.COMMAND`` runs the same command.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from bestofn.scripts.catalogue import COMMANDS
 
-PROVIDERS = ("openai", "claude", "local")  # the documents' form: bestofn openai generate …
+PROVIDERS = ("openai", "claude", "local")  # the form in the documents: bestofn openai generate …
 HELP = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command that the words name; None reads the words of this process."""
+    """Run the command in the first of ``arguments``; None reads the arguments of this process."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0] in HELP and len(words) == 1):
         print(usage())
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, words: Sequence[str]) -> None:
-    """Run the command ``name``. A reader that closes our output early ends the process with 141, without a message."""
+    """Run the command ``name``. If the reader of the output closes it early, end with exit code 141 and no message."""
     try:
         if name in PROVIDERS:
             importlib.import_module("bestofn.scripts.provider_commands").main(name, words)
@@ -56,7 +56,7 @@ def run(name: str, words: Sequence[str]) -> None:
 
 
 def unknown_command(name: str) -> str:
-    """The message for a first word that is no command, with the nearest one."""
+    """Return the error message for an unknown command, with the nearest command name."""
     from bestofn.builders.formats.nearest_match import nearest
 
     near = nearest(name, COMMANDS)
@@ -65,7 +65,7 @@ def unknown_command(name: str) -> str:
 
 
 def usage() -> str:
-    """The list of commands."""
+    """Return the usage text with the list of commands."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {command.summary}" for name, command in COMMANDS.items()]
     return "\n".join(

@@ -1,9 +1,9 @@
-"""Translates ``bestofn {openai,claude,local} {generate,regen}`` into ``build`` and ``regenerate``.
+"""Converts ``bestofn {openai,claude,local} {generate,regen}`` to ``build`` and ``regenerate`` commands.
 
     bestofn openai generate --config experiments/mine.yaml --max-queries 10
     bestofn claude regen runs/mine --split math,code --failed-only
 
-These are the forms of the project's documents. Settings of ``bestofn build`` may follow (``n=4 sandbox=none``).
+The project's documents use these commands. Settings of ``bestofn build`` may follow, such as ``n=4 sandbox=none``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FLAGS = {
 
 
 def main(provider: str, arguments: Sequence[str]) -> None:
-    """Run a documented command of ``provider``: one of ``NAMES``."""
+    """Run the command in ``arguments`` with ``provider``; its name is in ``NAMES``."""
     with exit_on_error():
         command, words = translated(provider, arguments, os.environ)
     if command == "build":
@@ -53,7 +53,7 @@ def main(provider: str, arguments: Sequence[str]) -> None:
 
 
 def translated(provider: str, arguments: Sequence[str], environment: Mapping[str, str] = {}) -> tuple[str, list[str]]:
-    """The command (``build`` or ``regenerate``) and its words. ``--help`` prints the help and exits with 0."""
+    """Return the command (``build`` or ``regenerate``) and its words. ``--help`` prints the help and exits with 0."""
     given, words = _parser(provider).parse_known_args(list(arguments))
     stray = [word for word in words if word.startswith("--") and word not in ("--cfg", "--dry-run", "--multirun")]
     if stray:

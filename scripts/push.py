@@ -1,4 +1,4 @@
-"""``bestofn push RUN hub.repo=OWNER/NAME``: upload a run to the Hugging Face Hub, with its dataset card."""
+"""``bestofn push RUN hub.repo=OWNER/NAME``: uploads a run to the Hugging Face Hub, with its dataset card."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bestofn.scripts.catalogue import PUSH
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn push`` with the words of a command line."""
+    """Run ``bestofn push``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_composed(PUSH, push, words)
 
 
 def push(config: dict[str, Any]) -> str:
-    """Upload a run and return its address; with ``dry_run``, write the files to a folder and return the folder."""
+    """Upload a run and return its URL. With ``dry_run``, only write the files to a folder and return the folder."""
     from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.builders.errors import ConfigError
     from bestofn.builders.report import hub

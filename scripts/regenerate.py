@@ -1,4 +1,4 @@
-"""``bestofn regenerate RUN where=failed``: samples selected candidates of a run again, and no others."""
+"""``bestofn regenerate RUN where=failed``: samples only the selected candidates of a run again."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LINKED = {"provider": "sampler", "persona": "persona", "tools": "tools", "sampli
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn regenerate`` with the words of a command line."""
+    """Run ``bestofn regenerate``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     stopped = "\nbestofn: stopped. Every answer is in the journal. Run the same command again to continue."
     run_command(REGENERATE, lambda arguments: print(regenerated(arguments)), words, stopped=stopped)
 
 
 def regenerated(arguments: Arguments) -> str:
-    """Carry out the command; returns a summary of what it did."""
+    """Run the regeneration and return a summary. Raises ``ConfigError`` if ``where`` or the manifest is missing."""
     where, output, most = arguments.text("where"), arguments.text("output"), arguments.settings["max"]
     if not where:
         raise ConfigError(f"where=… is missing. Say which candidates to sample again: {', '.join(WORDS)}.")
@@ -55,10 +55,10 @@ def regenerated(arguments: Arguments) -> str:
 
 
 def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequence[str] = ()) -> dict[str, Any]:
-    """The run's resolved ``config`` with ``changes`` applied, in Hydra's grammar.
+    """Return the run's resolved ``config`` with ``changes`` applied; these are overrides in Hydra's grammar.
 
-    A group choice (``provider=anthropic``) takes that group from the configuration files. The settings of the generate
-    stage were copied from the root of the configuration, so they are copied again.
+    A group choice such as ``provider=anthropic`` is read from the configuration files. The generate stage contains
+    copies of root keys; a copy that equals the old root key is updated.
     """
     changed: dict[str, Any] = copy.deepcopy(_without_redacted(dict(config)))
     before = copy.deepcopy(changed)
@@ -81,7 +81,7 @@ def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequ
 
 
 def copied(run_folder: Path, output: Path) -> Path:
-    """The folder ``output`` with a copy of the run, without journal and cache. An existing copy is used as it is."""
+    """Copy the shards and the manifest of the run to ``output``, unless it has a manifest, and return ``output``."""
     if not (output / manifest.FILE).exists():
         shutil.copytree(run_folder / "shards", output / "shards", dirs_exist_ok=True)
         shutil.copy2(run_folder / manifest.FILE, output / manifest.FILE)
@@ -89,7 +89,7 @@ def copied(run_folder: Path, output: Path) -> Path:
 
 
 def summary(result: RegenerateResult, out: Path, dry_run: bool) -> str:
-    """The printed summary of a regeneration."""
+    """Return the summary of a regeneration as text."""
     if result.note:
         return result.note
     if not result.chosen:
@@ -121,7 +121,7 @@ def _set(config: dict[str, Any], key: str, value: str) -> None:
 
 
 def _without_redacted(value: Any) -> Any:
-    """``value`` without the secrets that the manifest redacts; providers read them from the environment."""
+    """Return ``value`` with no redacted secrets, so that providers read the secrets from the environment."""
     if isinstance(value, dict):
         return {key: _without_redacted(item) for key, item in value.items() if item != "***"}
     return value

@@ -1,4 +1,4 @@
-"""``bestofn report RUN [out=PAGE.html]``: one self-contained HTML page of a run."""
+"""``bestofn report RUN [out=PAGE.html]``: writes one self-contained HTML page about a run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bestofn.scripts.catalogue import REPORT
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn report`` with the words of a command line."""
+    """Run ``bestofn report``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_command(REPORT, report, words)
 
 
 def report(arguments: Arguments) -> None:
-    """Write the page of a run and print where it is."""
+    """Write the HTML page of a run and print its path."""
     out = arguments.text("out")
     if out and Path(out).is_dir():
         raise ConfigError(
@@ -30,9 +30,9 @@ def report(arguments: Arguments) -> None:
 
 
 def write(run: Path, page: Path, *, browse: int = 700) -> Path:
-    """Write the report of ``run`` to ``page``; it shows at most ``browse`` queries one by one, evenly spaced.
+    """Write the report of ``run`` to the file ``page``. Its browser shows at most ``browse`` evenly spaced queries.
 
-    Raises ``ConfigError`` when the folder has no finished shard.
+    Raises ``ConfigError`` if the run has no finished shard.
     """
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report import html_page

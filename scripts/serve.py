@@ -1,4 +1,4 @@
-"""``bestofn serve model=PATH``: serve a local model with an OpenAI-compatible API on loopback."""
+"""``bestofn serve model=PATH``: serves a local model on this machine, with an OpenAI-compatible API."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bestofn.scripts.catalogue import SERVE
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn serve`` with the words of a command line."""
+    """Run ``bestofn serve``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_composed(SERVE, serve, words)
 
 
 def serve(config: JsonObject) -> None:
-    """Serve until interrupted.
+    """Run the server until it is interrupted.
 
-    Raises ``ConfigError`` when the extra ``serve`` is not installed, or when the host is public without a key.
+    Raises ``ConfigError`` if the extra ``serve`` is not installed, or if the host is public and no key is set.
     """
     try:
         import uvicorn
@@ -37,7 +37,7 @@ def serve(config: JsonObject) -> None:
             f"host is {host}, which other machines can reach, and api_key is not set. Set api_key=…, or use "
             "host=127.0.0.1."
         )
-    provider.engine.load()  # before the server starts, so that a wrong model gives one message
+    provider.engine.load()  # checked before the server starts, so that a wrong model gives one short message
     app = create_app(provider, api_key=key)
     server = uvicorn.Server(uvicorn.Config(app, host=host, port=port, log_level="warning"))
     print(f"bestofn serves {provider.model} at http://{host}:{port}/v1 (stop it with Ctrl-C)", flush=True)

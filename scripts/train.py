@@ -1,4 +1,4 @@
-"""``bestofn train dpo|reward|sft|kto|grpo RUN``: train on runs with TRL."""
+"""``bestofn train dpo|reward|sft|kto|grpo RUN``: trains a model on the data of runs, with TRL."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bestofn.scripts.catalogue import TRAIN
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn train`` with the words of a command line."""
+    """Run ``bestofn train``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_composed(TRAIN, train, words, first=trl_recipe)
 
 
 def trl_recipe(arguments: Arguments) -> list[str]:
-    """The override that chooses TRL's settings for the method and the model."""
+    """Return the override that selects TRL's settings for the method and the model."""
     return [recipe(method, arguments.overrides) for method in arguments.positionals["METHOD"]]
 
 
 def train(config: JsonObject) -> JsonObject:
-    """Train with a resolved configuration; prints the metrics and the folder of the model, returns the metrics."""
+    """Train with a resolved configuration. Prints the metrics and the folder of the model; returns the metrics."""
     settings = settings_of(config)
     if settings.method == "grpo":
         with verified_reward(config) as reward:
@@ -42,7 +42,7 @@ def train(config: JsonObject) -> JsonObject:
 
 
 def settings_of(config: JsonObject) -> TrainingSettings:
-    """The training settings of a resolved configuration."""
+    """Return the training settings of a resolved configuration."""
     runs = paths(config["run"])
     splits = config.get("splits") or ()
     return TrainingSettings(
@@ -61,7 +61,7 @@ def settings_of(config: JsonObject) -> TrainingSettings:
 
 
 def paths(value: str | Sequence[str] | None) -> tuple[Path, ...]:
-    """One path, several, or none."""
+    """Return the paths in ``value``, which is one path, several paths or None."""
     return tuple(map(Path, [value] if isinstance(value, str) else value or ()))
 
 

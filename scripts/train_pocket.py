@@ -1,4 +1,4 @@
-"""``bestofn train_pocket``: train the embedded policy from scratch (``builders.pocket.training``)."""
+"""``bestofn train_pocket``: trains the embedded policy from scratch (``builders.pocket.training``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bestofn.scripts.catalogue import TRAIN_POCKET
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn train_pocket`` with the words of a command line."""
+    """Run ``bestofn train_pocket``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_composed(TRAIN_POCKET, train_pocket, words)
 
 

@@ -1,7 +1,8 @@
-"""``bestofn voice RUN [RUN …]``: how strong a persona's voice is, whether it leaks, how much its answers differ.
+"""``bestofn voice RUN [RUN …]``: measures how strong a persona's voice is, its leaks and the diversity of answers.
 
-The persona is that of the first run, unless ``persona=NAME`` or ``persona=FILE`` names another. All runs are measured
-with its markers, also a baseline without a persona. ``bestofn compare BASELINE RUN`` shows the effect on accuracy.
+The persona of the first run is used, unless ``persona=NAME`` or ``persona=FILE`` selects another. All runs are measured
+with the markers of this persona, including baselines that have no persona. ``bestofn compare BASELINE RUN`` shows the
+effect on accuracy.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run ``bestofn voice`` with the words of a command line."""
+    """Run ``bestofn voice``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
     run_command(VOICE, lambda arguments: print(voice(arguments)), words)
 
 
 def voice(arguments: Arguments) -> str:
-    """The figures of each run as a table or as JSON. Raises ``ConfigError``."""
+    """Return the figures of each run as a table or as JSON. Raises ``ConfigError`` if there is no persona."""
     from bestofn.builders.analysis.voice import voice_report
     from bestofn.personas.loader import load
 
@@ -60,7 +61,7 @@ def voice(arguments: Arguments) -> str:
 
 
 def table(reports: Mapping[str, VoiceReport], judged: Mapping[str, JudgedVoice]) -> str:
-    """One column per run; ``judged`` is empty without a judge."""
+    """Return a table with one column per run; ``judged`` is empty if no judge is configured."""
     rows: list[tuple[str, list[str]]] = [
         ("answers", [f"{report.answers:,}" for report in reports.values()]),
         ("three markers or more", [f"{report.strong:.1%}" for report in reports.values()]),
@@ -97,7 +98,10 @@ async def _judged(
     answers: Sequence[tuple[str, Sequence[str]]],
     journal_file: Path,
 ) -> JudgedVoice:
-    """The scores of the provider that the overrides ``words`` configure; ``journal_file`` stores its replies."""
+    """Score the answers with a judge and return the report.
+
+    The overrides ``words`` configure the judge's provider. The replies are stored in ``journal_file``.
+    """
     from bestofn.builders.analysis.voice import judged_voice
     from bestofn.builders.config.composition import compose
     from bestofn.builders.config.objects import ObjectBuilder
@@ -116,7 +120,7 @@ async def _judged(
 
 
 def _persona_of(path: Path) -> dict[str, Any]:
-    """The settings of the persona of the run at ``path``. Raises ``ConfigError`` when it has none."""
+    """Return the persona settings of the run at ``path``. Raises ``ConfigError`` if the run has no persona."""
     manifest = path / "manifest.json"
     if not manifest.is_file():
         raise ConfigError(f"{path} has no manifest.json. Expected the folder of a `bestofn build`, or persona=NAME.")
@@ -127,7 +131,7 @@ def _persona_of(path: Path) -> dict[str, Any]:
 
 
 def _answers(path: Path, most: int) -> Iterator[tuple[str, list[str]]]:
-    """(split, texts of the candidates) of the first ``most`` queries."""
+    """Yield (split, texts of the candidates) for the first ``most`` queries."""
     import pyarrow.parquet as pq
 
     from bestofn.builders.tables.candidate_table import candidate_files
