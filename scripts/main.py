@@ -18,7 +18,7 @@ HELP = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command in the first of ``arguments``; None reads the arguments of this process."""
+    """Run the command that ``arguments`` start with; None reads ``sys.argv``."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0] in HELP and len(words) == 1):
         print(usage())

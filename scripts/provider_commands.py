@@ -39,7 +39,7 @@ FLAGS = {
 
 
 def main(provider: str, arguments: Sequence[str]) -> None:
-    """Run the command in ``arguments`` with ``provider``; its name is in ``NAMES``."""
+    """Convert the command in ``arguments`` for ``provider`` (one of ``NAMES``) and run it."""
     with exit_on_error():
         command, words = translated(provider, arguments, os.environ)
     if command == "build":

@@ -172,7 +172,7 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[boo
 
 
 def cohens_kappa(first: Sequence[bool], second: Sequence[bool]) -> float:
-    """Return Cohen's kappa (1960); 0.0 for empty input, 1.0 if both have one and the same verdict throughout."""
+    """Return Cohen's kappa (1960); 0.0 for empty input, 1.0 if all verdicts of both are equal to one value."""
     n = len(first)
     if n == 0:
         return 0.0

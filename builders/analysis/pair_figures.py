@@ -38,7 +38,7 @@ class PairSample:
         self._most, self._added, self._random = most, 0, random.Random(seed)
 
     def add(self, pair: PairRecord) -> None:
-        """Add one pair to the pairs that are sampled from; it may replace an earlier pair in the sample."""
+        """Process one more pair. If the sample is full, the pair replaces a random pair or is dropped."""
         self._added += 1
         if len(self.pairs) < self._most:
             self.pairs.append(pair)

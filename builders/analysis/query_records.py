@@ -1,4 +1,4 @@
-"""Records with the data that the figures of a run need per query and per candidate, except the texts of the answers.
+"""Reads one record per query and per candidate, with the data for the figures of a run but no answer texts.
 
 ``query_records`` reads the published candidates table; ``record_of_nested_row`` reads one row of a shard of an
 unfinished run. Both return the same records. ``analysis.run_figures``, ``analysis.best_of_n``, ``bestofn compare`` and

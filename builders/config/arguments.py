@@ -249,7 +249,7 @@ class _Parser:
         )
 
     def _check_flags(self) -> None:
-        """Raise ``ConfigError`` for an option that means nothing without ``--cfg``."""
+        """Raise ``ConfigError`` if an option that requires ``--cfg`` is given and ``--cfg`` is missing."""
         for option in ("--resolve", "--package", "-p"):
             if option in self.flags and not {"--cfg", "-c"} & set(self.flags):
                 raise ConfigError(f"{option} changes what `--cfg job` prints: add --cfg job, or leave out {option}.")

@@ -1,4 +1,4 @@
-"""The second stage of a build: it gives each candidate one verdict."""
+"""The second stage of a build: it verifies each candidate."""
 
 from __future__ import annotations
 
