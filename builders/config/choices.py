@@ -1,7 +1,8 @@
 """Lists the choices of each configuration group and the source of each choice.
 
 The group check, the help, shell completion, Hydra, ``get_verifier`` and ``get_reward`` use it. A choice has one of
-four sources: conf/, a ``--config-dir`` folder, an entry point of an installed package, or a call of ``register``. This module imports no heavy library.
+four sources: conf/, a ``--config-dir`` folder, an entry point of an installed package, or a call of ``register``. This
+module imports no heavy library.
 """
 
 from __future__ import annotations

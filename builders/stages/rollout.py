@@ -90,8 +90,8 @@ class _Rollout:
     async def candidate(self, index: int, first_turn: Completion | ProviderError) -> Candidate:
         """Return the candidate with the sample index ``index``.
 
-        Sometimes tool results are made up from a schema, and the model then says that it cannot help. Such a dialogue is
-        run again once, with tool results written by a model.
+        Sometimes tool results are made up from a schema, and the model then says that it cannot help. Such a dialogue
+        is run again once, with tool results written by a model.
         """
         candidate = await self._finished_dialogue(self.tools, index, first_turn)
         other_tools = self._tools_for_retry(candidate)
