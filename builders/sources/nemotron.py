@@ -1,9 +1,9 @@
 """NVIDIA's Nemotron post-training datasets, versions 1 and 2; each split comes from the version that has it.
 
-Version 1 is open: chat, code, math, stem, tool_calling. Its tools are in ``metadata`` as JSON. Its code prompts are
-"-": with ``origins`` the questions and tests come from their original tables; without, the rows are left out.
-Version 2 requires an agreement: math, code, stem, chat and five languages. It has no metadata and no tool calls.
-The answers are a model's own, so the source of the reference is ``model``, not ``gold``.
+Version 1 is open. Its splits are chat, code, math, stem and tool_calling. Its tools are in ``metadata`` as JSON text.
+Its code prompts are "-". With ``origins``, their questions and tests are read from the original tables; otherwise these
+rows are left out. Version 2 requires an agreement. Its splits are math, code, stem, chat and five languages. It has no
+metadata and no tool calls. A model wrote the answers, so the source of the reference is ``model``, not ``gold``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ ANSWER = {"path": "messages[-1].content", "take": "boxed"}
 
 
 class Nemotron:
-    """The queries of ``splits``, from ``version``; without ``version``, each from the version that has the split.
+    """The queries of ``splits`` of version 1 or 2.
 
-    If ``version`` does not have a split, it is taken from the other version, with a warning. With ``strict`` this is
-    an error that lists the existing splits. With ``origins``, ``code`` comes from version 1, whose rows say where
-    their tests are. ``paths`` replaces the Hub by local copies: {1: FOLDER, 2: FOLDER}, with a subfolder per split.
+    If ``version`` is None, each split comes from its version in ``PREFERRED_VERSION`` or from the only version that has
+    it. If ``version`` lacks a split, the other version is used, with a warning; with ``strict``, this is an error.
+    With ``origins``, ``code`` comes from version 1, because its rows name the place of their tests. ``paths`` replaces
+    the Hub by local copies: {1: FOLDER, 2: FOLDER}, with a subfolder per split.
     """
 
     name = "nemotron"
@@ -79,12 +80,16 @@ class Nemotron:
         for source in self._sources:
             try:
                 yield from source
-            finally:  # also when the caller stops early
+            finally:  # also if the caller stops early
                 self.skipped.update(source.skipped)
 
 
 def route(split: str, version: int | None, strict: bool = False) -> int:
-    """The version that ``split`` is taken from. Raises ``SourceError`` that lists the existing splits."""
+    """Return the version from which ``split`` is read.
+
+    Raises ``SourceError`` if no version has the split, if ``version`` is unknown, or if ``strict`` is set and
+    ``version`` lacks the split.
+    """
     owner = next((number for number, splits in SPLITS.items() if split in splits), None)
     if version is None:
         if owner is None:

@@ -1,7 +1,7 @@
-"""Finds question and tests of rows that only point to another table. Used by ``mapped`` and ``nemotron``.
+"""Finds the question and tests of rows that only refer to another table. ``mapped`` and ``nemotron`` use it.
 
-Nemotron v1's code rows and OpenCodeReasoning have "-" as the question. They name ``dataset``, ``split`` and ``index``
-of TACO, APPS, CodeContests or Codeforces. Those tables are memory-mapped; a row is read when it is needed.
+The rows of Nemotron v1 (code) and of OpenCodeReasoning have the question "-". They name ``dataset``, ``split`` and
+``index`` of a row in TACO, APPS, CodeContests or Codeforces. These tables are memory-mapped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bestofn.builders.sources.rows import Table, table
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A question and its tests; no tests when an answer cannot be judged by comparing its output."""
+    """A question and its tests. ``tests`` is None if comparing the output cannot decide whether a program is correct."""
 
     question: str
     tests: CodeTests | None
@@ -25,7 +25,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The default path of a table and how its rows are read; ``form`` is one of ``builders.sources.code_forms``."""
+    """The default path of a table, and functions that return the question and the encoded tests of its rows.
+
+    ``form`` is the encoding of the tests: a key of ``FORMS`` in ``builders.sources.code_forms``.
+    """
 
     path: str
     question: Callable[[Row], str]
@@ -34,12 +37,12 @@ class Origin:
 
 
 class Origins:
-    """The problems that rows point to.
+    """The original tables, from which the problems are read.
 
     ``paths`` replaces the Hub by local copies: ``{"taco": FOLDER}``. A copy is a folder that ``save_to_disk`` wrote, a
     folder with a file or folder per split (``train.jsonl``, ``test/``), or a single file. ``only`` names the tables
-    that may be opened; rows of other tables are left out and counted, so that those need no download.
-    Raises ``SourceError`` for an unknown name.
+    that may be opened. Rows that refer to other tables are left out and counted, so these tables are not downloaded.
+    Raises ``SourceError`` if ``paths`` or ``only`` names an unknown table.
     """
 
     def __init__(self, *, paths: Mapping[str, str] | None = None, only: Sequence[str] | None = None) -> None:
@@ -51,9 +54,9 @@ class Origins:
                 raise SourceError(f"dataset.origins names {name!r}; expected one of {', '.join(ORIGINS)}")
 
     def problem(self, pointer: object) -> Problem | str:
-        """The problem at ``{"dataset", "split", "index"}``, or the reason why there is none.
+        """Return the problem at ``pointer``, ``{"dataset", "split", "index"}``, or the reason why there is none.
 
-        Raises ``SourceError`` when a needed table cannot be opened: a failed download must not look like missing rows.
+        Raises ``SourceError`` if the table cannot be opened, so that a failed download is not counted as missing rows.
         """
         if not isinstance(pointer, Mapping) or not {"dataset", "split", "index"} <= set(pointer):
             return "question is '-' and names no origin"
@@ -101,7 +104,10 @@ def _all_contest_tests(row: Row) -> list[object]:
 
 
 def codeforces_question(row: Row) -> str:
-    """Description, input, output, examples and note with their headings; empty parts are left out."""
+    """Return the question of a Codeforces row: description, input, output, examples and note, each under its heading.
+
+    Empty parts are left out. Returns "" if there is no description.
+    """
     examples = [
         f"Input:\n{one.get('input', '')}\nOutput:\n{one.get('output', '')}" for one in row.get("examples") or ()
     ]
@@ -118,9 +124,9 @@ def codeforces_question(row: Row) -> str:
 
 
 def codeforces_tests(row: Row) -> list[Row]:
-    """The examples and the official tests, without tests that the site truncates (they end in "...").
+    """Return the examples and the official tests. Tests that the site truncated (they end in "...") are left out.
 
-    [] for interactive problems and for problems with their own checker, because several outputs are right there. [] for
+    Returns [] for interactive problems, for problems with their own checker (several outputs are correct), and for
     problems that read or write files.
     """
     files = row.get("input_mode") not in (None, "", "stdio")

@@ -1,4 +1,4 @@
-"""The text of prompts in the forms that are compared. Used by ``held_out`` and ``near_duplicates``."""
+"""Normalises the text of prompts for comparison. ``held_out`` and ``near_duplicates`` use it."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from collections.abc import Sequence
 
 from bestofn.builders.records import Query, content_text
 
-_SCRIPT = "\u3040-\u30ff\u3400-\u9fff"  # written without blanks: each character counts as a word
+_SCRIPT = "\u3040-\u30ff\u3400-\u9fff"  # scripts that do not separate words by blanks: each character counts as a word
 _WORD = re.compile(rf"[{_SCRIPT}]|(?:(?<![\w.,])\.)?\d+(?:[.,]\d+)*|[^\W_{_SCRIPT}]+")
 _TOKEN = re.compile(rf"{_WORD.pattern}|[^\s\w.,;:?'\"`’“”$\\]")
 
 
 def user_text(query: Query) -> str:
-    """The text of all user turns."""
+    """Return the text of all user turns, one after another."""
     return "\n".join(content_text(m.get("content")) for m in query.messages if m.get("role") == "user").strip()
 
 
 def words(text: str) -> list[str]:
-    """Words and numbers, in lower case."""
+    """Return the words and numbers of ``text``, in lower case."""
     return _WORD.findall(_folded(text))
 
 
 def tokens(text: str) -> list[str]:
-    """Words, numbers, and the signs that may change a calculation; without case, blanks, quotes and full stops."""
+    """Return the words, numbers and signs of ``text``, in lower case. Quotes and ordinary punctuation are dropped."""
     return _TOKEN.findall(_folded(text))
 
 
 def context_digest(query: Query) -> str:
-    """A digest of numbers, tools and the other roles' messages: they must be equal for two prompts to be the same."""
+    """Return a digest of the numbers, the tools and the messages of other roles. Equal prompts have equal digests."""
     others = [(m.get("role"), content_text(m.get("content"))) for m in query.messages if m.get("role") != "user"]
     numbers = [token for token in words(user_text(query)) if any(map(str.isdigit, token))]
     return digest(json.dumps([numbers, list(query.tools), others], sort_keys=True, default=str))
 
 
 def digest(text: str) -> str:
-    """A hash of ``text``, 128 bits in hexadecimal."""
+    """Return a hash of ``text``: 128 bits in hexadecimal."""
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def word_ngrams(sequence: Sequence[str], length: int) -> set[str]:
-    """All sequences of ``length`` consecutive words, each as one text; empty for a shorter sequence."""
+    """Return all sequences of ``length`` consecutive words, each joined to one text; empty if there are fewer words."""
     return {" ".join(sequence[start : start + length]) for start in range(len(sequence) - length + 1)}
 
 

@@ -1,6 +1,6 @@
-"""Rows of a dataset from a local file or folder, or from the Hugging Face Hub, streamed or not.
+"""Reads the rows of a dataset from a local file or folder, or from the Hugging Face Hub.
 
-Used by ``mapped`` (``rows``) and ``origins`` (``table``).
+``mapped`` calls ``rows``, which reads rows in order. ``origins`` calls ``table``, which reads rows by number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SPLITS = ("train", "test", "validation", "valid", "val", "dev", "eval")  # the u
 
 
 class Table(Protocol):
-    """Rows that are read by their number."""
+    """A table whose rows are read by number."""
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -36,15 +36,18 @@ class Table(Protocol):
 def rows(
     path: str, *, format: str | None = None, config: str | None = None, split: str | None = None, streaming: bool = True
 ) -> Iterator[Row]:
-    """The rows of ``path`` in order.
+    """Yield the rows of ``path`` in order.
 
-    A path that exists is a local file, or a folder that ``save_to_disk`` wrote. Any other path is a Hub id.
-    JSON and CSV files are read as they are written (``builders.sources.file_rows``), whatever ``streaming`` is.
-    In a folder whose files are named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``), the files of
-    ``split`` are read; without ``split``, all files. Any other folder, and a single file, is its only split.
-    A dataset of the Hub or of ``save_to_disk`` needs ``split`` when it has several splits. No split is guessed,
-    because holding out the training rows by mistake would keep no test prompt apart.
-    Raises ``SourceError``.
+    A path that exists is a local file or folder, which may come from ``save_to_disk``. Any other path is a Hub id.
+    JSON and CSV files are always read with their values unchanged (``builders.sources.file_rows``). For other datasets,
+    ``streaming`` avoids a full download.
+
+    If the files of a folder are named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``), only the files of
+    ``split`` are read, or all files if ``split`` is None. In any other folder, and for a single file, ``split`` is
+    ignored. A dataset of the Hub or of ``save_to_disk`` with several splits needs ``split``. No split is guessed: a
+    held-out set that used the training rows by mistake would not protect the test prompts.
+
+    Raises ``SourceError`` if the path, the split or the format is wrong, or if a file cannot be read.
     """
     local = Path(path).expanduser()
     if not local.exists() and _looks_local(path, format):
@@ -68,7 +71,7 @@ def rows(
 
 
 def _written_rows(path: Path | list[Path] | str, format: str | None) -> Iterator[Row] | None:
-    """The rows of JSON or CSV files as they are written; None for any other dataset."""
+    """Return the rows of JSON or CSV files with their values unchanged; None for any other dataset."""
     if isinstance(path, str) or _is_saved(path):
         return None
     reader, files = _reader_and_files(path, format)
@@ -81,7 +84,7 @@ def _written_rows(path: Path | list[Path] | str, format: str | None) -> Iterator
 
 @contextlib.contextmanager
 def _without_torch() -> Iterator[None]:
-    """Keep datasets (5.2) from importing torch to make a stream: that takes two seconds and 200 MB for nothing."""
+    """Prevent datasets (5.2) from importing torch for a stream. The import is not needed and costs 2 s and 200 MB."""
     from datasets import config
 
     before = config.TORCH_AVAILABLE
@@ -93,10 +96,10 @@ def _without_torch() -> Iterator[None]:
 
 
 def table(path: str, split: str) -> Table:
-    """A split of ``path``, memory-mapped, whose rows are read by their number. Raises ``SourceError``.
+    """Open one split of ``path`` as a memory-mapped table. Raises ``SourceError`` if it cannot be opened.
 
-    A local folder has a file or folder per split (``test.jsonl``, ``test-00000-of-00001.parquet``, ``test/``); a
-    single file is its only split.
+    A local folder has a file or folder per split (``test.jsonl``, ``test-00000-of-00001.parquet``, ``test/``). For a
+    single file, ``split`` is ignored.
     """
     local = Path(path).expanduser()
     if not local.exists() and _looks_local(path, None):
@@ -114,7 +117,10 @@ def table(path: str, split: str) -> Table:
 
 
 def _existing_split(path: Path, split: str) -> Path | list[Path]:
-    """The files of ``split`` in ``path``. Raises ``SourceError`` when there are none."""
+    """Return the files of ``split`` in the folder ``path``. Raises ``SourceError`` if there are none.
+
+    A single file and a folder of ``save_to_disk`` are returned unchanged.
+    """
     if not path.is_dir() or _is_saved(path):
         return path
     files = _named_after(split, path)
@@ -124,7 +130,10 @@ def _existing_split(path: Path, split: str) -> Path | list[Path]:
 
 
 def _files_of_split(path: Path, split: str | None) -> Path | list[Path]:
-    """The files of ``split`` where files are named after splits; else all of ``path``."""
+    """Return the files of ``split`` if the folder's files are named after splits; else ``path`` itself.
+
+    Raises ``SourceError`` if the files are named after splits, but none after ``split``.
+    """
     if split is None or not path.is_dir() or _is_saved(path):
         return path
     files = _named_after(split, path)
@@ -134,7 +143,10 @@ def _files_of_split(path: Path, split: str | None) -> Path | list[Path]:
 
 
 def _named_after(split: str, folder: Path) -> Path | list[Path]:
-    """The folder of a split, or the files whose name begins or ends with the split's, with or without shard numbers."""
+    """Return the folder of a split, or the files with a name that begins or ends with the split's name.
+
+    The name may have shard numbers. Returns [] if there are no such files.
+    """
     if (folder / split).is_dir():
         return folder / split
     name = re.compile(rf"{re.escape(split)}(?:[-._].*)?|.*[-._]{re.escape(split)}(?:[-._]\d+)?(?:-of-\d+)?")
@@ -150,7 +162,7 @@ def _no_files(path: Path, split: str) -> str:
 def _load(
     path: Path | list[Path] | str, format: str | None, config: str | None, split: str | None, streaming: bool
 ) -> Any:
-    """The rows as the library datasets gives them: a ``Dataset`` or an ``IterableDataset``."""
+    """Load rows with the library datasets. Returns a ``Dataset``, or an ``IterableDataset`` if ``streaming`` is set."""
     import datasets
 
     if isinstance(path, str):
@@ -166,12 +178,12 @@ def _load(
 
 
 def _is_saved(path: Path | list[Path]) -> TypeGuard[Path]:
-    """Whether ``save_to_disk`` wrote the folder."""
+    """Return whether ``path`` is a folder that ``save_to_disk`` wrote."""
     return isinstance(path, Path) and any((path / marker).exists() for marker in ("state.json", "dataset_dict.json"))
 
 
 def _reader_and_files(path: Path | list[Path], format: str | None) -> tuple[str, list[Path]]:
-    """The name of the reader for the files of ``path``, and the files."""
+    """Return (name of the datasets reader, files of ``path``). Raises ``SourceError`` if the format is unknown."""
     if isinstance(path, Path):
         files = [file for file in _sorted(path) if _suffix(file) in READERS] if path.is_dir() else [path]
     else:
@@ -205,7 +217,7 @@ def _suffix(file: Path) -> str:
 
 
 def _sorted(folder: Path) -> list[Path]:
-    """The files of ``folder``, part-2 before part-10: an origin is found by its row number over all files."""
+    """Return the files of ``folder`` in numeric order, part-2 before part-10. Row numbers count over all files."""
 
     def place(file: Path) -> tuple[list[int | str], str]:
         texts = re.split(r"(\d+)", file.name)

@@ -1,4 +1,4 @@
-"""Wraps a source and drops prompts that are held out for testing or that repeat. Used by ``conf/dataset/screened``."""
+"""Wraps a source and drops held-out and repeated prompts. ``conf/dataset/screened.yaml`` uses it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ MAX_EXAMPLES = 200
 
 
 class Screened:
-    """``source`` without prompts that overlap with ``held_out``, and without repetitions.
+    """The queries of ``source`` that neither overlap with ``held_out`` nor repeat an earlier query.
 
     ``held_out`` lists datasets: files and Hub ids with usual column names, or sources with their own settings
     (``_target_: bestofn.builders.sources.mapped.Mapped``). ``run`` and ``common``: see ``HeldOut``; ``near``: see
-    ``SeenPrompts``. ``repeats=False`` keeps repetitions. ``max_queries`` counts the queries that pass.
+    ``SeenPrompts``. With ``repeats=False``, repeated queries are not dropped. ``max_queries`` limits the queries that
+    this source yields.
 
-    ``skipped`` counts the dropped prompts by reason. ``dropped`` has the first 200 of them, each with the prompt that
-    it is like. Only the held-out index is in memory; earlier prompts are in a temporary file.
+    ``skipped`` counts the dropped queries by reason. ``dropped`` has the first 200 of them, each with the id of the
+    overlapping prompt. Only the held-out index is in memory; earlier prompts are in a temporary file.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Screened:
             self.skipped.update(skipped_by(self.source))
 
     def _index(self) -> HeldOut:
-        """The index of the held-out prompts. Raises ``SourceError`` for a set without prompts."""
+        """Build the index of the held-out prompts. Raises ``SourceError`` if a held-out set contains no prompts."""
         index = HeldOut(map(_named_prompts, self.held_out), run=self.run, common=self.common)
         skipped = {_name(one): dict(skipped) for one in self.held_out if (skipped := skipped_by(one))}
         if index.empty:
@@ -97,7 +98,7 @@ class Screened:
 
 
 def _named_prompts(source: Source) -> tuple[str, Iterable[Query]]:
-    """The name of a held-out set, and all its prompts, including those with the same id."""
+    """Return (name of a held-out set, all its queries, including queries with the same id)."""
     return _name(source), source.with_duplicates() if isinstance(source, Mapped) else source
 
 

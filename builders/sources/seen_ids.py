@@ -1,4 +1,4 @@
-"""A set of ids in 8 bytes each: ten million ids take 80 MB instead of a gigabyte. Used by ``mapped`` and ``tables``."""
+"""A set of ids that needs 8 bytes per id: ten million ids need 80 MB instead of 1 GB."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import hashlib
 
 import numpy as np
 
-RECENT = 4_096  # ids that are held in a Python set before they are sorted into a block
+RECENT = 4_096  # new ids are collected in a Python set of at most this size, then sorted into a block
 
 
 class SeenIds:
     """Records ids and reports whether an id is new.
 
-    An id is stored as 64 bits of its SHA-256. Among ten million ids, the chance that two of them collide is 3 in a
-    million. Sorted blocks of doubling size (a log-structured merge) keep memory and merging small.
+    An id is stored as 64 bits of its SHA-256. Among ten million ids, two ids have the same 64 bits with a probability
+    of 3 in a million. The ids are in sorted blocks that are merged as they grow (a log-structured merge).
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class SeenIds:
         self._blocks: list[np.ndarray] = []  # sorted, the largest first
 
     def add(self, name: str) -> bool:
-        """Record ``name``; True when it is new."""
+        """Record ``name`` and return whether it is new."""
         key = int.from_bytes(hashlib.sha256(name.encode("utf-8", "replace")).digest()[:8], "big")
         if key in self._recent or any(_contains(block, key) for block in self._blocks):
             return False

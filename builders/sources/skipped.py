@@ -1,4 +1,4 @@
-"""What a wrapped source has left out, for sources that wrap another one (screened, malformed, vague)."""
+"""Reads the counts of skipped rows of a wrapped source. ``screened``, ``malformed`` and ``vague`` use it."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from bestofn.builders.protocols import ReportsSkipped, Source
 
 
 def skipped_by(source: Source) -> Mapping[str, int]:
-    """Reason -> number of rows that ``source`` has left out; empty for a source that does not count them."""
+    """Return the number of rows that ``source`` skipped, by reason; {} if the source does not count them."""
     return source.skipped if isinstance(source, ReportsSkipped) else {}

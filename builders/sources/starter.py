@@ -1,4 +1,4 @@
-"""The embedded queries: math, code with tests, and tool calls that the pocket policy can partly solve."""
+"""Queries that bestofn generates itself: math, code with tests, and tool calls. The pocket policy solves some."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bestofn.builders.records import Query
 
 
 class Starter:
-    """``size`` queries of math, code and tool_calling from a seeded stream; nothing is downloaded.
+    """Generates ``size`` queries of math, code and tool_calling from a seed. Nothing is downloaded.
 
     ``part`` is ``starter``, ``train`` (for training the pocket policy) or ``heldout`` (for measuring a trained policy).
-    No task is in two parts (``builders.pocket.tasks``). ``splits``, ``offset`` and ``max_queries`` choose among the
-    ``size`` queries; ``offset`` and ``max_queries`` count per split. The default ``size`` is 240 for ``starter`` and
-    1,000 for the others.
+    No task is in two parts (``builders.pocket.tasks``). ``splits``, ``offset`` and ``max_queries`` select from the
+    ``size`` queries; ``offset`` and ``max_queries`` apply to each split. The default ``size`` is 240 for ``starter``
+    and 1,000 for the other parts.
     """
 
     def __init__(

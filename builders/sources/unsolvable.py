@@ -1,6 +1,6 @@
-"""Problems that provably have no solution, each with a solvable twin of the same wording.
+"""Problems that provably have no solution, each with a *twin*: a solvable problem with the same wording.
 
-Used by ``conf/dataset/unsolvable.yaml``.
+``conf/dataset/unsolvable.yaml`` uses it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from random import Random
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Query, Reference
 
-MAX_TRIES = 50  # a family that repeats itself this many times is used up
+MAX_TRIES = 50  # after this many repeated problems, a repetition is accepted
 SHORT_MONTHS = {
     "February": (31, 28),
     "April": (90, 30),
@@ -20,12 +20,12 @@ SHORT_MONTHS = {
     "September": (243, 30),
     "November": (304, 30),
 }
-"""Month → days of the year before it, days in it; no leap year."""
+"""Month → (days of the year before the month, days in the month), in a year that is not a leap year."""
 
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """A solvable problem with its answer, and an unsolvable one of the same wording; ``why`` is a one-line proof."""
+    """A solvable problem with its answer, and an unsolvable problem with the same wording. ``why`` is its proof."""
 
     solvable: str
     answer: int
@@ -34,7 +34,7 @@ class Twins:
 
 
 def integer_multiple(rng: Random) -> Twins:
-    """Divide a number by a factor; unsolvable when it is not a multiple."""
+    """Ask for a number divided by a factor; unsolvable if the number is not a multiple of the factor."""
     factor, times = rng.randint(3, 9), rng.randint(4, 20)
     off = factor * times + rng.randint(1, factor - 1)
     ask = f"Which whole number multiplied by {factor} gives {{}}?"
@@ -42,7 +42,7 @@ def integer_multiple(rng: Random) -> Twins:
 
 
 def sum_and_double(rng: Random) -> Twins:
-    """Two equations in x and y; unsolvable when they contradict each other."""
+    """Ask for x from two equations in x and y; unsolvable if the equations contradict each other."""
     x, y = rng.randint(5, 30), rng.randint(2, 20)
     first = f"Two numbers x and y satisfy x + y = {x + y}"
     return Twins(
@@ -54,7 +54,7 @@ def sum_and_double(rng: Random) -> Twins:
 
 
 def triangle_sides(rng: Random) -> Twins:
-    """The perimeter of a triangle; unsolvable when one side is longer than the other two together."""
+    """Ask for the perimeter of a triangle; unsolvable if one side is longer than the other two together."""
     a, b = rng.randint(3, 9), rng.randint(3, 9)
     short, long = a + b - 1, a + b + rng.randint(2, 9)
     ask = f"A triangle has sides of {a} cm, {b} cm and {{}} cm. What is its perimeter in cm?"
@@ -62,14 +62,14 @@ def triangle_sides(rng: Random) -> Twins:
 
 
 def real_square(rng: Random) -> Twins:
-    """A real square root; unsolvable when the square is negative."""
+    """Ask for a real square root; unsolvable if the square is negative."""
     n = rng.randint(3, 15)
     ask = f"Find the positive real number x with x^2 + {n} = {{}}."
     return Twins(ask.format(n * n + n), n, ask.format(n - rng.randint(1, n - 1)), "no real square is negative")
 
 
 def part_of_whole(rng: Random) -> Twins:
-    """The rest of a whole; unsolvable when the part is larger than the whole."""
+    """Ask for a whole minus a part; unsolvable if the part is larger than the whole."""
     whole = rng.randint(8, 30)
     part, more = rng.randint(2, whole - 2), whole + rng.randint(2, 9)
     ask = f"A bag holds {whole} marbles in all. {{}} of them are red and the rest are blue. How many are blue?"
@@ -77,7 +77,7 @@ def part_of_whole(rng: Random) -> Twins:
 
 
 def mean_of_three(rng: Random) -> Twins:
-    """Three positive numbers with a given mean; unsolvable when one of them exceeds the sum."""
+    """Ask for the sum of two of three positive numbers with a given mean; unsolvable if the third is too large."""
     mean = rng.randint(5, 20)
     one, large = rng.randint(2, mean), 3 * mean + rng.randint(1, 9)
     ask = f"Three positive whole numbers have a mean of {mean}. One of them is {{}}. What is the sum of the other two?"
@@ -85,14 +85,14 @@ def mean_of_three(rng: Random) -> Twins:
 
 
 def between(rng: Random) -> Twins:
-    """The whole number between two numbers; unsolvable when they are consecutive."""
+    """Ask for the whole number between two numbers; unsolvable if the numbers are consecutive."""
     low = rng.randint(10, 90)
     ask = f"Which whole number is greater than {low} and less than {{}}?"
     return Twins(ask.format(low + 2), low + 1, ask.format(low + 1), "none lies between neighbours")
 
 
 def two_factors(rng: Random) -> Twins:
-    """A product of two factors; unsolvable when the number is prime."""
+    """Ask for the smaller of two factors of a number; unsolvable if the number is prime."""
     small, large = rng.choice((2, 3, 5, 7)), rng.choice((11, 13, 17, 19, 23))
     prime = rng.choice((29, 31, 37, 41, 43, 47, 53, 59, 61, 67))
     ask = "The number {} is the product of two whole numbers that are both greater than 1. What is the smaller of them?"
@@ -100,7 +100,7 @@ def two_factors(rng: Random) -> Twins:
 
 
 def third_angle(rng: Random) -> Twins:
-    """The third angle of a triangle; unsolvable when two angles exceed 180 degrees."""
+    """Ask for the third angle of a triangle; unsolvable if the first two together exceed 180 degrees."""
     first, second = rng.randint(30, 80), rng.randint(30, 80)
     too_wide = rng.randint(181 - first, 200 - first)
     ask = f"Two angles of a triangle in the plane measure {first} and {{}} degrees. How many degrees has the third?"
@@ -108,7 +108,7 @@ def third_angle(rng: Random) -> Twins:
 
 
 def coins(rng: Random) -> Twins:
-    """An amount in 5-cent coins; unsolvable when it is not a multiple of 5."""
+    """Ask for the number of 5-cent coins in an amount; unsolvable if the amount is not a multiple of 5."""
     fives = rng.randint(3, 15)
     odd = 5 * fives + rng.randint(1, 4)
     ask = "You have as many 5-cent coins as you like and no others. How many of them pay exactly {} cents?"
@@ -116,7 +116,7 @@ def coins(rng: Random) -> Twins:
 
 
 def day_of_year(rng: Random) -> Twins:
-    """The day of the year of a date; unsolvable when the month has no such day."""
+    """Ask for the day of the year of a date; unsolvable if the month has no such day."""
     month = rng.choice(tuple(SHORT_MONTHS))
     before, days = SHORT_MONTHS[month]
     day, lost = rng.randint(2, days), rng.randint(days + 1, 31)
@@ -125,7 +125,7 @@ def day_of_year(rng: Random) -> Twins:
 
 
 def consecutive(rng: Random) -> Twins:
-    """Two consecutive numbers with a given sum; unsolvable when the sum is even."""
+    """Ask for the smaller of two consecutive numbers with a given sum; unsolvable if the sum is even."""
     low = rng.randint(10, 80)
     ask = "The sum of two consecutive whole numbers is {}. What is the smaller one?"
     return Twins(ask.format(2 * low + 1), low, ask.format(2 * low), "the sum of neighbours is odd")
@@ -141,10 +141,11 @@ FAMILIES: Mapping[str, Callable[[Random], Twins]] = {
 
 
 class Unsolvable:
-    """``size`` problems without a solution from twelve families, each after its solvable twin; nothing is downloaded.
+    """Generates ``size`` pairs of a solvable and an unsolvable problem, from twelve families. Nothing is downloaded.
 
     The splits are ``math`` (solvable) and ``no_solution``. ``metadata`` has ``posed`` (``well``, ``no_solution``),
-    ``flaw`` (the proof), ``family`` and ``origin``, which is the same for both twins. ``max_queries`` counts per split.
+    ``flaw`` (the proof), ``family``, and ``origin``, which is equal for both problems of a pair. ``max_queries`` limits
+    the queries per split.
     """
 
     name = "unsolvable"
@@ -180,7 +181,10 @@ class Unsolvable:
 
 
 def _unseen(family: Callable[[Random], Twins], rng: Random, seen: set[str]) -> Twins:
-    """Twins whose unsolvable text is not in ``seen``, which is then added; a family that is used up repeats itself."""
+    """Generate twins with an unsolvable text that is not in ``seen``, and add it to ``seen``.
+
+    After ``MAX_TRIES`` repeated texts, a repetition is returned.
+    """
     twins = family(rng)
     for _ in range(MAX_TRIES):
         if twins.unsolvable not in seen:

@@ -1,6 +1,6 @@
-"""Finds prompts that cannot be answered because they do not say what they are about.
+"""Finds vague prompts: they cannot be answered because they refer to text or an object that is missing.
 
-Used by ``conf/dataset/vague.yaml``.
+``conf/dataset/vague.yaml`` uses it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bestofn.builders.protocols import Source
 from bestofn.builders.records import Query, Reference
 from bestofn.builders.sources.skipped import skipped_by
 
-SHORT = 9  # words: in a prompt up to this length, a bare pronoun refers to nothing
-LONG = 60  # words: a prompt from this length may contain what it refers to
-MAX_CHARS = 2_000  # as ``LONG``, for a text without blanks
+SHORT = 9  # words: in a prompt up to this length, a pronoun such as "it" has no noun to refer to
+LONG = 60  # words: a prompt of at least this length may contain the text to which it refers
+MAX_CHARS = 2_000  # limit like ``LONG``, for a text that has no blanks
 _THING = (
     r"(?:code|text|table|image|picture|file|data|function|figure|diagram|passage|list|article|essay|paragraph|query)"
 )
@@ -35,9 +35,10 @@ _CONTAINS_MATERIAL = re.compile(r"```|\n\s*\n|:\s*\S.{20,}|\"[^\"]{8,}\"|â€œ[^â€
 
 
 def vagueness(text: str) -> tuple[str, ...]:
-    """The reasons why ``text`` is vague: ``empty``, ``points to nothing``, ``bare pronoun``, ``earlier talk``.
+    """Return the reasons why ``text`` is vague; () if it is not vague.
 
-    () for a text that is not vague.
+    ``empty``: no letter or digit. ``points to nothing``: it refers to material that is missing ("the table below").
+    ``bare pronoun``: a short text with a pronoun such as "it". ``earlier talk``: it refers to an earlier conversation.
     """
     words = text.split()
     if not any(character.isalnum() for character in text):
@@ -53,10 +54,10 @@ def vagueness(text: str) -> tuple[str, ...]:
 
 
 class Vague:
-    """The vague queries among the single-turn queries of ``source``, in the split ``vague``, without a reference.
+    """The vague single-turn queries of ``source`` (see ``vagueness``), in the split ``vague`` and with no reference.
 
-    ``metadata`` has ``posed`` (``vague``), ``flaw`` (the reasons) and ``origin``. The rules look at English words only.
-    All other queries are counted in ``skipped``.
+    ``metadata`` has ``posed`` (``vague``), ``flaw`` (the reasons) and ``origin`` (the id of the query). Only English is
+    recognised. ``skipped`` counts all other queries.
     """
 
     def __init__(self, source: Source, *, max_queries: int | None = None) -> None:
@@ -78,5 +79,5 @@ class Vague:
                 taken += 1
                 facts = {"posed": "vague", "flaw": ", ".join(reasons), "origin": query.id}
                 yield replace(query, split="vague", reference=Reference(), metadata={**query.metadata, **facts})
-        finally:  # also when the caller stops early
+        finally:  # also if the caller stops early
             self.skipped.update(skipped_by(self.source))

@@ -1,4 +1,4 @@
-"""Turns the values of a row's columns into lists, answers and messages. Used by ``mapped``."""
+"""Converts the values of a row's columns to lists, answers and messages. ``mapped`` uses it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Turns = Literal["first", "last"]
 
 
 def as_list(value: object) -> list[object]:
-    """``value`` as a list: a list, a list in JSON, [] for None, and a list of one for anything else."""
+    """Convert ``value`` to a list. JSON text of a list is decoded, None gives [], and any other value a list of one."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -26,9 +26,10 @@ def as_list(value: object) -> list[object]:
 
 
 def accepted_answers(value: object) -> list[str]:
-    """The answers in ``value`` without blank ones. A text is one answer, unless it is a list of texts in JSON.
+    """Return the accepted answers in ``value``. Blank answers are dropped.
 
-    The text ``[0, 1]`` is one answer, because it may be an interval or a pair. ``json: true`` says that it is a list.
+    A text is one answer, unless it is a JSON list of texts. The text ``[0, 1]`` is one answer, because it may be an
+    interval or a pair. If it is a list of answers, set ``json: true`` for the column.
     """
     items = as_list(value)
     if isinstance(value, str) and not all(isinstance(item, str) for item in items):
@@ -37,16 +38,17 @@ def accepted_answers(value: object) -> list[str]:
 
 
 def unwrapped(answer: object) -> object:
-    """The only item of a list, however deep; None for an empty list or a blank text; any other value unchanged."""
+    """Return the item of a list of one, also if such lists are nested. An empty list or a blank text gives None."""
     while isinstance(answer, list | tuple) and len(answer) < 2:
         answer = answer[0] if answer else None
     return None if isinstance(answer, str) and not answer.strip() else answer
 
 
 def prompt_of(value: object, turns: Turns) -> list[Message]:
-    """The messages up to the first or last user turn, with the usual role names; [] when there is no user turn.
+    """Return the messages up to the first or last user turn, with the usual role names; [] if there is no user turn.
 
-    A message is a mapping, or an object with ``role`` and ``content``. ShareGPT's ``from`` and ``value`` are read too.
+    A message is a mapping, or an object with ``role`` and ``content``. ShareGPT's ``from`` and ``value`` are accepted.
+    Empty system messages are dropped.
     """
     messages = [message for item in as_list(value) if (message := _message(item)) is not None]
     users = [place for place, message in enumerate(messages) if message["role"] == "user"]
