@@ -17,7 +17,7 @@ from bestofn.builders.sources.skipped import skipped_by
 
 log = logging.getLogger(__name__)
 
-MAX_EXAMPLES = 200
+MAX_EXAMPLES = 200  # limit on the entries of ``dropped``
 
 
 class Screened:

@@ -51,7 +51,9 @@ def expected_max(values: Sequence[float], k: int) -> float:
 
 
 def best_of_k(scored: Sequence[tuple[float, float]], k: int) -> float:
-    """Return the expected truth of the best-scored of ``k`` samples; ``scored`` is (score, truth) per candidate.
+    """Return the expected truth (1 right, 0 wrong) of the best-scored of ``k`` samples.
+
+    ``scored`` has (score, truth) per candidate of one query. Raises ``ValueError`` unless 1 ≤ k ≤ n.
 
     The weights of ``expected_max`` are applied to the truths, ordered by score. Tied scores share their weight equally,
     because ties are resolved at random (Gao et al. 2022, arXiv:2210.10760, with the unbiased subset estimator).
@@ -159,8 +161,8 @@ def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPL
 def knee(xs: Sequence[float], ys: Sequence[float]) -> float:
     """Return the x of the curve's knee: the point farthest above the line from the first point to the last.
 
-    The x axis is logarithmic, and both axes are scaled to 0…1. A curve that is flat or has under three points gives the
-    first x.
+    The x axis is logarithmic, and both axes are scaled to 0…1. If the curve has fewer than three points, or if its first
+    and last y are equal, the first x is returned.
     """
     if len(xs) < 3 or ys[-1] == ys[0]:
         return xs[0]
