@@ -1,4 +1,4 @@
-"""Types for the parts of pyarrow and datasets that ``schema`` and ``tables`` use; neither library ships type stubs.
+"""Types for the parts of pyarrow and datasets that ``schema`` and ``tables`` use; neither library has type stubs.
 
 The functions import the libraries on first use, because the import takes a second. ``import_module`` returns a module
 without type information, so a type checker checks the types declared here.
@@ -31,7 +31,7 @@ class Schema(Protocol):
 
 
 class Column(Protocol):
-    """One column of a table."""
+    """The values of one column of a table."""
 
     def to_pylist(self) -> list[Any]: ...
     def __len__(self) -> int: ...

@@ -179,7 +179,7 @@ class Source(Protocol):
 
 @runtime_checkable
 class ReportsSkipped(Protocol):
-    """A source that counts the rows it could not use."""
+    """A source that counts the rows that it skipped."""
 
     @property
     def skipped(self) -> Mapping[str, int]:

@@ -67,7 +67,7 @@ TAKES: dict[str, Callable[[str], object]] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Reads one value from a row."""
+    """Reads one value from a row, with the steps that the module's docstring lists."""
 
     name: str  # the part of a query that this column fills: the key in ``dataset.columns``
     path: str = ""

@@ -161,8 +161,8 @@ def pass_curve(pools: Mapping[tuple[int, int], int], *, resamples: int = RESAMPL
 def knee(xs: Sequence[float], ys: Sequence[float]) -> float:
     """Return the x of the curve's knee: the point farthest above the line from the first point to the last.
 
-    The x axis is logarithmic, and both axes are scaled to 0…1. If the curve has fewer than three points, or if its first
-    and last y are equal, the first x is returned.
+    The x axis is logarithmic, and both axes are scaled to 0…1. If the curve has fewer than three points, or if the
+    first and last y are equal, the first x is returned.
     """
     if len(xs) < 3 or ys[-1] == ys[0]:
         return xs[0]
