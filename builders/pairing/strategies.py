@@ -132,7 +132,7 @@ def length_residuals(judged: Sequence[Judged]) -> Callable[[Judged], float]:
 
 
 def evenly_spaced(items: Sequence[PairSides], count: int) -> list[PairSides]:
-    """Return ``count`` evenly spaced ``items``, from the first to the last; all items if there are at most ``count``."""
+    """Return ``count`` evenly spaced ``items``, from the first to the last; all items if there are no more."""
     if len(items) <= count:
         return list(items)
     if count == 1:
