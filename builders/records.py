@@ -153,7 +153,7 @@ class Usage:
     cache_hour: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(  # field by field, because this runs for every completion
+        return Usage(  # written out for speed, because this runs for every completion
             self.prompt + other.prompt,
             self.completion + other.completion,
             self.cached + other.cached,
@@ -240,7 +240,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A reward. ``value`` is None if it could not be computed; ``parts["error"]`` may then hold the reason."""
+    """The score of a candidate. ``value`` is None if the reward failed; ``parts["error"]`` may hold the reason."""
 
     value: float | None
     parts: JsonObject = field(default_factory=_empty_object)

@@ -179,7 +179,7 @@ def clean(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):  # before Mapping, because that test is slow
+    if isinstance(value, dict):  # tested before Mapping, because the test for Mapping is slow
         members = cast("dict[object, object]", value)
         return {clean(str(key)): clean(item) for key, item in members.items()}
     if isinstance(value, Mapping):

@@ -37,7 +37,7 @@ def _call(call: JsonObject) -> dict[str, Any]:
             text = json.dumps(call_arguments(call), ensure_ascii=False, allow_nan=False)
             function["arguments"] = json.loads(
                 text.encode("utf-8", "replace")
-            )  # UTF-8 cannot hold half of a surrogate pair
+            )  # UTF-8 cannot encode half of a surrogate pair
         except (ValueError, RecursionError):  # not an object, not finite, or nested too deeply
             function["arguments"] = {"_raw": function["arguments"]}
     return {

@@ -18,7 +18,7 @@ from bestofn.builders.records import Candidate, JsonObject, Judged, Outcome, con
 PairSides = tuple[Judged, Judged]
 """(chosen, rejected) of one possible pair."""
 
-SHINGLE = 5  # length of a shingle (a sequence of consecutive words) in the near-duplicate test
+SHINGLE = 5  # words per shingle (a sequence of consecutive words) in the near-duplicate test
 NOTHING: JsonObject = {}
 
 

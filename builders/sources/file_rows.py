@@ -23,7 +23,7 @@ from bestofn.builders.records import Row
 
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 HEAD_BYTES = 16 << 20  # bytes that are read in advance to collect keys; takes less than a second
-MAX_FIELD_CHARS = 1 << 30  # characters of one value of a CSV file
+MAX_FIELD_CHARS = 1 << 30  # limit on the characters of one value in a CSV file
 JSON_EXPECTED = "Expected: one object per line, or one list of objects."
 
 

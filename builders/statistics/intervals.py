@@ -173,7 +173,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 def _distinct_rows(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
     """Return (the distinct rows in ascending order, the index of each row's distinct row)."""
-    if rows.shape[1] == 1:  # sorting numbers is many times as fast as sorting rows
+    if rows.shape[1] == 1:  # sorting numbers is much faster than sorting rows
         values, places = np.unique(rows[:, 0], return_inverse=True)
         return values[:, None], places
     return np.unique(rows, axis=0, return_inverse=True)

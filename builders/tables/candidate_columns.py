@@ -30,7 +30,7 @@ class CandidateRecord:
     answer: str  # text of the last assistant message
     reasoning: str
     has_calls: bool  # whether any message calls a tool
-    detail: JsonObject  # of the verdict
+    detail: JsonObject  # details of the verdict
     refusal: JsonObject
     usage: JsonObject
     retry: JsonObject

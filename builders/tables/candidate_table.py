@@ -14,7 +14,7 @@ from bestofn.builders.arrow_types import open_parquet, read_schema
 from bestofn.builders.errors import SourceError
 from bestofn.builders.tables.parquet_files import table_files
 
-BATCH = 4_000  # rows in memory at once
+BATCH = 4_000  # limit on the rows in memory at once
 EXPECTED = "Expected the folder of a finished `bestofn build`, or a Parquet file of candidates."
 REQUIRED = ("query_id", "is_verified")
 

@@ -28,7 +28,7 @@ from bestofn.builders.arrow_types import (
 from bestofn.builders.records import Row
 from bestofn.builders.tables.arrow_rows import to_table
 
-BUFFERED_ROWS = 500  # rows that a writer holds as Python objects
+BUFFERED_ROWS = 500  # limit on the rows that a writer buffers as Python objects
 GROUP_ROWS, GROUP_BYTES = 10_000, 16 << 20  # a row group ends at either limit; bytes in Arrow's memory format
 FILE_BYTES = 128 << 20  # in Arrow's memory format; an open file keeps the metadata of its row groups in memory
 ONE_FILE = float("inf")
