@@ -63,6 +63,7 @@ def test_there_are_as_many_bombs_as_promised():
     assert len(BOMBS) >= 40
 
 
+@pytest.mark.slow
 def test_sympy_is_bounded_by_its_worker():
     async def verdicts():
         async with ProcessPool(count=1, preload=["bestofn.verifiers.math_verifier.warm"]) as workers:

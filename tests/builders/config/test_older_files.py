@@ -199,6 +199,7 @@ def test_regen_in_the_words_of_regenerate() -> None:
     assert refused.value.code == 2
 
 
+@pytest.mark.slow
 def test_every_shipped_experiment_composes() -> None:
     folder = conf_folder() / "experiment"
     shipped = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob("*.yaml"))]

@@ -81,6 +81,7 @@ def test_a_dict_that_is_the_only_argument_of_apps_gets_its_integer_keys_back() -
     assert lcb_case(1, {"1": 2})["args"] == [{"1": 2}]
 
 
+@pytest.mark.slow
 @given(JSON, st.lists(JSON, min_size=1, max_size=3))
 def test_the_result_itself_is_always_right(expected: Any, arguments: list[Any]) -> None:
     assert accepted(lcb_case(expected, *arguments), expected)

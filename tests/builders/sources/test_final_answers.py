@@ -89,6 +89,7 @@ ATOMS = st.sampled_from(["1", "x", "\\", "\\\\", "\\{", "\\}", "\\frac", " "])
 NESTED = st.recursive(ATOMS, lambda inner: st.lists(inner).map(lambda parts: "{" + "".join(parts) + "}"))
 
 
+@pytest.mark.slow
 @given(st.lists(NESTED).map("".join).filter(lambda text: not text.endswith("\\")))
 def test_what_is_in_balanced_braces_is_the_answer(text: str) -> None:
     """The math verifier reads the same box. A backslash at the end of a part may escape the next brace."""

@@ -176,6 +176,7 @@ def test_any_dataset_is_screened_by_configuration(tmp_path: Path) -> None:
     assert source.skipped == {"held out: same words": 1, "duplicate id": 3}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text(max_size=80), max_size=8), st.lists(st.text(max_size=80), min_size=1, max_size=4))
 def test_what_passes_is_no_held_out_text_and_never_twice(mine: list[str], held: list[str]) -> None:

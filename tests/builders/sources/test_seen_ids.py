@@ -22,6 +22,7 @@ def test_behaves_like_a_set(names: list[str]) -> None:
             known.add(name)
 
 
+@pytest.mark.slow
 def test_many_ids_take_little_memory() -> None:
     ids = SeenIds()
     tracemalloc.start()

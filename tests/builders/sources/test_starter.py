@@ -74,6 +74,7 @@ def test_every_task_is_in_exactly_one_part() -> None:
             assert task.part == part
 
 
+@pytest.mark.slow
 def test_no_starter_or_heldout_prompt_is_ever_trained_on() -> None:
     trained = {task.question for task in islice(tasks("train", seed=0, distinct=False), 8_000)}
     measured = {query.text for part in ("starter", "heldout") for query in Starter(part=part, size=1_000)}  # type: ignore[arg-type]
@@ -179,6 +180,7 @@ def unfenced(answer: str, language: str) -> str:
     return answer.removeprefix(f"```{language}\n").removesuffix("\n```")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "passes", "program"),
     [

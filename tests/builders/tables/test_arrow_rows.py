@@ -39,6 +39,7 @@ row = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(row, min_size=1, max_size=4).map(clean))
 def test_rows_come_back_as_they_went(rows: list[dict]) -> None:

@@ -87,6 +87,7 @@ def test_a_file_says_its_side(name: str, side: str) -> None:
     assert file_side(Path(name)) == side
 
 
+@pytest.mark.slow
 def test_what_waits_is_bounded_over_all_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held, limit, real = [], 200_000, Writer.add
     open_ones: set[Writer] = set()
@@ -108,6 +109,7 @@ def test_what_waits_is_bounded_over_all_views(tmp_path: Path, monkeypatch: pytes
     assert pq.read_metadata(candidates).num_row_groups > 3
 
 
+@pytest.mark.slow
 def test_few_long_rows_wait_as_python_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held: dict[bool, int] = {}
     real = Writer.add
@@ -125,6 +127,7 @@ def test_few_long_rows_wait_as_python_objects(tmp_path: Path, monkeypatch: pytes
     assert held[True] < 100
 
 
+@pytest.mark.slow
 def test_every_reader_takes_several_files_for_one_table(whole: Path, split: Path) -> None:
     for view in ("candidates", "dpo", "reward_model", "kto", "sft", "grpo"):
         assert len(table_files(split / view)) > len(table_files(whole / view)), view
@@ -159,6 +162,7 @@ def test_the_card_lists_every_file_of_a_side_as_one_split(whole: Path, split: Pa
     assert candidates["data_files"] == [{"split": "data", "path": "candidates/data-*.parquet"}]
 
 
+@pytest.mark.slow
 def test_files_of_a_larger_run_and_of_a_killed_one_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         small(patch)
