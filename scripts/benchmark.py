@@ -39,8 +39,8 @@ def benchmark(arguments: Arguments) -> None:
     missing = [kind for kind in chosen if kind not in kinds()]
     if missing or not chosen[0]:
         raise ConfigError(
-            f"{BENCHMARKS} has no program for the kind {', '.join(missing) or repr('')}; "
-            f"expected one of {', '.join(kinds()) or 'accuracy_*.py'}. Run it from a source checkout."
+            f"kinds={', '.join(missing) or repr('')}: {BENCHMARKS} has no such benchmark; "
+            f"expected {', '.join(kinds()) or 'accuracy_*.py'}. The benchmarks are in a source checkout only."
         )
     raise SystemExit(max(run(kind, arguments.overrides) for kind in chosen))
 

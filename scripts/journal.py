@@ -100,8 +100,8 @@ def export(journal: Journal, target: str, provider: str) -> None:
                 count += 1
     except OSError as error:
         raise JournalError(
-            f"{target} cannot be written ({error.strerror}); {count:,} answers were exported before. Free disk space, "
-            "or set export=… to another file."
+            f"{target} cannot be written ({error.strerror}); {count:,} answers were exported before the error. "
+            "Free disk space, or set export=… to another file."
         ) from error
     print(f"{count:,} answers exported to {target}", file=sys.stderr)
 

@@ -24,7 +24,7 @@ def push(config: dict[str, Any]) -> str:
     run = Path(config["run"])
     target = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["hub"], "hub")
     if not isinstance(target, hub.Hub):
-        raise ConfigError("the config group `hub` is not a dataset repository. Set hub=dataset hub.repo=owner/name.")
+        raise ConfigError("no repository is set for the upload. Set hub=dataset hub.repo=owner/name.")
     if config.get("dry_run"):
         place = str(hub.prepare(run, target))
         print(f"{place}: the files for {target.repo}; nothing was uploaded")

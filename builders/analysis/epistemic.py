@@ -104,8 +104,9 @@ def _of_query(row: Row) -> Iterable[JudgedStance]:
         stance = (verdict["detail"] or {}).get("stance")
         if stance is None and verdict["outcome"] != "error":
             raise SourceError(
-                f"query {row['query_id']} has a verdict of {verdict['verifier']!r} without a stance; expected one of "
-                "verifier=posed. Run the same `bestofn build` again with verifier=posed: no request is sent twice."
+                f"query {row['query_id']}: the verdict of the verifier {verdict['verifier']!r} has no stance; expected "
+                "verdicts of the verifier posed. Run the same `bestofn build` again with verifier=posed. "
+                "No request is sent twice."
             )
         yield JudgedStance(str(metadata.get("origin") or row["query_id"]), str(posed), stance or SILENT)
 

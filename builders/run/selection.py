@@ -78,7 +78,8 @@ def _term(word: str) -> Condition:
     known = [*WORDS, *(f"{name}:…" for name in FIELDS)]
     hint = did_you_mean(field, [*WORDS, *FIELDS])
     raise ConfigError(
-        f"where: the word {word!r} is not known{hint} Known words: {', '.join(known)}. `+` means and; a comma means or."
+        f"where: the condition {word!r} is not known{hint} Known conditions: {', '.join(known)}. "
+        "Join conditions with `+` (and) or a comma (or)."
     )
 
 

@@ -133,8 +133,8 @@ class Ledger:
             reserved = f", ${self.usd_aside:.4f} more reserved for batch jobs" if self.usd_aside > 0 else ""
             needed = f"; the next request may cost ${more:.4f}" if more else ""
             raise BudgetError(
-                f"budget_usd={self.budget_usd} is spent: ${self.usd_before + self.usd:.4f} were paid, "
-                f"${self.usd_before:.4f} of them before this run{reserved}{needed}. "
+                f"budget_usd={self.budget_usd} is spent: ${self.usd_before + self.usd:.4f} was paid, "
+                f"${self.usd_before:.4f} of this before this run{reserved}{needed}. "
                 "All replies are stored. To continue, run the same command with a larger budget_usd."
             )
 
@@ -284,9 +284,9 @@ def _read(file: JsonObject, where: str) -> dict[str, Price]:
             table[str(model)] = replace(Price(**price), **origin)
         except TypeError as error:
             raise ConfigError(
-                f"{where}: the price of {model!r} is {price!r}; expected a mapping with some of the keys input, "
-                f"output, cached, cache_write (dollars per million tokens), call (dollars per completion) and batch "
-                f"(share of the normal price): {error}"
+                f"{where}: the price of {model!r} is {price!r}; expected a mapping. Its keys are input, output, "
+                f"cached and cache_write (dollars per million tokens), call (dollars per completion) and batch (share "
+                f"of the normal price). Error: {error}."
             ) from error
     return table
 

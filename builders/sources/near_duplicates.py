@@ -34,7 +34,8 @@ class SeenPrompts:
     def __init__(self, near: float | None = 0.8) -> None:
         if near is not None and not 0.0 < near <= 1.0:
             raise ConfigError(
-                f"dataset.near is {near}; expected a similarity above 0 and at most 1, or null for equal prompts only"
+                f"dataset.near is {near}; expected a similarity above 0 and at most 1, or null to "
+                "screen identical prompts only"
             )
         self.near = near
         self._bands, self._width = _banding(near) if near is not None else (0, 0)

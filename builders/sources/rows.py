@@ -112,7 +112,7 @@ def table(path: str, split: str) -> Table:
     except Exception as error:  # datasets raises many kinds for a file it cannot read
         raise SourceError(
             f"{path}, split {split!r}, cannot be opened ({type(error).__name__}: {_first_line(error)}). "
-            "Set dataset.origins.paths to a local copy, or leave the table out of dataset.origins.only."
+            "Set dataset.origins.paths to a local copy, or remove the table from dataset.origins.only."
         ) from error
 
 
@@ -138,7 +138,9 @@ def _files_of_split(path: Path, split: str | None) -> Path | list[Path]:
         return path
     files = _named_after(split, path)
     if not files and path.name != split and any(_named_after(name, path) for name in SPLITS):
-        raise SourceError(f"dataset.path is {_no_files(path, split)} Set dataset.split=…, or to null for all files.")
+        raise SourceError(
+            f"dataset.path is {_no_files(path, split)} Set dataset.split to one of them, or to null to read all files."
+        )
     return files or path
 
 

@@ -44,7 +44,7 @@ class Screened:
         max_queries: int | None = None,
     ) -> None:
         if run < 1:
-            raise SourceError(f"dataset.run is {run}; expected at least 1 word")
+            raise SourceError(f"dataset.run is {run}; expected a number of consecutive words, at least 1")
         self.source = source
         self.name = source.name
         self.held_out = [Mapped(one) if isinstance(one, str) else one for one in held_out]
@@ -72,8 +72,8 @@ class Screened:
         skipped = {_name(one): dict(skipped) for one in self.held_out if (skipped := skipped_by(one))}
         if index.empty:
             raise SourceError(
-                f"dataset.held_out: {', '.join(index.empty)} gave no prompt. Rows left out there: "
-                f"{skipped or 'none'}. Check its path and columns."
+                f"dataset.held_out: no prompt could be read from {', '.join(index.empty)}. Skipped rows: "
+                f"{skipped or 'none'}. Check the path and the columns."
             )
         if skipped:
             log.warning("dataset.held_out: rows without a prompt, which cannot be compared: %s", skipped)

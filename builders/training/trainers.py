@@ -235,7 +235,7 @@ def dataset(settings: TrainingSettings, runs: Sequence[Path], *parts: str) -> Da
     if not rows:
         raise ConfigError(
             f"{', '.join(map(str, runs))}: no row for {settings.method} in the view {settings.view} "
-            f"(splits of the view: {' and '.join(parts)}). A preference pair needs a query with a passing and a "
+            f"(splits that were searched: {' and '.join(parts)}). A preference pair needs a query with a passing and a "
             "failing candidate. `bestofn inspect RUN` shows the candidates."
         )
     unused = [] if settings.margin else ["margin"]

@@ -63,7 +63,7 @@ def test_own_prices_lie_over_the_shipped() -> None:
     prices = load_prices({"mock-model": {"input": 1.0, "output": 2.0}, "gpt-4o": {"call": 0.01}})
     assert prices["mock-model"] == Price(input=1.0, output=2.0)
     assert prices["gpt-4o"] == Price(call=0.01)
-    with pytest.raises(ConfigError, match=r"'inputs'.*expected a mapping with keys among input"):
+    with pytest.raises(ConfigError, match=r"'inputs'.*expected a mapping. Its keys are input"):
         load_prices({"mock-model": {"inputs": 1.0}})
 
 
@@ -99,7 +99,7 @@ def test_the_budget_counts_what_was_paid_before() -> None:
     ledger.carry(9.0)
     ledger.check()
     ledger.paid(Usage(10, 10), 1.0, 1)
-    with pytest.raises(BudgetError, match=r"\$10\.0000 were paid, \$9\.0000 of them before"):
+    with pytest.raises(BudgetError, match=r"\$10\.0000 was paid, \$9\.0000 of this before"):
         ledger.check()
 
 

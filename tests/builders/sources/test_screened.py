@@ -154,7 +154,7 @@ def test_wrong_settings_are_named() -> None:
         Screened(Listed([]), near=1.5)
     with pytest.raises(SourceError, match=r"dataset\.run is 0"):
         Screened(Listed([]), run=0)
-    with pytest.raises(SourceError, match="gave no prompt"):
+    with pytest.raises(SourceError, match="no prompt could be read from"):
         list(Screened(Listed(["a"]), held_out=[Listed([])]))
 
 
@@ -197,7 +197,7 @@ def test_each_held_out_set_must_give_prompts(tmp_path: Path) -> None:
     (tmp_path / "good.jsonl").write_text(json.dumps({"question": "say 1"}) + "\n")
     (tmp_path / "dashes.jsonl").write_text(json.dumps({"question": "-"}) + "\n")
     held_out = [str(tmp_path / name) for name in ("good.jsonl", "dashes.jsonl")]
-    with pytest.raises(SourceError, match=r"held_out: dashes\.jsonl gave no prompt.*question is '-'"):
+    with pytest.raises(SourceError, match=r"no prompt could be read from dashes\.jsonl.*question is '-'"):
         list(Screened(Listed(["a"]), held_out=held_out))
 
 
