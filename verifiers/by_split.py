@@ -13,7 +13,10 @@ from bestofn.verifiers.with_refusal import WithRefusal
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """How to recognise the queries of a domain: other split names, and a test for its kind of reference."""
+    """How to recognise the queries of a domain.
+
+    ``splits`` contains other split names of the domain. ``has_reference`` returns whether a reference belongs to it.
+    """
 
     splits: tuple[str, ...]
     has_reference: Callable[[Reference], bool]
@@ -37,7 +40,7 @@ def routed(
     default: Verifier | None = None,
     refusals: RefusalClassifier | None = None,
 ) -> Verifier:
-    """Return a ``BySplit`` verifier. If ``refusals`` is given, verdicts also record the refusal classification."""
+    """Return a ``BySplit`` verifier. If ``refusals`` is given, each verdict records whether the answer is a refusal."""
     by_split = BySplit(domains, default)
     return WithRefusal(by_split, refusals) if refusals else by_split
 
@@ -65,14 +68,20 @@ class BySplit:
 
 
 def domain_of_split(split: str, more: Collection[str] = ()) -> str:
-    """Return the domain of the split name, or "" if it is unknown. ``more``: domains in addition to ``DOMAINS``."""
+    """Return the domain of the split name, or "" if it is unknown.
+
+    ``more`` contains names of domains that are not in ``DOMAINS``.
+    """
     name = split.lower().removesuffix("_v1").removesuffix("_v2")
     name = name if name in more else ALIASES.get(name, name)
     return name if name in DOMAINS or name in more else ""
 
 
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
-    """Return the domain of ``query``, by its split or else by its reference, or "" if both are unknown."""
+    """Return the domain of ``query``, or "" if it is unknown.
+
+    The split determines the domain. If the split is unknown, the reference determines it.
+    """
     named = domain_of_split(query.split, more)
     if named:
         return named

@@ -23,8 +23,10 @@ class Cascade:
     An ``error`` of the first verifier, such as a broken sandbox, is returned, so that the error is not hidden.
     With ``on_error="ask"``, the second verifier is asked instead.
 
-    If ``then`` is None, the first verdict is always returned. If ``first`` is None (code, but no sandbox), the second
-    verifier is always asked. ``detail`` records ``llm_judge_used``, ``llm_judge_failed``, and the other verdict.
+    If ``then`` is None, the first verdict is always returned. If ``first`` is None (for example, a code verifier with
+    no sandbox), the second verifier is always asked.
+
+    ``detail`` records ``llm_judge_used``, ``llm_judge_failed``, and the verdict that is not returned.
     """
 
     name = "cascade"
@@ -44,7 +46,7 @@ class Cascade:
         self.below, self.accept, self.on_error = below, accept, on_error
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Return the first verdict if it is conclusive or the second is not accepted, otherwise the second verdict."""
+        """Return the second verdict if it is needed and accepted, otherwise the first verdict."""
         verdict = (
             await self.first.verify(query, candidate)
             if self.first is not None

@@ -68,7 +68,7 @@ def _same_collection(expected: object, result: object, language: str, depth: int
 
 
 def _has_key(result: Mapping[object, object], key: object) -> bool:
-    """Return whether ``result`` has ``key`` with the same type: the keys True and 1 differ."""
+    """Return whether ``result`` has a key that equals ``key`` and has its type. The types of True and 1 differ."""
     return key in result and any(type(other) is type(key) for other in result if other == key)
 
 

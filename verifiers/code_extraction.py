@@ -44,8 +44,8 @@ def extract_program(answer: str, language: str, entry_point: str = "", named: Co
     """Return the program in ``answer``, or "" if there is none.
 
     If there are several code blocks, the last block that defines ``entry_point`` is chosen. If ``entry_point`` is "",
-    it is the last block that defines one of the names in ``named`` (the names in the tests). If no block does, it is
-    the last block that looks like a program in ``language``, and not like sample input or output.
+    the last block that defines a name from the tests (``named``) is chosen. If no block defines these names, the last
+    block that looks like a program in ``language`` is chosen. Sample input and output do not look like a program.
 
     Earlier blocks that define names used in the chosen block are put before it. If there are no code blocks, the
     program starts at the first line of the answer that looks like code.
@@ -138,7 +138,7 @@ def _is_whole(text: str, language: str) -> bool:
 
 
 def _with_helpers(blocks: list[Block], chosen: int, language: str) -> str:
-    """Return the chosen block, preceded by the earlier blocks that define names missing in it."""
+    """Return the chosen block, preceded by the earlier blocks whose definitions it uses."""
     text = blocks[chosen].text
     if language not in ("python", "javascript", "bash"):
         return text
@@ -227,7 +227,7 @@ def _is_prose(line: str) -> bool:
 
 
 def _is_body(text: str) -> bool:
-    """Return whether indented lines are the body of a function whose first line is in the prompt."""
+    """Return whether indented lines are the body of a function. The prompt then contains the ``def`` line."""
     lines = textwrap.dedent(text).split("\n")
     starts = next((line for line in lines if line.strip()), "")
     if not starts.startswith(("def ", "class ", "import ", "from ", "@", "async ")):

@@ -44,7 +44,7 @@ class CodeVerifier:
     """Verifies code: an answer passes if every test passes. ``detail`` records the number of passed tests.
 
     Expected values are compared in this process and never enter the sandbox together with the program. The verdict
-    is ``abstain`` if there are no tests or they expect nothing, and ``error`` if the tests cannot be run.
+    is ``abstain`` if there are no tests or if the tests expect no result. It is ``error`` if the tests cannot be run.
 
     ``timeout_s`` is the wall-clock limit in seconds per test case. The limit for all
     cases of one execution together is three times ``timeout_s``. ``memory_mb`` is the memory limit in MB. Equal
@@ -99,7 +99,7 @@ class CodeVerifier:
         return Verdict("fail", 1.0, explanation[:500], self.name, detail, seconds)
 
     async def _once(self, source: str, tests: CodeTests) -> Tally:
-        """Return the result of the tests. Equal programs with equal tests share one run, unless that run failed."""
+        """Return the result of the tests. Equal programs with equal tests are run once. A failed run is not reused."""
         identity = repr((source, tests))  # not JSON, which does not distinguish 1 and "1" as keys
         key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._judged.get(key)
@@ -145,7 +145,7 @@ def join(tests: CodeTests, source: str) -> str:
 
 
 def _independent(setup: str) -> str:
-    """Return ``setup``, keeping only statements whose names are defined in ``setup`` or built into Python."""
+    """Return ``setup`` after removing statements that use names of the program."""
     try:
         statements = ast.parse(setup).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -161,7 +161,7 @@ def _independent(setup: str) -> str:
 
 
 def _expects_nothing(tests: CodeTests) -> str:
-    """Return why the tests cannot decide anything, or "" if they can."""
+    """Return the reason why the tests cannot verify a program, or "" if they can."""
     if tests.kind in ("stdin", "output"):
         if any(case.get("stdout") is None for case in tests.cases):
             return "a test case has no expected output"
@@ -206,7 +206,7 @@ def _sandbox_problem(execution: Execution) -> str:
 
 
 def _tally(verdicts: Sequence[JsonObject | None], total: int, status: str) -> Tally:
-    """Return the tally of ``verdicts``: None is a passed case, a dictionary describes a failed case."""
+    """Return the tally of ``verdicts``. None is the verdict of a passed case; a dictionary describes a failed case."""
     failing = next((verdict for verdict in verdicts if verdict is not None), None)
     if failing is None and len(verdicts) < total:
         failing = {"case": len(verdicts), "why": status}
@@ -362,7 +362,7 @@ def _is_ordered(query: str) -> bool:
 
 
 def _with_setups(program: Program, source: str, setups: Sequence[str]) -> Program:
-    """Return a copy of ``program`` that runs the query ``source`` once per setup."""
+    """Return a copy of ``program`` that runs the query ``source`` once per item of ``setups``."""
     calls = tuple({"name": "", "args": [setup]} for setup in setups)
     return replace(program, source=source, calls=calls)
 
@@ -370,9 +370,9 @@ def _with_setups(program: Program, source: str, setups: Sequence[str]) -> Progra
 async def _expected_rows(
     sandbox: Sandbox, program: Program, cases: Sequence[JsonObject], setups: Sequence[str]
 ) -> list[Sequence[object] | str | None]:
-    """Return, per case, the expected rows, or the reason why its reference query failed.
+    """Return the expected rows of each case, or the reason why the reference query of the case failed.
 
-    Reference queries run in executions of their own, separately from the program.
+    Reference queries and the program run in separate executions.
     """
     expected_rows: list[Sequence[object] | str | None] = [case.get("expected") for case in cases]
     by_reference: dict[str, list[int]] = {}

@@ -39,7 +39,7 @@ class PosedVerifier:
 
     ``detail["stance"]`` records the stance of every answer; ``builders.analysis.epistemic`` computes rates from it.
     If a refusal is justified, ``detail["refusal"]["right"]`` is true and pairing keeps the answer. If there is a
-    ``sampler``, a model decides the stance of answers whose wording does not show it.
+    ``sampler``, a model decides the stance if the text patterns find no stance or find that the answer hedges.
     """
 
     name = "posed"

@@ -38,7 +38,7 @@ LONGEST = 400  # maximum length of a match, in characters
 class RefusalPattern:
     """A pattern of a refusal. A match counts if it starts within the first ``reach`` characters (0: anywhere).
 
-    Every match contains at least one of ``words``. If a text contains none of them, it is not searched.
+    Every match contains at least one of ``words``. A text that contains none of ``words`` is not searched.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Refusal:
 
 
 def _compiled(text: str) -> re.Pattern[str]:
-    """Compile a pattern for lower-case text, because a case-sensitive search is several times faster."""
+    """Compile a pattern for lower-case text. Ignoring the case during the search would be several times slower."""
     spaced = " ".join(text.split()).replace(" ", r"\s+")
     return re.compile(re.sub(r"\\.|[A-Z]", lambda found: found[0] if len(found[0]) > 1 else found[0].lower(), spaced))
 
@@ -389,8 +389,8 @@ def prose(text: str) -> str:
 def classify(text: str, whitelist: Sequence[str] = ()) -> Refusal:
     """Classify ``text`` as a refusal or not.
 
-    ``whitelist`` contains regular expressions for phrases of a persona that only sound like a refusal. If help follows
-    a refusal, its type is ``partial``; it still counts as a refusal.
+    ``whitelist`` contains regular expressions for phrases of a persona that only sound like a refusal. An answer
+    that refuses and then helps is a refusal of the type ``partial``.
     """
     lowered = prose(text)
     voice = [match.span() for phrase in whitelist for match in re.finditer(phrase, lowered, re.IGNORECASE)]
@@ -424,7 +424,7 @@ def _first(pattern: RefusalPattern, lowered: str) -> re.Match[str] | None:
         return None
     if pattern.reach == ANYWHERE:
         return pattern.regex.search(lowered)
-    match = pattern.regex.search(lowered, 0, pattern.reach + LONGEST)  # limits the search to the characters that matter
+    match = pattern.regex.search(lowered, 0, pattern.reach + LONGEST)  # a match that counts cannot end later
     return match if match and match.start() < pattern.reach else None
 
 

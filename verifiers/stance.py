@@ -1,7 +1,8 @@
 """Determines the stance of an answer by patterns of English words. ``posed_verifier`` uses it.
 
-The stances: the answer states a result, flags a flaw in the question, asks for clarification, hedges, or refuses. An
-answer *hedges* if it names a flaw and also states a result: "the price is not given; assuming 5, the answer is 20".
+An answer *answers* (states a result), *flags* a flaw in the question, *asks* for clarification, *refuses*, *hedges*, or
+is *silent* (none of these). It *hedges* if it states a result and also names a flaw or asks for clarification: "the
+price is not given; assuming 5, the answer is 20".
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def match(
 def difference(
     want: JsonObject, call: MadeCall, tools: Sequence[Tool] = (), *, lenient: bool = False
 ) -> dict[str, str]:
-    """Return how ``call`` differs from the expected call ``want``: argument -> reason; {} if they match.
+    """Return the differences between ``call`` and the expected call ``want``, as {argument: reason}.
 
     ``want`` is ``{"name", "arguments": {argument: value}}`` or ``{"name", "possible": {argument: [allowed, …]}}``. An
     allowed value of "" means that the argument may be left out. ``want["unordered"]`` lists the arguments whose list
@@ -89,7 +89,7 @@ def difference(
 
 
 def _difference_from_one(want: JsonObject, made: JsonObject, defaults: JsonObject, lenient: bool) -> dict[str, str]:
-    """Return the differences from one set of expected arguments. An absent argument has its default value."""
+    """Return the differences if ``want`` allows one value per argument. An absent argument has its default value."""
     expected = {**defaults, **{key: value for key, value in (want.get("arguments") or {}).items() if value is not None}}
     given = {**defaults, **{key: value for key, value in made.items() if value is not None}}
     unordered = want.get("unordered") or ()

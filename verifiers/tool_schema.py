@@ -13,7 +13,7 @@ from bestofn.builders.records import JsonObject, Tool
 
 @dataclass(frozen=True, slots=True)
 class MadeCall:
-    """One tool call of the model. ``problem`` is the reason why no declared tool accepts the call, or ""."""
+    """One tool call of the model. ``problem`` is the reason why the call is invalid, or "" if it is valid."""
 
     name: str
     arguments: JsonObject | None  # None if the arguments are not a JSON object

@@ -28,10 +28,10 @@ from bestofn.verifiers.written_numbers import MINUS, plain, with_plain_numbers
 OPTIONAL = ""  # an allowed value that means: the argument may be left out
 _DROPPED = re.compile(
     r"_"
-    r"|[.](?!\d)|(?<=[^\W\d])[.]"  # keeps the decimal point of a number
-    r"|,(?!\d)|(?<!\d),|,(?=\d{3}(?!\d))"  # keeps commas between the numbers of a list
-    r"|[/-](?!\d)|(?<=[^\W\d])[/-]"  # keeps the mark of a sign, a range, a fraction or a date
-    r"|\*(?!\w)|(?<!\w)\*|(?<=\d)\*(?=[^\W\d])"  # keeps the mark of a product, but drops it in 3*x
+    r"|[.](?!\d)|(?<=[^\W\d])[.]"  # keeps the point in a number: 3.5
+    r"|,(?!\d)|(?<!\d),|,(?=\d{3}(?!\d))"  # keeps commas between numbers: 1,2
+    r"|[/-](?!\d)|(?<=[^\W\d])[/-]"  # keeps / and - before a digit: -5, 1/2, 2024-01-05
+    r"|\*(?!\w)|(?<!\w)\*|(?<=\d)\*(?=[^\W\d])"  # keeps * between two operands, but removes it in 3*x
 )
 
 Equal = Callable[[object, object], bool]
@@ -57,7 +57,7 @@ def equal_values(expected: object, made: object, *, lenient: bool = False, unord
 def among(allowed: Sequence[object], made: object, *, lenient: bool = False, unordered: bool = False) -> bool:
     """Return whether ``made`` equals one of the ``allowed`` values.
 
-    An allowed object whose values are all lists maps each key to the allowed values of that key.
+    If all values of an allowed object are lists, each list contains the allowed values of its key.
     """
     return any(_possible(value, made, lenient=lenient, unordered=unordered) for value in allowed)
 
@@ -84,7 +84,7 @@ def unmatched_arguments(
     unordered: Sequence[str] = (),
     defaults: Mapping[str, object] | None = None,
 ) -> dict[str, str]:
-    """Return the problem of each wrong or missing argument: argument -> problem; {} if there are none.
+    """Return the problem of each wrong or missing argument, as {argument: problem}.
 
     ``possible`` maps each argument to its allowed values. An argument that is left out has its declared default.
     """

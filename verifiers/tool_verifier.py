@@ -35,8 +35,8 @@ class ToolVerifier:
 
     ``references`` lists the trusted sources of references. By default, a reference written by a model
     (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. If there is no
-    trusted reference, the verdict is ``abstain``. It is ``fail`` if no declared tool accepts a call, unless
-    ``invalid="abstain"``.
+    trusted reference, the verdict is ``abstain``. A call that no declared tool accepts makes this verdict ``fail``,
+    unless ``invalid="abstain"``.
 
     If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``. ``detail`` records precision and
     recall of the calls.
@@ -90,7 +90,7 @@ class ToolVerifier:
         return Verdict("pass", 0.95, "; ".join(reason for _, reason in findings), self.name, detail)
 
     def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> list[MadeCall]:
-        """Return the calls to judge: native calls that no tool refused, or the calls in the text if none are native."""
+        """Return the native calls that no tool refused. If there are no native calls, return the calls in the text."""
         native = candidate.tool_calls
         counted = [call for call, refused in zip(native, _refused(candidate), strict=True) if not refused]
         if not native and self.written:
@@ -176,7 +176,7 @@ def _missing(
     tools: Sequence[Tool],
     lenient: bool,
 ) -> str:
-    """Explain the first missing call: how the most similar unmatched call differs from it."""
+    """Return a sentence about the first missing call: its differences from the most similar unmatched call."""
     want = expected[matching.missing[0]]
     if not calls:
         return f"no call was made; expected {want['name']}"

@@ -26,7 +26,7 @@ class Undefined(ArithmeticError):
 
 
 def evaluate(node: Node, point: Mapping[str, Value] | None = None, field: Field | None = None) -> Value:
-    """Return the value of ``node``. ``point`` maps its free symbols to values; the default field is ``DOUBLES``.
+    """Return the value of ``node``. ``point`` maps its variables to values. ``field`` is the type of inexact numbers.
 
     Raises ``Intractable`` if the value exceeds the size limits, and ``Undefined`` if there is no value.
     """

@@ -169,7 +169,7 @@ class Atoms(Brackets):
         return node
 
     def _chosen(self) -> Node:
-        """Parse the bracket after C: ``C(10, 3)`` is a binomial coefficient; for other arguments, C is a symbol."""
+        """Parse the bracket after C. In ``C(10, 3)``, C is a binomial coefficient; in ``C(x+1)``, it is a symbol."""
         inside = self._bracket()
         match inside:
             case Apply("()", (Number(int() as n), Number(int() as k))) if n >= k > 0 and n > 4:
@@ -182,9 +182,9 @@ class Atoms(Brackets):
         return Apply("call", (function, inside))
 
     def _named_text(self) -> Node:
-        """Parse a text command inside a formula: a variable such as ``\\mathrm{x}``, a function or a constant.
+        """Parse a text command inside a formula, such as ``\\mathrm{x}``.
 
-        Raises ``Unsupported`` for other words.
+        Raises ``Unsupported`` if the text is not the name of a variable, a function or a constant.
         """
         token = self.peek()
         content = token.text.strip()
@@ -319,7 +319,7 @@ class Atoms(Brackets):
         return (self._loose_argument(),)
 
     def _loose_argument(self) -> Node:
-        """Parse a function argument that has no brackets (``sin 2x``): a product, up to the next function or sum."""
+        """Parse a function argument that has no brackets, such as ``2x`` in ``sin 2x + 1``."""
         if self.accept("-"):
             return negative(self._loose_argument())
         node = self.power()

@@ -10,7 +10,7 @@ _CELL_END = frozenset({"&", "\\\\", "\\end", "\\cr"})
 
 
 class Brackets(Cursor):
-    """Parses expressions between an opening and a closing mark. ``Grammar`` implements the abstract methods."""
+    """Parses expressions between opening and closing brackets or bars. ``Grammar`` implements the abstract methods."""
 
     def answer(self) -> Node:
         """Parse a whole answer: one relation, or a list of relations. ``Grammar`` implements this method."""
@@ -51,7 +51,7 @@ class Brackets(Cursor):
         return node.args if isinstance(node, Apply) and node.head == "," else (node,)
 
     def _bracket(self) -> Node:
-        """Parse a bracket: ``(a)`` is a group; ``(a, b)`` and ``[a, b)`` are collections, which keep their brackets."""
+        """Parse a bracket. ``(a)`` becomes ``a``. ``(a, b)`` and ``[a, b)`` become collections with these brackets."""
         opening = self.take().text
         self.closers.append(")")
         bars, self.bars = self.bars, 0

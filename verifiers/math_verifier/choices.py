@@ -29,7 +29,7 @@ def letter(text: str) -> str | None:
 
 
 def is_reference(text: str) -> bool:
-    """Return whether a reference has the form of a choice: a letter in brackets. ``C`` alone may be a variable."""
+    """Return whether a reference is an option letter in brackets, such as ``(C)``. ``C`` alone may be a variable."""
     return letter(text) is not None and "(" in text
 
 

@@ -21,7 +21,7 @@ RULES: tuple[Rule, ...] = (approximation, plus_minus, relation, text, matrix, co
 
 
 def compare(reference: Node, candidate: Node, terms: Terms) -> Match:
-    """Compare ``candidate`` with ``reference`` in bounded time. If undecided, ``equal`` of the match is None."""
+    """Compare ``candidate`` with ``reference`` in bounded time. ``Match.equal`` is None if the rules cannot decide."""
     if reference == candidate:
         return Match(True, "identical")
     if not (small(reference) and small(candidate)):

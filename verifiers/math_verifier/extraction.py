@@ -1,8 +1,9 @@
 # ruff: noqa: SIM905, a list of words reads best as words
 """Finds the final answer in the text of a model. ``judge`` and the verifier use it.
 
-The most explicit form is used: an ``<answer>`` tag, JSON, a box, a line with ``####``, "the answer is", or a line that
-starts with "Answer:". If there is none, the end of the text is used. ``Answer.method`` records the form.
+The most explicit form is used: an ``<answer>`` tag, JSON, a LaTeX box, a line with ``####``, "the answer is", or a line
+that starts with "Answer:". If the text has none of these forms, the end of the text is used. ``Answer.method``
+records the form.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def visible(text: str) -> str:
 
 
 def _first_problem(text: str) -> tuple[str, bool]:
-    """Return the text before a second, invented problem, and whether the rest of the text answers that problem."""
+    """Return the text before a second problem that the model invented, and whether the model also answered it."""
     for following in _NEXT_PROBLEM.finditer(text):
         if _answers(text[: following.start()]):
             return text[: following.start()], _answers(text[following.start() :])
@@ -129,7 +130,7 @@ def _tagged(text: str) -> Answer | None:
 
 
 def _structured(text: str) -> Answer | None:
-    """Return the value of the key "answer" in a JSON object. The object may be truncated; LaTeX may be unescaped."""
+    """Return the value of the key "answer" in a JSON object. The object may be truncated or contain unescaped LaTeX."""
     if '"' not in text and "'" not in text:
         return None
     for match in reversed(list(_JSON_KEY.finditer(text))[-MAX_MARKS:]):
@@ -291,7 +292,7 @@ def _labelled(text: str) -> Answer | None:
 
 
 def _closing(text: str) -> Answer | None:
-    """Return the last bold words of the last paragraph, or the last sentence, or a short text as a whole."""
+    """Return the last bold words of the last paragraph. If there are none, return a short text or the last sentence."""
     text = text.strip()
     if not text:
         return None

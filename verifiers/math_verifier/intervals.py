@@ -76,7 +76,7 @@ def _reals(node: Node) -> list[Range] | None:
 
 
 def _solved(node: Apply) -> list[Range] | None:
-    """Return the ranges of a solved inequality such as ``x < 3``, ``3 > x`` or ``|x| < 3``; None for any other."""
+    """Return the ranges of an inequality such as ``x < 3``, ``3 > x`` or ``|x| < 3``, or None for other forms."""
     left, right = node.args
     name = node.head
     if isinstance(right, Symbol) and is_constant(left) and not is_constant(right):
@@ -133,7 +133,7 @@ def _whole(value: Fraction) -> int | Fraction:
 
 
 def _chain(node: Apply) -> list[Range] | None:
-    """Return the range of ``a < x <= b`` or ``b >= x > a``; None for any other chain."""
+    """Return the range of ``a < x <= b`` or ``b >= x > a``. Return None if the chain has another form."""
     if len(node.args) != 2:
         return None
     first, second = node.args
@@ -201,7 +201,7 @@ def _position(node: Node) -> float | None:
 
 
 def _joined(ranges: list[Range]) -> list[Range] | None:
-    """Return the ranges in increasing order, joined where they touch or overlap; None if an end has no value."""
+    """Return the ranges in increasing order, None if an end has no value. Ranges that touch or overlap are merged."""
     placed: list[tuple[float, float, Range]] = []
     for item in ranges:
         low, high = _position(item.low), _position(item.high)

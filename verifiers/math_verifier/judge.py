@@ -110,8 +110,9 @@ def judge_answer(
 def _unless_doubtful(match: Match, reference: str, answer: Answer) -> Match:
     """Return ``match``, or an undecided match if the difference may be a parsing error.
 
-    An answer that cannot be parsed is undecided if it contains the number of the reference, or if no explicit mark
-    (a box, for example) says that it is the answer. A difference in an unmarked answer has a lower confidence.
+    An answer has a mark if it is in a box, for example. If an answer cannot be parsed, the match is undecided in two
+    cases: the answer contains the number of the reference, or it has no mark. If an answer has no mark, a difference
+    has a lower confidence.
     """
     if answer.method not in GUESSED and len(answer.text) <= 20:
         return match
@@ -194,7 +195,7 @@ def _option_value(listed: tuple[str, ...], place: int, answer: str, terms: Terms
 
 
 def _lettered_value(reference: str, answer: str, listed: tuple[str, ...], terms: Terms) -> Match | None:
-    """Compare the reference, which is a value, with the option whose letter the answer states; else return None."""
+    """Compare a reference value with the option whose letter is the answer. Return None if there is no such option."""
     given = choices.letter(answer)
     if given is None or not listed or ord(given) - ord("A") >= len(listed):
         return None
@@ -255,7 +256,7 @@ def _unwrap(text: str) -> str:
 
 
 def _second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> tuple[Match, Node] | None:
-    """Interpret the texts in other ways (decimal comma, number words) and compare again, after the first mismatch."""
+    """Compare again after a mismatch. The texts are now interpreted in other ways: decimal comma, number words."""
     european_form = _decimal_comma(gold, given, reference, text, terms)
     if european_form is not None:
         return european_form
@@ -306,7 +307,7 @@ _DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
 
 
 def _short_text(gold: Text, given: Text) -> tuple[Match, Node] | None:
-    """Compare an answer in words with a reference in words. The answer may be a sentence around the reference."""
+    """Compare an answer in words with a reference in words. The answer may contain the reference in a sentence."""
     wanted, phrase = _plain_words(gold.text), _plain_words(given.text)
     first, second = words.special(gold.text), words.special(given.text)
     if first is not None and first == second:

@@ -14,9 +14,9 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number. ``place`` is the power of ten of the last written digit of a decimal; None means that it is exact.
+    """A number. ``place`` is the power of ten of the last written digit of a decimal.
 
-    0.15 has place -2, 2.30e4 has place 2, and the integer 150 has place None.
+    ``place`` is -2 for 0.15 and 2 for 2.30e4. It is None for exact numbers, such as the integer 150.
     """
 
     value: int | Fraction

@@ -23,8 +23,8 @@ LONG = 10  # a decimal with at least this many significant digits is compared wi
 def agree(ours: Real, our_place: int | None, theirs: Real, their_place: int | None, rounding: Rounding) -> bool | None:
     """Return whether the answer ``theirs`` agrees with the reference ``ours``.
 
-    A place is the power of ten of the last written digit; None means that the number is exact. The result is None
-    (undecided) if the answer is a correct rounding of an exact reference.
+    A ``place`` is the power of ten of the last written digit of a number, or None if the number is exact. The result
+    is None (undecided) if the reference is exact and the answer is a correct rounding of the reference.
     """
     if ours == theirs:
         return True
@@ -53,9 +53,10 @@ def agree(ours: Real, our_place: int | None, theirs: Real, their_place: int | No
 
 
 def printed_place(value: Real, place: int) -> int:
-    """Return the intended place of a decimal. ``0.14300000000000002`` is a printed double with three digits.
+    """Return the place (see ``Number``) of a decimal, without digits that come only from printing a double.
 
-    Programs print the integer 1055 as ``1055.0``, so a final ``.0`` is ignored for values of at least 100.
+    ``0.14300000000000002`` is 0.143, so its place is -3. Programs print the integer 1055 as ``1055.0``, so a final
+    ``.0`` is ignored for values of at least 100.
     """
     if place == -1 and value == int(value) and abs(value) >= 100:
         return 0

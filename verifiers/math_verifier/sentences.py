@@ -33,8 +33,8 @@ _ASIDE = re.compile(
 def stated(text: str) -> Node | None:
     """Return the value that a text states, or None if it states no value or several values.
 
-    If there is a conclusion ("Therefore, …"), only the conclusion is used. Otherwise the last sentence is used if it
-    ends in an equation. Otherwise the value is in the only sentence with a number, or in the first sentence.
+    The value is taken from the first of these sentences that exists: the conclusion ("Therefore, …"), the last
+    sentence if it ends in an equation, the only sentence with a number, or the first sentence if it has a number.
     """
     text = text[-MAX_LENGTH:]
     sentences = [part for part in _SENTENCE.split(text) if part.strip()]
@@ -63,7 +63,7 @@ def _one_value(sentence: str) -> Node | None:
 
 
 def after_equals(text: str) -> Node | None:
-    """Return the right side of the last equation, or None if there is no equation or another number follows it."""
+    """Return the right side of the last equation. Return None if there is none, or if a later sentence has a number."""
     at = text.rfind("=")
     if at < 0 or text[at - 1 : at] in ("!", "<", ">"):
         return None

@@ -203,7 +203,7 @@ class Grammar(Atoms):
             left = longer
 
     def _multiplied(self, left: Node) -> Node | None:
-        """Return ``left`` combined with the next factor, divisor or modulus, or None if none follows."""
+        """Return ``left`` combined with the next factor, divisor or modulus. Return None if the product ends here."""
         token = self.peek()
         if token.text in _TIMES and token.kind in ("sign", "command"):
             self.take()
@@ -233,7 +233,7 @@ class Grammar(Atoms):
         return self.power()
 
     def _juxtaposed(self, left: Node) -> bool:
-        """Return whether the next token is a factor of ``left``, although there is no operator between them."""
+        """Return whether the next token is multiplied by ``left`` with no operator between them, as in ``2x``."""
         token = self.peek()
         if token.kind == "number":
             previous = self.tokens[self.at - 1]
@@ -257,7 +257,7 @@ class Grammar(Atoms):
         return token.text in ("(", "{", "[") and (token.kind == "sign") and not (token.text == "[" and token.spaced)
 
     def _letters(self, token: Token) -> bool:
-        """Return whether ``token`` may be a factor after a number, as in ``3 x + 1``. ``5 m`` also counts."""
+        """Return whether ``token`` may be a factor after a number, as in ``3 x + 1`` or ``5 m``."""
         return len(token.text) == 1 or token.text in FUNCTIONS or token.text in CONSTANTS
 
     def _mixed_follows(self, whole: Number, token: Token) -> bool:
@@ -297,7 +297,7 @@ class Grammar(Atoms):
         return is_product(word)
 
     def _named(self, token: Token) -> bool:
-        """Return whether capital letters name a segment or a triangle, as in ``AB = 4`` or ``NO/BO = 1``."""
+        """Return whether capital letters are a name in geometry, such as a segment in ``AB = 4`` or ``NO/BO = 1``."""
         following = (
             self.tokens[self.tokens.index(token, self.at) + 1] if token in self.tokens[self.at :] else self.peek(1)
         )

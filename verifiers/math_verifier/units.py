@@ -44,7 +44,7 @@ def split(node: Node) -> Quantity:
 
 
 def from_symbols(node: Node) -> Quantity | None:
-    """Return the quantity of a product such as ``5 m`` if all its symbols are unit symbols, otherwise None."""
+    """Return the quantity of a product such as ``5 m``. Return None if a symbol in it is not a unit symbol."""
     if not isinstance(node, Apply) or node.head not in ("*", "/", "neg"):
         return None
     if node.head == "neg":
@@ -183,7 +183,7 @@ def _powers(text: str) -> str:
 
 
 def relate(asked: str, given: str) -> Relation:
-    """Return how the unit ``given`` relates to the unit ``asked``."""
+    """Compare the unit ``given`` of an answer with the unit ``asked`` of its reference."""
     if not given:
         return "missing"
     if asked == given:

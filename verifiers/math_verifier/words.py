@@ -72,7 +72,7 @@ def truth(text: str) -> bool | None:
 
 
 def truth_letter(text: str) -> bool | None:
-    """Return the truth value of the letters T, F, Y and N; None for any other text."""
+    """Return the truth value of a text that is only T, F, Y or N. Return None for other texts."""
     return {"T": True, "Y": True, "F": False, "N": False}.get(text.strip("(). ").upper())
 
 
@@ -108,9 +108,9 @@ def numeral(text: str) -> int | Fraction | None:
 
 
 def _with_part(words: list[str], part: int) -> Fraction | None:
-    """Return the value of ``two thirds``, ``half`` or ``one and a half``; None for ``third``, which is an ordinal.
+    """Return the value of a fraction in words, such as ``two thirds``, ``half`` or ``one and a half``.
 
-    ``part`` is the denominator; ``words`` are the words before it.
+    ``part`` is the denominator; ``words`` are the words before it. The result is None for the ordinal ``third``.
     """
     whole: int | None = 0
     if "and" in words:

@@ -43,7 +43,7 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 def _one_against_many(
     ours: tuple[Node, ...], theirs: tuple[Node, ...], left: str, right: str, terms: Terms, same: Same
 ) -> Match:
-    """Compare a single value with a collection. An answer may repeat the reference value."""
+    """Compare a single value with a collection. They match if every item of the answer equals the reference value."""
     if len(ours) == 0 or len(theirs) == 0:
         return Match(False, "an empty set against a value")
     if right in (",", "{}", "[]") and len(theirs) > 1 and len(ours) == 1:

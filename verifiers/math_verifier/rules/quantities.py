@@ -30,7 +30,7 @@ def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _in_dollars(node: Node, other: str) -> Node:
-    """Convert cents to dollars if the head ``other`` of the other side is money: 50 cents become 0.5."""
+    """Convert cents to dollars: 50 cents become 0.5. ``other``, the head of the other tree, must be ``money``."""
     if other != "money" or head(node) != "unit" or node.args[1].text.lower().split()[0] not in ("cent", "cents", "¢"):  # type: ignore[union-attr]
         return node
     return _hundredth(node.args[0])  # type: ignore[union-attr]
@@ -41,7 +41,10 @@ def _without(node: Node, mark: str) -> Node:
 
 
 def _scales(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """Compare the full values; if only one side has a scale, also compare the numbers (2.3 for ``2.3 million``)."""
+    """Compare two numbers of which at least one has a scale, such as ``2.3 million``.
+
+    The full values are compared first. If only one side has a scale, its number (2.3) is also compared.
+    """
     full = same(_full_scale(reference), _full_scale(candidate), terms)
     if full.equal or (head(reference) == head(candidate) and reference.args[1] == candidate.args[1]):  # type: ignore[union-attr]
         return full
@@ -143,7 +146,7 @@ def _converted(asked: units.Quantity, given: units.Quantity, terms: Terms) -> Ma
 
 
 def _half_a_place(value: Node) -> float:
-    """Return half a unit of the last written digit of a decimal, relative to its value; 0 for exact numbers."""
+    """Return the largest relative error of a rounded decimal: half a unit of its last digit. Exact numbers give 0."""
     if not isinstance(value, Number) or value.place is None or not value.value:
         return 0.0
     return float(Fraction(10) ** value.place / 2 / abs(value.value))

@@ -41,9 +41,9 @@ def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """Compare an equation (the reference) with a value.
+    """Compare a reference that is an equation with an answer that is a value.
 
-    The value may match the 5 in a reference such as ``x = 5``. A reference such as ``2x + z = 1`` requires an equation.
+    If the reference is ``x = 5``, the answer 5 is equal. If the reference is ``2x + z = 1``, no value is equal.
     """
     sides = reference.args  # type: ignore[union-attr]
     if _is_name(sides[0]):
@@ -54,9 +54,10 @@ def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> 
 
 
 def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
-    """Compare a value (the reference) with an equation: its last side is the answer, as in ``6!/2 = 360`` or ``x = 5``.
+    """Compare a reference that is a value with an answer that is an equation.
 
-    An equation such as ``x - 3z = 0`` is not the answer 0.
+    The last side of the equation is compared, as in ``6!/2 = 360`` or ``x = 5``. An equation such as ``x - 3z = 0``
+    does not state the value 0.
     """
     sides = candidate.args  # type: ignore[union-attr]
     last = sides[-1]

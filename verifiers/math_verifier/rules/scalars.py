@@ -73,7 +73,7 @@ def _float_artefact(node: Node) -> bool:
 
 
 def _place(node: Node) -> int | None:
-    """Return the place of a decimal (see ``Number``), also if it is negative, money or a percentage; else None."""
+    """Return the place (see ``Number``) of a number, or None. The number may be negative, money or a percentage."""
     while isinstance(node, Apply) and node.head in ("neg", "money", "percent"):
         node = node.args[0]
     return node.place if isinstance(node, Number) else None
@@ -114,7 +114,7 @@ def infinite(value: Value) -> bool:
 
 
 def tiny(value: Value) -> bool:
-    """Return whether ``value`` is zero, or, if it is not rational, below 1e-12 in absolute value."""
+    """Return whether ``value`` is zero. An inexact value counts as zero if its absolute value is below 1e-12."""
     return value == 0 if isinstance(value, int | Fraction) else abs(value) < 1e-12
 
 
@@ -157,7 +157,7 @@ _CONSTANTS_OF_INTEGRATION = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
 def _with_same_constant(reference: Node, candidate: Node) -> Node:
     """Return ``candidate`` with its constant of integration renamed to the name in the reference.
 
-    Unless both sides add exactly one such constant, ``candidate`` is returned unchanged.
+    ``candidate`` does not change if one of the sides has no such constant or several of them.
     """
     ours, theirs = _added(reference), _added(candidate)
     if len(ours) != 1 or len(theirs) != 1 or ours == theirs or not ours <= {"C", "C_1"}:
@@ -183,7 +183,7 @@ def _negative(trial: int) -> bool:
 
 
 def sample(names: frozenset[str], trial: int) -> dict[str, Fraction]:
-    """Return a fixed rational value per name, except for constants. Every third trial has negative values."""
+    """Return one rational value per variable. Equal arguments give equal values. Every third trial gives negatives."""
     point = {}
     for name in names:
         if name in CONSTANTS and name != "e":

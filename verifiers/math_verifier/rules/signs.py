@@ -18,7 +18,7 @@ def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) ->
 
 
 def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
-    """Compare two trees if one contains ±: both must have the same values. Otherwise return None."""
+    """Compare two trees if one contains ±, otherwise return None. The trees are equal if they have the same values."""
     if not any(head(part) in ("pm", "mp") for node in (reference, candidate) for part in walk(node)):
         return None
     left, right = both_signs(reference), both_signs(candidate)

@@ -38,7 +38,7 @@ class Terms:
 
     @cached_property
     def degrees(self) -> bool:
-        """True if the problem asks for degrees. Then an answer such as pi/6, with no degree sign, is not in radians."""
+        """True if the problem asks for degrees. Then pi/6 with no degree sign is not converted from radians."""
         return bool(_DEGREES.search(self.problem))
 
     @cached_property
