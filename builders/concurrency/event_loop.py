@@ -70,8 +70,8 @@ class Loop:
     def open(self, *objects: object) -> Iterator[None]:
         """Enter all async context managers in ``objects`` in order; exit them in reverse order after the block.
 
-        Objects of other types are ignored. If ``cancel`` is called while objects are entered, the objects entered so
-        far are closed. A cancelled ``__aenter__`` must clean up by itself.
+        Objects of other types are ignored. If ``cancel`` is called before all objects are entered, the entered ones are
+        closed. An object whose ``__aenter__`` is cancelled must clean up after itself.
         """
         opened = _OpenContexts()
         self._opened.append(opened)
@@ -85,7 +85,7 @@ class Loop:
 
 
 class _OpenContexts:
-    """The context managers of one ``Loop.open``. They are entered and exited in the loop, by one task at a time."""
+    """The context managers of one ``Loop.open``. They are entered and exited in the loop, one after another."""
 
     def __init__(self) -> None:
         self._contexts: list[AbstractAsyncContextManager[object]] = []
@@ -104,7 +104,7 @@ class _OpenContexts:
                 raise
 
     async def leave(self) -> None:
-        """Exit all open contexts, then raise the first error if there was one."""
+        """Exit all open contexts. If some of them raised errors, raise the first error at the end."""
         async with self._lock:
             errors = await self._close()
         if errors:
@@ -121,9 +121,9 @@ class _OpenContexts:
 
 
 async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Run ``coroutine`` in a separate task, which is cancelled only once.
+    """Run ``coroutine`` in a separate asyncio task, which is cancelled only once.
 
-    anyio cancels its own tasks again in every iteration of the loop, so such a task could not await its clean-up.
+    A task that belongs to anyio is cancelled again in every iteration of the loop, so it could not await its clean-up.
     """
     from anyio import CancelScope
 
@@ -140,10 +140,11 @@ async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 @contextlib.contextmanager
 def fewer_collections() -> Iterator[None]:
-    """Make Python's cyclic garbage collector run less often inside the block and ignore all existing objects.
+    """Run Python's cyclic garbage collector less often inside the block. It skips all existing objects.
 
-    A thousand requests in flight create about ten thousand objects, which live for seconds and have no reference cycle.
-    With Python's default thresholds, scanning them takes a fifth of the CPU time of sending requests.
+    A thousand requests in flight create about ten thousand objects. These objects live for seconds and form no
+    reference cycles, so scanning them is useless. With Python's default thresholds, the scans take a fifth of the CPU
+    time of sending requests.
     """
     before = gc.get_threshold()
     gc.freeze()

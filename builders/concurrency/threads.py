@@ -42,7 +42,10 @@ class _Thread(threading.Thread):
 
 
 async def in_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-    """Call ``function`` in another thread and return its result. If the caller is cancelled, abandon the thread."""
+    """Call ``function`` in another thread and return its result.
+
+    If the caller is cancelled, the thread is abandoned: it continues, but nothing waits for it.
+    """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
@@ -83,9 +86,10 @@ def _thread() -> _Thread:
 
 
 def exit_process(code: int | str | None) -> NoReturn:
-    """Raise ``SystemExit(code)``; but if an abandoned thread still runs, end the process immediately.
+    """End the process with the exit code ``code``.
 
-    The immediate end skips the interpreter's shutdown, during which a thread inside a native library may crash.
+    Normally this raises ``SystemExit(code)``. If an abandoned thread still runs, the process ends immediately, without
+    the shutdown of the Python interpreter. During that shutdown, a thread inside a native library may crash.
     """
     if not all(ended.is_set() for ended in _abandoned):
         if isinstance(code, str):

@@ -1,9 +1,9 @@
 """The gateway of a cluster: the one process that sends requests to services, and the samplers that call it.
 
-Workers use a ``GatewaySampler`` instead of the sampler itself. So the cluster has one journal, one limiter per model,
-one budget and one set of requests in flight. The code is the same as on a single machine. A lost worker loses no
-request. API keys stay on the machine where the command was run, and are not on machines that run model-written code.
-Each query needs one call to the gateway, for any number of candidates.
+Workers use a ``GatewaySampler``, which runs the real sampler in the gateway. So the cluster has one journal, one
+limiter per model, one budget and one set of requests in flight. A lost worker loses no request. API keys stay on the
+machine where the command was run. They are never on machines that run code written by a model. Each query needs one
+call to the gateway, for any number of candidates.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ class Gateway:
         self._counts.update(counts)
 
     async def state(self) -> tuple[JsonObject, Mapping[int, ShardCounts]]:
-        """Return (total spending, the counts reported since the previous call)."""
+        """Return a pair: the total spending, and the counts reported since the previous call of this method."""
         reported, self._counts = self._counts, {}
         return self._run.spending(), reported
 
 
 class GatewaySampler:
-    """A ``Sampler`` that samples through the gateway. ``on_lost`` is called when the gateway no longer exists."""
+    """A ``Sampler`` that samples through the gateway. It calls ``on_lost`` when the gateway no longer exists."""
 
     def __init__(self, provider: Provider, ledger: Ledger, gateway: Any, on_lost: Callable[[], None]) -> None:
         self.name = provider.name
@@ -82,14 +82,17 @@ class GatewaySampler:
         self.free = provider.free
         self.max_n = provider.max_n
         self.batch = isinstance(provider, BatchProvider) and provider.mode == "batch"
-        ledger.price_of(provider.model, free=provider.free)  # raises here too if a budget is set and no price is known
+        ledger.price_of(provider.model, free=provider.free)  # raises an error if a budget is set but no price is known
         self._gateway = gateway
         self._on_lost = on_lost
 
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0
     ) -> list[Completion | ProviderError]:
-        """Sample through the gateway; see ``builders.protocols.Sampler``. Raises ``MachineError`` if it is lost."""
+        """Sample through the gateway; see ``builders.protocols.Sampler``.
+
+        Raises ``MachineError`` if the gateway is lost.
+        """
         from ray.exceptions import RayError, RayTaskError
 
         try:
@@ -119,7 +122,10 @@ def remote_cause(error: BaseException) -> BaseException:
 
 
 async def enter_all(stack: AsyncExitStack, objects: Sequence[object]) -> None:
-    """Enter all async context managers in ``objects`` in order; ``stack`` closes them. Others are ignored."""
+    """Enter all async context managers in ``objects`` in order. ``stack`` closes them.
+
+    Objects of other types are ignored.
+    """
     for thing in objects:
         if isinstance(thing, AbstractAsyncContextManager):
             await stack.enter_async_context(thing)

@@ -31,7 +31,10 @@ CLOSE_S = 4.5  # slightly longer than the gateway waits for the requests in flig
 
 @dataclass(frozen=True)
 class Place:
-    """The number of workers in a group, and the Ray resources per worker. ``count`` None: one worker per machine."""
+    """The number of workers in a group (``count``), and the Ray resources of each worker.
+
+    If ``count`` is None, there is one worker per machine.
+    """
 
     count: int | None = None
     num_cpus: float = 1.0
@@ -107,9 +110,9 @@ class WorkerPool:
         return self._spent
 
     def workers_with_room(self) -> Iterator[Worker]:
-        """Yield the open worker with the fewest shards until no worker has room.
+        """Yield the open worker with the fewest shards, again and again, until all workers are full.
 
-        The caller must increase ``Worker.shards`` after each one.
+        The caller must increase ``Worker.shards`` of each worker that it receives.
         """
         most = self._settings.shards_in_flight
         while candidates := [worker for worker in self._workers if worker.is_open and worker.shards < most]:
@@ -129,7 +132,7 @@ class WorkerPool:
         except RayTaskError as error:
             raise remote_cause(error) from None
         except RayError as error:
-            if isinstance(error, RayActorError) and error.actor_init_failed:  # a wrong setting or machine, so no retry
+            if isinstance(error, RayActorError) and error.actor_init_failed:  # a retry would fail too
                 raise MachineError(f"a Ray worker could not be created: {error}") from None
             self._count_lost_unopened(error)
             self.replace(worker, error)
@@ -148,7 +151,10 @@ class WorkerPool:
             ) from None
 
     def replace(self, worker: Worker, error: Exception) -> None:
-        """Start a new worker in place of the lost ``worker``. The new one waits until a machine has room."""
+        """Start a new worker in place of the lost ``worker``.
+
+        The new worker starts as soon as a machine has free resources for it.
+        """
         if worker in self._workers:
             log.warning("A worker is lost; other workers run its shards. %s", str(error).splitlines()[0])
             self._workers.remove(worker)

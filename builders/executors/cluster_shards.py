@@ -26,7 +26,7 @@ class ShardQueue:
         self._losses: Counter[int] = Counter()
 
     def next(self) -> tuple[int, Sequence[Query]] | None:
-        """Return the number and the queries of the next incomplete shard; None if there is none now."""
+        """Return the number and the queries of the next incomplete shard. Returns None if no shard is waiting now."""
         if self._lost:
             return self._lost.popleft()
         for number, queries in self._source:
@@ -38,7 +38,10 @@ class ShardQueue:
         return None
 
     def give_back(self, number: int, queries: Sequence[Query], error: Exception) -> None:
-        """Queue shard ``number`` again after its worker was lost. Raises ``MachineError`` after ``MAX_LOSSES``."""
+        """Queue shard ``number`` again, because its worker was lost.
+
+        Raises ``MachineError`` if the shard has lost ``MAX_LOSSES`` workers.
+        """
         self._losses[number] += 1
         if self._losses[number] >= MAX_LOSSES:
             raise MachineError(

@@ -36,7 +36,10 @@ RemoteActors = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class CompletedShard:
-    """The result of a shard. ``part`` and ``marker`` are None if the worker wrote them into the run folder."""
+    """The result of a shard: its Parquet file (``part``) and its completion marker (``marker``).
+
+    Both are None if the worker wrote them into the run folder.
+    """
 
     counts: ShardCounts
     part: bytes | None = None
@@ -123,7 +126,10 @@ class StageWorker:
         return self._stage.adds
 
     async def apply(self, row: Row) -> Row:
-        """Return the columns that the stage adds to ``row``. The first call (also after a restart) opens objects."""
+        """Return the columns that the stage adds to ``row``.
+
+        The first call opens the objects of the stage. After a restart of the actor, the next call opens them again.
+        """
         if self._opening is None:
             self._opening = asyncio.ensure_future(enter_all(self._open, self._run.objects.opened_in_order))
         await asyncio.shield(self._opening)
@@ -135,7 +141,10 @@ class StageWorker:
 
 
 class RemoteStage:
-    """A ``Stage`` that sends its rows to the stage workers in turn. The result is the same as without workers."""
+    """A ``Stage`` that sends each row to one of its stage workers, in turn.
+
+    The result is the same as when the stage runs in the shard worker.
+    """
 
     def __init__(self, name: str, adds: Mapping[str, object], workers: RemoteActors) -> None:
         self.name = name
@@ -165,8 +174,9 @@ def create_worker_run(
     on_gateway_lost: Callable[[], None],
     stage_workers: Mapping[str, RemoteActors],
 ) -> Run:
-    """Create the run of a worker: requests go through the gateway, and the stages in ``stage_workers`` run there.
+    """Create the run of a shard worker. Its samplers send their requests through ``gateway``.
 
+    ``stage_workers`` maps the names of stages to actors. These stages run in the actors, not in the shard worker.
     ``on_gateway_lost`` is called if the gateway no longer exists.
     """
     import ray

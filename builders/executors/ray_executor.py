@@ -115,7 +115,10 @@ def _connected(address: str | None, object_store_mb: int) -> Iterator[None]:
 
 
 def _check_reachable(address: str | None) -> None:
-    """Raise ``MachineError`` if ``address`` is ``host:port`` and nothing listens there: Ray would retry for minutes."""
+    """Raise ``MachineError`` if ``address`` is ``host:port`` and no server listens there.
+
+    Without this check, Ray would retry for minutes.
+    """
     match = re.fullmatch(r"(?:ray://)?([^/:]+):(\d+)", address or "")
     if match:
         try:
@@ -168,7 +171,10 @@ def _receive(
     number: int,
     queries: Sequence[Query],
 ) -> bool:
-    """Store the result of shard ``number`` and return True. If its worker was lost, queue it again and return False."""
+    """Store the result of shard ``number`` and return True.
+
+    If the worker of the shard was lost, queue the shard again and return False.
+    """
     import ray
     from ray.exceptions import ObjectLostError, RayError, RayTaskError
 

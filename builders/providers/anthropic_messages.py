@@ -34,13 +34,15 @@ class AnthropicMessages(HttpBatchService):
     """A model behind the Anthropic Messages API.
 
     Thinking is stored in ``Completion.reasoning``, never in the answer. The signed thinking blocks are stored in
-    ``detail`` and are sent back with the result of a tool. ``thinking="adaptive"`` lets the model decide how
-    long to think, guided by ``sampling.effort``. ``sampling.thinking_tokens`` sets a thinking budget in addition to
-    ``sampling.max_tokens``.
+    ``detail`` and are sent back with the result of a tool. With ``thinking="adaptive"``, the model decides how long it
+    thinks, guided by ``sampling.effort``. ``sampling.thinking_tokens`` is a separate budget for thinking; it is added
+    to ``sampling.max_tokens``.
 
     Current models refuse a temperature, so it is sent only with ``temperature="send"``. With thinking, the temperature
-    sent is 1, as the service requires. ``cache`` is the time that the service caches a prompt; cached tokens cost a
-    tenth. For a long prompt, the first request finishes before the others are sent, so that they find it in the cache.
+    sent is 1, as the service requires.
+
+    ``cache`` is the time that the service keeps a prompt in its cache; cached tokens cost a tenth. For a long prompt,
+    the first request finishes before the others are sent. The others then find the prompt in the cache.
     """
 
     name = "anthropic_messages"
@@ -177,9 +179,9 @@ class AnthropicMessages(HttpBatchService):
 
 
 def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
-    """Return the system text, and the other messages in the format of the service.
+    """Return the system text and the other messages of ``messages``, in the format of the service.
 
-    In this format, user and assistant messages alternate, and all tool results of a turn are one user message.
+    In this format, user and assistant messages alternate. All tool results of a turn are in one user message.
     """
     system: list[str] = []
     turns: list[tuple[str, list[dict[str, object]]]] = []
@@ -198,7 +200,7 @@ def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
 
 
 def _blocks(message: Message) -> list[dict[str, object]]:
-    """Return the content blocks of ``message``. Blocks that the service sent are returned to it unchanged."""
+    """Return the content blocks of ``message``. Blocks that came from the service are sent back unchanged."""
     raw = (message.get("detail") or {}).get("content")
     if raw:
         return with_ids_of(message, raw, "tool_use", "id")

@@ -21,7 +21,7 @@ PAGE = 100
 
 
 class OpenAIBatches:
-    """The batch API of OpenAI. ``endpoint`` is the path for the request bodies, such as ``/v1/chat/completions``."""
+    """The batch API of OpenAI. ``endpoint`` is the API path of each request, such as ``/v1/chat/completions``."""
 
     def __init__(self, http: HttpTransport, endpoint: str) -> None:
         self._http = http
@@ -53,7 +53,10 @@ class OpenAIBatches:
         return []
 
     async def outcome(self, batch: str) -> Outcome | None:
-        """Return the result of a batch job, None if not finished; see ``builders.sampling.provider.BatchApi``."""
+        """Return the result of a batch job; see ``builders.sampling.provider.BatchApi``.
+
+        Returns None while the job is in progress.
+        """
         with _malformed_is_service_error(f"the status of batch job {batch}"):
             job = parsed(await self._http.get(f"/batches/{batch}"))
             if job["status"] in ("validating", "in_progress", "finalizing", "cancelling"):
@@ -87,7 +90,7 @@ class OpenAIBatches:
 
 
 class AnthropicBatches:
-    """The batch API of Anthropic. It stores no mark, so ``find`` searches by time and number of requests."""
+    """The batch API of Anthropic. It cannot store a mark, so ``find`` compares the time and the number of requests."""
 
     def __init__(self, http: HttpTransport) -> None:
         self._http = http
@@ -109,7 +112,10 @@ class AnthropicBatches:
         return found
 
     async def outcome(self, batch: str) -> Outcome | None:
-        """Return the result of a batch job, None if not finished; see ``builders.sampling.provider.BatchApi``."""
+        """Return the result of a batch job; see ``builders.sampling.provider.BatchApi``.
+
+        Returns None while the job is in progress.
+        """
         with _malformed_is_service_error(f"the status of batch job {batch}"):
             job = parsed(await self._http.get(f"/v1/messages/batches/{batch}"))
             if job["processing_status"] != "ended":
@@ -132,7 +138,10 @@ class AnthropicBatches:
 
 @contextmanager
 def _malformed_is_service_error(what: str) -> Iterator[None]:
-    """Convert parsing errors in the block to ``ServiceError``, which is retried. ``what`` names the parsed data."""
+    """Convert parsing errors in the block to ``ServiceError``, so that the request is retried.
+
+    ``what`` describes the parsed data in the error message.
+    """
     try:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:

@@ -31,10 +31,10 @@ CLIENT_HEADERS = re.compile(
 class HttpService(ABC):
     """One endpoint of one service. A subclass builds requests (``body``) and parses replies (``answers``, ``usage``).
 
-    If ``api_key`` is None, the key is read from the environment variable. ``headers`` are sent with each request;
-    headers that may change the completions are part of the identity. ``free`` means that requests cost nothing; None
-    means free if the service runs on this machine. ``raw_log`` is a file that records all requests and responses,
-    with keys replaced by "***".
+    If ``api_key`` is None, the key is read from the environment variable ``key_variable``. ``headers`` are sent with
+    each request. Headers that may change the completions are part of the identity. ``free`` is True if requests cost
+    nothing. If it is None, requests are free when the service runs on this machine. ``raw_log`` is a file that records
+    all requests and responses, with keys replaced by "***".
     """
 
     name: str
@@ -117,7 +117,7 @@ class HttpService(ABC):
     def usage_of(self, reply: Reply) -> Usage | None:
         """Return the usage of a reply that ``read`` cannot parse.
 
-        Returns None for an incomplete reply and for an error that reports no usage, because they cost nothing.
+        Returns None if the reply costs nothing: an incomplete reply, or an error that reports no usage.
         """
         try:
             value = json.loads(reply.body)
@@ -131,7 +131,7 @@ class HttpService(ABC):
         return None if value.get("error") and usage == Usage() else usage
 
     def key_headers(self, key: str) -> dict[str, str]:
-        """Return the headers with the API key ``key``. ``key`` is "" if there is none."""
+        """Return the headers that contain the API key ``key``. An empty ``key`` means that there is no key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     @abstractmethod

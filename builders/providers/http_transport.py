@@ -137,7 +137,7 @@ class HttpTransport:
         return RequestError(message, status=status)
 
     def redacted(self, text: str) -> str:
-        """Return ``text`` with the API key, and any text that looks like an API key, replaced by "***"."""
+        """Return ``text`` with "***" in place of the API key and of any text that looks like an API key."""
         if self._secret:
             text = text.replace(self._secret, "***")
         return SECRET.sub("***", text)
@@ -168,7 +168,7 @@ def parsed(reply: Reply) -> JsonObject:
 
 
 def _error_text(body: bytes) -> str:
-    """Return the error message in the response ``body``; the start of the body if it has no known format."""
+    """Return the error message in the response ``body``. If its format is unknown, return the start of ``body``."""
     value = _json_or_text(body)
     if isinstance(value, dict):
         error = value.get("error", value)

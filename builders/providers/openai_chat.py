@@ -29,12 +29,12 @@ INTERNAL_KEYS = ("detail", "reasoning")  # keys that bestofn adds to a message; 
 
 
 class OpenAIChat(HttpBatchService):
-    """A model behind a Chat Completions API. One request gives up to ``max_n`` completions.
+    """A model behind a Chat Completions API. One request returns up to ``max_n`` completions.
 
-    If a server returns fewer, the sampler requests the rest. If ``base_url`` is None, the environment variable
-    ``OPENAI_BASE_URL`` is used, or else OpenAI's own URL. ``max_tokens_field`` is the server's name for the token
-    limit; None means ``max_completion_tokens`` for OpenAI and ``max_tokens`` for other servers. For the other settings,
-    see ``HttpBatchService``.
+    If a server returns fewer completions than requested, the sampler requests the missing ones. If ``base_url`` is
+    None, the environment variable ``OPENAI_BASE_URL`` is used; if that is not set, OpenAI's own URL is used.
+    ``max_tokens_field`` is the server's name for the token limit. None means ``max_completion_tokens`` for OpenAI and
+    ``max_tokens`` for other servers. For the other settings, see ``HttpBatchService``.
     """
 
     name = "openai_chat"

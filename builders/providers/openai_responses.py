@@ -148,7 +148,7 @@ def _stop(value: JsonObject, calls: bool, refusal: str) -> StopReason:
 
 
 def _items(message: Message) -> list[dict[str, object]]:
-    """Return the input items of ``message``. Items that the service sent are returned to it unchanged."""
+    """Return the input items of ``message``. Items that came from the service are sent back unchanged."""
     role = message["role"]
     if role == "tool":
         output = content_text(message.get("content"))

@@ -13,10 +13,11 @@ from bestofn.builders.records import Candidate, JsonObject, Query
 
 
 class Recorded:
-    """An ``Archive`` that reads answers from ``query.metadata[field]``: a list of texts, messages, or message lists.
+    """Reads existing answers from ``query.metadata[field]``. No request is sent. Implements ``Archive``.
 
-    A message list is a whole conversation: assistant, tool, assistant, and so on. No request is sent. The answers get
-    the model name ``model`` if it is set, otherwise ``metadata["model"]``.
+    The field contains a list of answers. Each answer is a text, a message, or a list of messages. A list of messages is
+    a whole conversation: assistant, tool, assistant, and so on. The model name of the answers is ``model`` if it is
+    set, otherwise ``metadata["model"]``.
     """
 
     name = "recorded"

@@ -40,9 +40,11 @@ def apply_stage(
 ) -> Dataset:
     """Run ``stage`` over ``dataset`` and return the added columns, as a dataset with the same row order.
 
-    If ``cache_file`` is set, the result is stored there. The next call reads this file and checks only its length, so
-    the file name must contain the ``fingerprint``. The first exception of a row is raised and stops the run. A stage
-    must store any other failure of a row as data.
+    If ``cache_file`` is set, the result is stored in this file. The next call with the same file reads the result from
+    it and checks only the number of rows. So the file name must contain the ``fingerprint``.
+
+    If a row raises an exception, the first exception stops the run. For failures that must not stop the run, a stage
+    stores the failure in the row.
     """
     if cache_file is not None:
         _delete_if_truncated(cache_file, len(dataset))
@@ -78,7 +80,10 @@ def arrow_tables(dataset: Dataset, rows: int) -> Iterator[Table]:
 
 
 def _delete_if_truncated(cache_file: Path, rows: int) -> None:
-    """Delete ``cache_file`` if it does not contain ``rows`` rows: the process stopped while it was being written."""
+    """Delete ``cache_file`` if it does not contain ``rows`` rows.
+
+    The number of rows is wrong if the process stopped while it wrote the file.
+    """
     from datasets import Dataset
 
     if not cache_file.exists():

@@ -43,7 +43,10 @@ def read(out: Path) -> dict[str, Any]:
 
 
 def describe(config: JsonObject, *, state: str, **facts: object) -> dict[str, Any]:
-    """Return the manifest of a run. ``state`` is running, complete or interrupted; ``facts`` are added as keys."""
+    """Return the manifest of a run. ``state`` is "running", "complete" or "interrupted".
+
+    ``facts`` are additional entries of the manifest.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "state": state,
@@ -67,7 +70,10 @@ def versions() -> dict[str, str]:
 
 
 def redacted(value: object, key: str = "") -> object:
-    """Return ``value`` with "***" in place of every entry whose key names a secret, such as ``api_key``."""
+    """Return a copy of ``value`` in which "***" replaces all secrets.
+
+    An entry is a secret if its key looks like the name of a secret, such as ``api_key``.
+    """
     if isinstance(value, str | Mapping | list | tuple) and value and SECRET.search(key):
         return "***"
     if isinstance(value, Mapping):
@@ -78,7 +84,10 @@ def redacted(value: object, key: str = "") -> object:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace the content of ``path`` by ``text`` atomically: after a kill, the file has its old or its new content."""
+    """Replace the content of ``path`` by ``text`` atomically.
+
+    If the process is killed, the file has either its old or its new content.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8") as file:

@@ -39,7 +39,7 @@ def is_url(out: str) -> bool:
 
 
 def folder_of(url: str) -> Path:
-    """Return the local folder for the run at ``url``. Each URL has its own folder, which is always the same."""
+    """Return the local folder for the run at ``url``. The same URL always has the same folder."""
     scheme, _, path = url.partition("://")
     return Path("runs") / "+".join(quote(name, safe="") for name in (scheme, *path.split("/")) if name)
 
@@ -136,11 +136,14 @@ class Mirror:
             part = marker.with_suffix(".parquet")
             self._remove_remote_marker(f"shards/{part.name}", f"shards/{marker.name}")
             self._push(f"shards/{part.name}")
-            if self._copied.get(f"shards/{part.name}") == _state(part):  # else it was replaced during the copy
+            if self._copied.get(f"shards/{part.name}") == _state(part):  # if not, the part was replaced during the copy
                 self._push(f"shards/{marker.name}")
 
     def _remove_remote_marker(self, part: str, marker: str) -> None:
-        """Remove the marker at the URL if its part will be replaced: a partial copy must not have a marker."""
+        """Remove ``marker`` at the URL if the copy of ``part`` there will be replaced.
+
+        A marker says that its part is complete, and the copy is not complete while it is being replaced.
+        """
         if self._copied.get(part) == _state(self.folder / part):
             return
         name = PurePosixPath(marker).name

@@ -116,7 +116,7 @@ class Run:
         return stage_fingerprints(rows, ((stage.name, settings) for stage, settings in self.stages))
 
     def open(self) -> None:
-        """Open the journal, connections, containers and models. Further calls do nothing."""
+        """Open the journal, connections, containers and models. If they are already open, do nothing."""
         with self._lock:
             if not self._opened:
                 self._stack.enter_context(self.loop.open(*self.objects.opened_in_order))
@@ -151,9 +151,9 @@ def create_run(
 ) -> Run:
     """Create the run that ``config`` describes. No request is sent and nothing is opened.
 
-    On a cluster worker, ``make_sampler`` creates samplers that send requests through another machine; the worker then
-    has no journal. ``remote_stages`` maps the names of stages that run on other machines to their replacements.
-    Raises ``ConfigError`` if a setting is wrong.
+    A cluster worker passes ``make_sampler`` and ``remote_stages``. ``make_sampler`` creates samplers that send requests
+    through another machine; the worker then has no journal. ``remote_stages`` contains replacements for stages that run
+    on other machines, by stage name. Raises ``ConfigError`` if a setting is wrong.
     """
     check_root_keys(config)
     ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))
@@ -248,7 +248,7 @@ def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequen
 
 
 def is_shard_complete(run: Run, number: int, queries: Sequence[Query]) -> bool:
-    """Return whether shard ``number`` is complete for these queries and the settings of ``run``."""
+    """Return whether shard ``number`` is complete for ``queries`` and for the settings of ``run``."""
     fingerprints = run.fingerprints([query_to_row(query) for query in queries])
     return is_complete(part_of(run.out, number), fingerprints[-1])
 
@@ -257,7 +257,8 @@ def is_shard_complete(run: Run, number: int, queries: Sequence[Query]) -> bool:
 def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
     """Write the published views of ``parts`` and the manifest, and return the manifest.
 
-    Deletes parts and cache files of other settings. Raises ``MachineError`` if the disk is full or read-only.
+    Parts and cache files that were computed with other settings are deleted. Raises ``MachineError`` if the disk is
+    full or read-only.
     """
     delete_stale_files(run.out, parts)
     facts = {

@@ -48,9 +48,9 @@ class Progress:
 def show_progress(
     progress: Progress, stages: list[str], spending: Callable[[], JsonObject], every_s: float = 5.0
 ) -> Iterator[None]:
-    """Show ``progress`` until the block ends; without a terminal, print a line every ``every_s`` seconds.
+    """Show ``progress`` until the block ends. Without a terminal, print a line every ``every_s`` seconds.
 
-    ``spending`` returns the requests, tokens and dollars so far.
+    ``spending`` is a function that returns the requests, tokens and dollars so far.
     """
     started = time.monotonic()
     if sys.stderr.isatty():

@@ -46,10 +46,10 @@ Selected = dict[Path, dict[int, list[int]]]
 
 @dataclass(frozen=True)
 class RegenerateSettings:
-    """The settings of a regeneration: sample the candidates that ``where`` selects, at most ``most`` of them.
+    """The settings of a regeneration. It samples again the candidates that ``where`` selects, at most ``most`` of them.
 
     For the syntax of ``where``, see ``run.selection``. With ``keep_if_better``, a new response replaces the old one
-    only if its verdict is better. ``changes`` are the changed settings of the run, as the user wrote them.
+    only if the new verdict is better. ``changes`` are the changed settings of the run, as the user wrote them.
     """
 
     where: str
@@ -73,10 +73,11 @@ class RegenerateResult:
 def regenerate(
     config: JsonObject, out: Path, settings: RegenerateSettings, *, dry_run: bool = False
 ) -> RegenerateResult:
-    """Sample the selected candidates of the run in ``out`` again, with ``config``.
+    """Sample the selected candidates of the run in ``out`` again, with the settings in ``config``.
 
-    If an earlier regeneration was interrupted while shards were exchanged, only finish that one. Raises ``ConfigError``
-    if ``where`` has an unknown word, if a setting is wrong, or if the responses of the run were not sampled.
+    An earlier regeneration may have been interrupted while it replaced shards. In this case, only that regeneration is
+    finished. Raises ``ConfigError`` if ``where`` has an unknown word, if a setting is wrong, or if the responses of the
+    run were not sampled.
     """
     wanted = condition(settings.where)
     if not dry_run and _finish_interrupted(out):
@@ -174,9 +175,10 @@ class _Regeneration:
         return sampled
 
     def _replace(self, row: dict[str, Any], position: int, new: dict[str, Any], verdict: dict[str, Any]) -> bool:
-        """Replace the old candidate by ``new``, unless ``keep_if_better`` keeps the old one. Returns whether it did.
+        """Replace the candidate at ``position`` by ``new``, and return True.
 
-        The other response is added to the history of the candidate in the row.
+        With ``keep_if_better``, the old candidate stays and False is returned if the new verdict is not better. The
+        response that is not used is added to the history of the candidate in the row.
         """
         old, old_verdict = row["candidates"][position], row["verdicts"][position]
         before, after = old_verdict["outcome"], verdict["outcome"]
@@ -201,9 +203,9 @@ def next_attempt(candidate: Row) -> int:
 
 
 def _history_entry(candidate: Row, verdict: Row, was_published: bool) -> dict[str, object]:
-    """Return the history entry of a response that is not in the row.
+    """Return the history entry of a response that is not used in the row.
 
-    ``stood`` is True if the response was published before, and False if it was never used.
+    Its field ``stood`` is True if an earlier version of the row used the response, and False if it was never used.
     """
     response = ("attempt", "messages", "model", "stop_reason", "reasoning", "seed", "cost_usd", "error")
     judgement = ("outcome", "confidence", "explanation", "verifier")
@@ -215,10 +217,10 @@ def _history_entry(candidate: Row, verdict: Row, was_published: bool) -> dict[st
 
 
 def _exchange(out: Path, folder: Path) -> None:
-    """Replace the old shards by the new ones, and copy the old ones to ``before``. Can be run again after a kill.
+    """Replace the old shards by the new ones, and copy the old ones to ``before``.
 
-    If an old shard has changed since the start of the regeneration, its new shard is deleted, because it would
-    overwrite newer data. The new responses stay in the journal.
+    If the process is killed, this function can be run again. If an old shard has changed since the start of the
+    regeneration, the new shard is deleted, because it would overwrite newer data. Its responses stay in the journal.
     """
     before = folder / "before"
     before.mkdir(exist_ok=True)
@@ -246,7 +248,7 @@ def _file_state(part: Path) -> list[int]:
 
 
 def _finish_interrupted(out: Path) -> bool:
-    """Finish every exchange of shards that was interrupted. Returns whether there was one."""
+    """Finish all replacements of shards that were interrupted. Returns False if none was interrupted."""
     folders = [ready.parent for ready in sorted((out / "regenerations").glob("*/ready.json"))]
     for folder in folders:
         _exchange(out, folder)

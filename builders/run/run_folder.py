@@ -100,7 +100,7 @@ def disk_full_as_machine_error() -> Iterator[None]:
     """Convert the error of a full or read-only disk in the block to a ``MachineError`` that says what to do."""
     try:
         yield
-    except OSError as error:  # Arrow's error contains the number only in its text
+    except OSError as error:  # an error of Arrow contains the error number only in its text
         if error.errno not in DISK_FULL and not any(f"errno {number}]" in str(error).lower() for number in DISK_FULL):
             raise
         raise MachineError(

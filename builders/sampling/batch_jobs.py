@@ -1,10 +1,12 @@
 """Batch jobs at a service: submits them, finds them if their id was lost, and polls them until they are done.
 
 Each step is recorded in the journal, so that the next run can resume the jobs of a killed run. Before a job is
-submitted, the journal stores the names of its requests under a generated mark (state "planned"). If the process is
-killed or the connection breaks before the service returns the job's id, the service is searched for the mark.
-A job that a search finds has the state "found". If the service stores no mark, the search compares only time and size.
-A found job may then be the wrong one, and its requests may be in another job.
+submitted, the journal stores the names of its requests and a generated text, the mark. The job then has the state
+"planned". If the process is killed or the connection breaks before the service returns the job's id, the mark is used
+to search for the job at the service.
+
+A job that was found in this way has the state "found". Some services store no mark. The search then compares only the
+submission time and the number of requests, so it may find a wrong job.
 
 Used by ``builders.sampling.batch_queue``.
 """
@@ -44,9 +46,9 @@ def _new_future() -> asyncio.Future[Reply | ProviderError | None]:
 class BatchRequest:
     """One request in batch mode, from when it is queued until its reply is stored.
 
-    ``name`` is made of the journal key and the indices; ``body`` is the body for the service, and ``request`` the
-    form that the journal stores; both are emptied after submission. ``expected_usd`` returns the current estimate of
-    the cost. The result of ``reply`` is None if the request must be sent online.
+    ``name`` contains the journal key and the sample indices. ``body`` is sent to the service, and ``request`` is stored
+    in the journal. Both are emptied after submission. ``expected_usd`` returns the current estimate of the cost. If the
+    future ``reply`` has the result None, the request must be sent online.
     """
 
     name: str
@@ -60,7 +62,7 @@ class BatchRequest:
 
 @dataclass(eq=False)
 class BatchJob:
-    """One batch job at the service. ``id`` is generated here and later replaced by the service's id."""
+    """One batch job at the service. At first, ``id`` is a generated mark; later it is the service's own id."""
 
     names: Sequence[str]
     id: str = field(default_factory=lambda: f"bestofn-{uuid.uuid4().hex}")
@@ -68,13 +70,14 @@ class BatchJob:
     state: State = "planned"
     unsettled: set[str] = field(default_factory=set)  # names of the requests whose replies are not stored yet
     first_check: asyncio.Event | None = None  # only in a resumed job: set once its status has been checked
-    given_up: bool = False  # not done within ``patience_s``: it stays open in the journal for the next run
+    given_up: bool = False  # not done within ``patience_s``, so it stays open for the next run
 
 
 class BatchJobs:
     """The batch jobs of one provider, at the service and in the journal.
 
-    ``uncertain`` contains jobs that are being searched for, and found jobs whose replies are not known yet.
+    ``uncertain`` contains the jobs whose id is not certain: jobs that are being searched for, and jobs that a search
+    has found but whose replies have not arrived.
     """
 
     def __init__(self, api: BatchApi, identity: str, journal: Journal, settings: Batching) -> None:
@@ -108,10 +111,10 @@ class BatchJobs:
         )
 
     async def submit(self, job: BatchJob, requests: Iterable[BatchRequest]) -> bool:
-        """Submit the planned ``job``. Returns False if the service certainly has not accepted it.
+        """Submit the planned ``job``. Returns False if it is certain that the service did not accept the job.
 
-        Raises ``ProviderError`` if the service refuses the job, or if it is unknown whether the service accepted it. If
-        it is unknown, the plan stays in the journal, and the next run searches for the job.
+        Raises ``ProviderError`` if the service refuses the job, or if it is unknown whether the service accepted it. In
+        the second case, the plan stays in the journal, and the next run searches for the job.
         """
         try:
             batch = await self._api.submit({request.name: request.body for request in requests}, job.id)
@@ -137,9 +140,9 @@ class BatchJobs:
         return False
 
     async def find(self, job: BatchJob) -> bool:
-        """Search the service for the planned ``job``. If it is not there, delete the plan and return False.
+        """Search the service for the planned ``job``. If the job is not found, delete its plan and return False.
 
-        Raises ``ProviderError`` if the service cannot be searched; then the plan stays for the next run.
+        Raises ``ProviderError`` if the search itself fails. The plan then stays in the journal for the next run.
         """
         self.uncertain.add(job)
         batch = None
@@ -160,7 +163,8 @@ class BatchJobs:
     async def outcome(self, job: BatchJob) -> Outcome | None:
         """Poll ``job`` and return its result.
 
-        Returns {} if the service has lost or refused the job, and None if it is not done within ``patience_s``.
+        Returns {} if the service has lost or refused the job. Returns None if the job is not done within
+        ``patience_s``.
         """
         until = time.monotonic() + self._settings.patience_s
         while True:
@@ -188,7 +192,7 @@ class BatchJobs:
         await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (job.id,)) for job in jobs])
 
     async def _search(self, job: BatchJob) -> list[str]:
-        """Return the ids of the service's batch jobs that may be ``job``, by its mark, size and submission time."""
+        """Return the ids of the service's batch jobs that have the mark, size and submission time of ``job``."""
         for attempt in range(1, SEARCHES + 1):
             try:
                 return await self._api.find(job.id, len(job.names), job.submitted_at)
@@ -203,7 +207,7 @@ class BatchJobs:
         raise AssertionError("SEARCHES is at least 1")
 
     async def _identify(self, job: BatchJob, batch: str, state: State) -> None:
-        """Replace the mark of the planned ``job`` by its id ``batch`` at the service, also in the journal."""
+        """Replace the mark of the planned ``job`` by the service's id ``batch``, in memory and in the journal."""
         mark, job.id, job.state = job.id, batch, state
         self._claim(batch)
         row = batch_row(batch, self._identity, state, list(job.names), job.submitted_at)

@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 class BatchQueue:
     """``await submit(request)`` returns the reply from a batch job, or None if the request must be sent online.
 
-    Call ``settle(name)`` for every request that was submitted or resumed. A job whose requests are all settled is
-    closed.
+    Every submitted or resumed request must be settled: call ``settle(name)`` once its reply is stored or is no longer
+    expected. A job is closed when all its requests are settled.
     """
 
     def __init__(self, api: BatchApi, identity: str, journal: Journal, ledger: Ledger, settings: Batching) -> None:
@@ -36,7 +36,7 @@ class BatchQueue:
         self._postponed: list[BatchRequest] = []  # requests that do not fit into the budget now
         self._waiting_for: set[BatchJob] = set()  # jobs at the service with unsettled requests
         self._resumed: list[BatchJob] = []
-        self._unclaimed: set[str] = set()  # names without a reply in the job that a search found
+        self._unclaimed: set[str] = set()  # no reply in one uncertain job; another one may contain them
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -62,7 +62,7 @@ class BatchQueue:
         await asyncio.gather(*(job.first_check.wait() for job in self._resumed if job.first_check is not None))
 
     async def submit(self, request: BatchRequest) -> Reply | None:
-        """Queue ``request`` and wait for its reply; None if the batch job has no reply to it.
+        """Queue ``request``, wait, and return its reply. Returns None if the batch job has no reply to this request.
 
         Raises the error that the batch job reports for this request.
         """
@@ -75,7 +75,10 @@ class BatchQueue:
         return await self.wait_for(request.name)
 
     async def wait_for(self, name: str) -> Reply | None:
-        """Wait for the reply to a queued or resumed request; see ``submit``. If there is none, settle the request."""
+        """Wait for the reply to a queued or resumed request and return it, as ``submit`` does.
+
+        If the batch job has no reply, settle the request and return None.
+        """
         answer = await asyncio.shield(self._request(name).reply)
         if not isinstance(answer, Reply):
             await self.settle(name)
@@ -84,12 +87,15 @@ class BatchQueue:
         return answer
 
     def is_answered(self, name: str) -> bool:
-        """Return whether the request ``name`` is settled, or its result is known: a reply, an error, or no reply."""
+        """Return whether the request ``name`` is settled, or its batch job has returned a result for it.
+
+        The result is a reply, an error, or None (no reply).
+        """
         request = self._requests.get(name)
         return request is None or request.reply.done()
 
     async def settle(self, name: str) -> None:
-        """Record that the reply to ``name`` is stored, or that there is none. Close all jobs that are now complete."""
+        """Record that the reply to ``name`` is stored or no longer expected. Close all jobs that are now complete."""
         request = self._requests.pop(name, None)
         if request is not None:
             self._release(request)
@@ -104,7 +110,10 @@ class BatchQueue:
         self._requeue_postponed()
 
     def park(self, name: str) -> None:
-        """Record that the reply to ``name`` will not be stored now. Its job stays open, but nothing waits for it."""
+        """Record that this run does not store the reply to ``name``.
+
+        The job of the request stays open in the journal, but this run does not wait for it.
+        """
         if name in self._requests:  # if not, the request is settled
             self._requests[name].parked = True
         self._requeue_postponed()
@@ -225,7 +234,7 @@ class BatchQueue:
                 job.first_check.set()
 
     async def _distribute(self, job: BatchJob) -> None:
-        """Wait for the result of ``job`` and pass on its replies. Requests that have no reply are sent online."""
+        """Wait for the result of ``job`` and give each reply to its callers. Send requests without a reply online."""
         outcome = await self._jobs.outcome(job)
         if outcome is None:
             log.warning(
@@ -247,7 +256,7 @@ class BatchQueue:
             self._send_online(unanswered)
 
     def _send_unclaimed_online(self) -> None:
-        """Send the unclaimed requests online, unless an uncertain job may still contain them."""
+        """Send the requests in ``_unclaimed`` online, unless an uncertain job may still contain their replies."""
         if not self._jobs.uncertain:
             unclaimed, self._unclaimed = self._unclaimed, set()
             self._send_online(unclaimed)
@@ -265,7 +274,7 @@ class BatchQueue:
                 reply.set_result(answer)
 
     def _fail(self, names: Iterable[str], error: Exception) -> None:
-        """Raise ``error`` in every caller of one of ``names``, now and later in this run."""
+        """Raise ``error`` in all callers that wait for a request in ``names``, and in later callers of this run."""
         for name in names:
             reply = self._request(name).reply
             if not reply.done():
@@ -283,7 +292,7 @@ class BatchQueue:
         return (self._requests[name] for name in names if name in self._requests)
 
     def _release(self, request: BatchRequest) -> None:
-        """Return the reserved dollars of ``request`` to the budget."""
+        """Release the dollars of the budget that are reserved for ``request``."""
         self._ledger.set_aside(-request.reserved_usd)
         request.reserved_usd = 0.0
 

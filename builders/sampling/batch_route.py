@@ -60,7 +60,7 @@ class BatchRoute:
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
         """Return the completions of one request from its batch job. If the job has no usable reply, send it online.
 
-        A request of an earlier run is sent online only once a caller needs it.
+        A request of an earlier run waits until a caller needs it before it is sent online.
         """
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, indices)
         try:
@@ -83,8 +83,8 @@ class BatchRoute:
         return InFlight(key, attempt, indices, batch_name=name, sent=True)
 
     async def _reply(self, in_flight: InFlight, name: str, indices: Sequence[int]) -> Reply | None:
-        """Return the reply from the batch job; None if the job has no reply to this request."""
-        if in_flight.batch_name:  # only once: missing samples are not in the resumed batch job
+        """Return the reply from the batch job. Returns None if the job has no reply to this request."""
+        if in_flight.batch_name:  # cleared at once: later requests for missing samples are not in this job
             in_flight.batch_name = ""
             return await self._queue.wait_for(name)
         in_flight.mark_sent()
@@ -95,7 +95,7 @@ class BatchRoute:
     async def _stored(
         self, in_flight: InFlight, indices: Sequence[int], name: str, reply: Reply | None
     ) -> dict[int, Completion]:
-        """Store and return the completions in ``reply``. If there is no usable reply, send the request online."""
+        """Store the completions in ``reply`` and return them. If there is no usable reply, send the request online."""
         in_flight.body = in_flight.body or request_of(self._journal, in_flight.key)
         if reply is not None and not in_flight.body:  # an older version did not store the request
             self._queue.park(name)
@@ -113,7 +113,7 @@ class BatchRoute:
         stored = self._replies.find(in_flight, indices)
         if len(stored) == len(indices):  # another run has stored all of them
             return self._replies.replay(stored)
-        in_flight.sent = False  # not at the service until the online request is sent
+        in_flight.sent = False  # the online request is not sent yet
         if self._queue.closed:
             raise asyncio.CancelledError
         return await self._online.answer(in_flight, indices)

@@ -30,7 +30,10 @@ def parsed_name(name: str) -> tuple[bytes, int, list[int]]:
 
 
 def open_batches(journal: Journal, identity: str) -> list[tuple[str, State, list[str], float]]:
-    """Return the jobs of a provider that are not closed: (id or mark, state, request names, submission time)."""
+    """Return the jobs of a provider that are not closed.
+
+    Each job is a tuple: its id (or its mark, if the id is not known), state, request names, and submission time.
+    """
     rows = journal.rows(
         "SELECT id, state, parts, at FROM batches WHERE provider = ? AND state != 'closed'", (identity,)
     )

@@ -42,7 +42,7 @@ class Price:
     source: str = ""
 
     def of(self, usage: Usage, *, answers: float = 1.0, batch: bool = False) -> float:
-        """Return the cost in dollars of ``answers`` completions with ``usage`` in total."""
+        """Return the cost in dollars of ``answers`` completions. ``usage`` is the sum of their usage."""
         plain = usage.prompt - usage.cached - usage.cache_write
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
@@ -76,10 +76,10 @@ class Prices:
 
 
 def load_prices(own: JsonObject | None = None) -> Prices:
-    """Return the prices in ``conf/prices``; prices in ``own`` are added or replace them.
+    """Return the prices in ``conf/prices``, together with the prices in ``own``.
 
-    ``own`` has the form of a file in ``conf/prices``, or only of its ``models``: model -> {input, output, …}.
-    Raises ``ConfigError`` if a price is malformed.
+    If a model is in both, the price in ``own`` applies. ``own`` has the form of a file in ``conf/prices``, or only of
+    its ``models``: model -> {input, output, …}. Raises ``ConfigError`` if a price is malformed.
     """
     table = dict(_shipped())
     if own:
@@ -100,7 +100,7 @@ class Ledger:
         self.prices = load_prices(prices)
         self.usd = 0.0
         self.usd_before = 0.0  # cost of the replies that were in the journal when the run began
-        self.usd_aside = 0.0  # reserved for batch jobs in progress; their cost is counted once their replies arrive
+        self.usd_aside = 0.0  # reserved for batch jobs whose replies have not arrived
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0}
         self._limiters: list[Limiter] = []
@@ -108,7 +108,10 @@ class Ledger:
         self._lock = threading.Lock()
 
     def price_of(self, model: str, *, free: bool = False) -> Price | None:
-        """Return the price of ``model``; None if it is not known. With a budget, raises ``ConfigError`` instead."""
+        """Return the price of ``model``.
+
+        If the price is not known, returns None; but if a budget is set, raises ``ConfigError``.
+        """
         price = self.prices[model] or (FREE if free else None)
         if price is None and self.budget_usd is not None:
             raise ConfigError(
@@ -119,12 +122,12 @@ class Ledger:
         return price
 
     def watch(self, limiter: Limiter) -> None:
-        """Include the retries of ``limiter``, and the reason why its requests wait, in ``totals``."""
+        """Add ``limiter`` to ``totals``: the number of its retries, and the reason why its requests wait."""
         if limiter not in self._limiters:
             self._limiters.append(limiter)
 
     def carry(self, usd: float) -> None:
-        """Set the cost of earlier runs to ``usd``, the cost of the whole journal, minus the cost of this run."""
+        """Record the cost of earlier runs. ``usd`` is the cost of all replies in the journal, including this run's."""
         self.usd_before = max(self.usd_before, usd - self.usd)
 
     def check(self, more: float = 0.0) -> None:
@@ -151,12 +154,12 @@ class Ledger:
             self.usd_aside += usd
 
     def time_left(self, seconds: float) -> float:
-        """Return the part of ``seconds`` that is left since the first call of this method; at least 0."""
+        """Return how much of ``seconds`` is left; at least 0. The time starts at the first call of this method."""
         self._stopping_since = self._stopping_since or time.monotonic()
         return max(0.0, self._stopping_since + seconds - time.monotonic())
 
     def paid(self, usage: Usage, usd: float | None, answers: int) -> None:
-        """Count one paid request with ``answers`` completions, its usage and its cost ``usd``."""
+        """Count one paid request: the number of its completions (``answers``), its usage, and its cost ``usd``."""
         with self._lock:
             self.counts["requests"] += 1
             self.counts["completions"] += answers
@@ -164,7 +167,7 @@ class Ledger:
             self.usd += usd or 0.0
 
     def count(self, what: str, by: int = 1) -> None:
-        """Add ``by`` to the count ``what``: ``replayed`` (completions from the journal) or ``errors``."""
+        """Add ``by`` to one count. ``what`` is ``replayed`` (completions from the journal) or ``errors``."""
         with self._lock:
             self.counts[what] += by
 
@@ -204,7 +207,7 @@ class Estimate:
     plan: Plan
     queries: int
     prompt_tokens: int
-    completion_tokens: tuple[int, int]  # (expected, maximum); ``usd`` likewise
+    completion_tokens: tuple[int, int]  # (expected, maximum); the same for ``usd``
     usd: tuple[float, float] | None
     price: Price | None = None
 

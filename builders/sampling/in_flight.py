@@ -22,8 +22,9 @@ Answer = Completion | ProviderError
 class InFlight:
     """One request for consecutive samples, from its first caller until its completions are in the journal.
 
-    If an earlier run submitted the request in a batch job, ``request`` is None and ``body`` is empty until a caller
-    needs it. ``batch_name`` is then the request's name in that batch job. ``after`` is a request that must end first.
+    An earlier run may have submitted the request in a batch job. Then ``batch_name`` is the name of the request in that
+    job, ``request`` is None, and ``body`` is empty until a caller needs the request. If ``after`` is set, this request
+    is sent only after the request ``after`` has ended.
     """
 
     key: bytes
@@ -33,11 +34,11 @@ class InFlight:
     body: bytes = b""
     after: InFlight | None = None
     batch_name: str = ""
-    sent: bool = False  # probably paid for, so it continues even if its last caller is cancelled
+    sent: bool = False  # if True, the request continues even without a caller, because it may be paid for
     callers: int = 0
     task: asyncio.Task[dict[int, Answer]] = field(init=False)
     needed: asyncio.Event = field(default_factory=asyncio.Event)
-    parked: asyncio.Event = field(default_factory=asyncio.Event)  # set once it waits for a caller, or has ended
+    parked: asyncio.Event = field(default_factory=asyncio.Event)  # set when the request waits for a caller or has ended
 
     def __post_init__(self) -> None:
         if self.request is not None:
@@ -76,11 +77,11 @@ class InFlightRequests:
         self._by_sample: dict[tuple[bytes, int, int], InFlight] = {}
 
     def find(self, key: bytes, attempt: int, index: int) -> InFlight | None:
-        """Return the request in flight for one sample; None if there is none."""
+        """Return the request in flight for one sample. Returns None if no request for the sample is in flight."""
         return self._by_sample.get((key, attempt, index))
 
     def add(self, in_flight: InFlight) -> None:
-        """Register ``in_flight`` for its samples. A sample keeps the request that was registered first."""
+        """Register ``in_flight`` for its samples. If a sample already has a request, it keeps that request."""
         for index in in_flight.indices:
             self._by_sample.setdefault((in_flight.key, in_flight.attempt, index), in_flight)
 
@@ -98,6 +99,6 @@ class Route(Protocol):
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
         """Store the completions of one request in the journal and return them by sample index.
 
-        There may be fewer or more than ``indices``. Raises ``ProviderError`` if there is none.
+        The service may return fewer or more completions than requested. Raises ``ProviderError`` if it returns none.
         """
         ...

@@ -30,9 +30,10 @@ Values = Sequence[object] | Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """A stored answer: the choice with the number ``choice`` in the reply ``reply`` of the call ``call``.
+    """A stored answer: one choice in a stored reply.
 
-    ``answers`` is the number of choices in the reply, and ``usd`` the cost of all of them.
+    ``reply`` is the unparsed reply, ``call`` its row in the table ``calls``, and ``choice`` the number of the choice in
+    it. ``answers`` is the number of choices in the reply, and ``usd`` is the cost of all of them together.
     """
 
     call: int
@@ -49,9 +50,10 @@ class Journal:
     """The journal at ``path``. Several processes may open it at the same time.
 
     Methods raise ``JournalError`` if the file is damaged, belongs to another program, or is not writable. A
-    ``readonly`` journal never writes. All samplers of a process that use this journal share its two attributes:
-    ``in_flight`` contains the requests in flight, and ``claimed_batches`` the ids and marks of the batch jobs that a
-    sampler waits for.
+    ``readonly`` journal never writes.
+
+    All samplers of a process that use this journal share two attributes. ``in_flight`` contains the requests in flight.
+    ``claimed_batches`` contains the ids and marks of the batch jobs that a sampler waits for.
     """
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
@@ -103,14 +105,15 @@ class Journal:
             raise self._writer.failure
 
     async def add(self, entry: Entry) -> bool:
-        """Write ``entry`` and return, once it is on disk, whether all its answers were new.
+        """Write ``entry``, wait until it is on disk, and return whether all its answers were new.
 
-        Answers stored earlier are not replaced. The reply is paid for, so it is written even after a failed write.
+        Answers that were stored earlier are not replaced. The reply is paid for, so it is written even if an earlier
+        write failed.
         """
         return await self._writer.write(entry)
 
     async def note(self, statements: Sequence[Statement]) -> None:
-        """Run SQL ``statements`` in the writing thread and return once they are on disk."""
+        """Run SQL ``statements`` in the writing thread, and wait until the changes are on disk."""
         self.check()
         await self._writer.write(tuple(statements))
 

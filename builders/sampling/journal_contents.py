@@ -40,7 +40,10 @@ def holdings(journal: Journal) -> list[Holding]:
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """A batch job that is not finished. ``planned``: its id is not known, so it may not have reached the service."""
+    """A batch job that is not finished.
+
+    ``planned`` is True if the job's id is not known. Such a job may not have reached the service.
+    """
 
     id: str
     provider: str
@@ -61,8 +64,8 @@ def unfinished_batches(journal: Journal) -> list[OpenBatch]:
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]:
     """Yield every answer as plain data with its request and raw reply, in the order of payment.
 
-    A reply that could not be parsed is included with the index None. Only provider identities that contain the text
-    ``provider`` are included.
+    A reply that could not be parsed is included too, and its index is None. Only answers of providers whose identity
+    contains the text ``provider`` are included.
     """
     rows = journal.stream(
         "SELECT requests.provider, requests.body, calls.attempt, answers.number, answers.choice, calls.reply, "
@@ -93,7 +96,10 @@ def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The number of calls and answers that ``prune`` removed, or would remove in a dry run, and their cost."""
+    """The number of calls and answers that ``prune`` removed, and their cost.
+
+    In a dry run, these are the numbers that ``prune`` would remove.
+    """
 
     calls: int
     answers: int
@@ -101,10 +107,11 @@ class Pruned:
 
 
 def prune(journal: Journal, *, provider: str = "", before: float | None = None, dry_run: bool = False) -> Pruned:
-    """Delete the calls made before ``before`` (seconds since 1970; None: all) and shrink the file.
+    """Delete calls from the journal and shrink the file.
 
-    Only calls of provider identities that contain ``provider`` are deleted. A run that needs a deleted sample requests
-    and pays for it again.
+    ``before`` is a time in seconds since 1970: only calls made before it are deleted. None means all calls. Only calls
+    of providers whose identity contains the text ``provider`` are deleted. A run that needs a deleted sample requests
+    it and pays for it again.
     """
     chosen = (
         "SELECT calls.id FROM calls JOIN requests ON requests.id = calls.request "

@@ -16,7 +16,7 @@ from bestofn.builders.errors import JournalError
 
 APPLICATION_ID = 0x62_6F_6E_31  # "bon1": distinguishes journals from other SQLite files
 FORMAT = 1
-BUSY_S = 30.0  # SQLite waits this long for a locked file, per attempt
+BUSY_S = 30.0  # seconds that SQLite waits for a locked file in each attempt
 
 SCHEMA = """
 CREATE TABLE requests (

@@ -56,7 +56,8 @@ class Entry:
 class Write:
     """An entry, or SQL statements, waiting to be written.
 
-    ``done`` is the result of the write: for an entry, whether all its answers were new; for statements, True.
+    ``done`` is a future with the result of the write. For an entry, the result is whether all its answers were new. For
+    statements, it is True.
     """
 
     what: Entry | tuple[Statement, ...]
@@ -76,9 +77,9 @@ class JournalWriter:
         self._thread.start()
 
     async def write(self, what: Entry | tuple[Statement, ...]) -> bool:
-        """Write ``what`` and return once it is on disk. Raises ``JournalError`` if the write fails.
+        """Write ``what`` and wait until it is on disk. Raises ``JournalError`` if the write fails.
 
-        Returns, for an entry, whether all its answers were new; for statements, True.
+        For an entry, returns whether all its answers were new. For statements, returns True.
         """
         write = Write(what, self._loop.create_future())
         self._waiting.put(write)
@@ -90,7 +91,7 @@ class JournalWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        late: list[Write] = []  # entries that failed because the file was locked; they are tried once more at the end
+        late: list[Write] = []  # the file was locked; these entries are retried once at the end
         running = True
         while running:
             group = self._next_group()
@@ -110,7 +111,7 @@ class JournalWriter:
             self._connection.close()
 
     def _next_group(self) -> list[Write | None]:
-        """Wait for at least one write and return all queued writes. None in the list means that the thread must end."""
+        """Wait for at least one write and return all queued writes. If the list contains None, the thread must end."""
         group = [self._waiting.get()]
         with contextlib.suppress(queue.Empty):
             while True:
@@ -156,9 +157,12 @@ def _resolve(writes: Sequence[Write], outcomes: Sequence[bool | JournalError]) -
 
 
 def _insert(connection: sqlite3.Connection, writes: Sequence[Entry | tuple[Statement, ...]]) -> list[bool]:
-    """Commit ``writes`` in one transaction. Returns, per write, whether all its answers were new (statements: True)."""
+    """Commit ``writes`` in one transaction and return one result per write.
+
+    For an entry, the result is whether all its answers were new. For statements, it is True.
+    """
     now = time.time()
-    # Replies are compressed before the transaction locks the file.
+    # Compress the replies first, so that the transaction locks the file only briefly.
     replies = [zlib.compress(what.reply, 1) if isinstance(what, Entry) else b"" for what in writes]
     all_new = []
     with transaction(connection):

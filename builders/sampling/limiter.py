@@ -49,9 +49,9 @@ BURST_S = 0.25  # a full bucket contains the tokens of this many seconds: any 5 
 
 @dataclass(frozen=True)
 class RateLimits:
-    """The rate limits that the user has set. None: only the limits in the service's response headers apply.
+    """The rate limits that the user has set. If a limit is None, only the service's response headers limit the rate.
 
-    ``timeout_s`` applies to one request; ``retries`` is the number of retries per request. If a service is
+    ``timeout_s`` applies to one request, and ``retries`` is the number of retries per request. If a service is
     unavailable for more than ``patience_s`` seconds, the run stops. A stopped run can be resumed.
     """
 
@@ -71,7 +71,7 @@ class RateLimits:
                 raise ValueError(f"{field.name} is {value}; expected {'at least 0' if least == 0 else 'more than 0'}")
 
     def stricter(self, other: RateLimits) -> RateLimits:
-        """Return the limits with the smaller of both values in every field."""
+        """Combine two sets of limits: each field gets the smaller of the two values. None means no limit."""
 
         def least(name: str) -> float | None:
             known = [value for value in (getattr(self, name), getattr(other, name)) if value is not None]
@@ -82,7 +82,10 @@ class RateLimits:
 
 @dataclass(slots=True)
 class Size:
-    """The expected input tokens and completions of a request. ``Limiter.used`` corrects them after the reply."""
+    """The expected input tokens and the number of completions of a request.
+
+    After the reply, ``Limiter.used`` replaces the expected tokens by the real ones.
+    """
 
     input_tokens: float = 0.0
     answers: int = 1
@@ -115,11 +118,12 @@ class Limiter:
     async def run(
         self, send: Callable[[], Awaitable[T]], size: Size = Size(), started: Callable[[], None] = lambda: None
     ) -> T:
-        """Call ``send`` as soon as the limits allow, retry it, and return its result.
+        """Call ``send`` as soon as the limits allow, retry it after errors, and return its result.
 
-        ``started`` is called before each attempt. Raises ``RequestError`` and ``AuthenticationError`` at once, and any
-        other ``ProviderError`` after ``retries`` retries. Raises ``OutageError`` if the service is unavailable for
-        longer than ``patience_s``. An ``UnreadableReply`` is paid for, so the request is retried only once.
+        ``started`` is called before each attempt. ``RequestError`` and ``AuthenticationError`` are raised without a
+        retry. Any other ``ProviderError`` is raised after ``retries`` retries. After an ``UnreadableReply`` there is
+        only one retry, because the reply is paid for. Raises ``OutageError`` if the service is unavailable for longer
+        than ``patience_s``.
         """
         failed = unread = 0
         while True:
@@ -175,7 +179,8 @@ class Limiter:
     async def _turn(self, size: Size, first: bool) -> None:
         """Wait until a request of ``size`` may be sent, then count it as in flight.
 
-        With ``first`` it waits at the head of the queue. Raises ``OutageError`` if the service is unavailable.
+        If ``first`` is True, the request waits at the head of the queue. Raises ``OutageError`` if the service is
+        unavailable.
         """
         if self._outage is not None:
             raise self._outage
@@ -278,7 +283,7 @@ class Limiter:
             )
             return
         if self._broken:
-            left = max(0.0, patience - (now - self._down_since))  # pauses are limited by the rest of ``patience_s``
+            left = max(0.0, patience - (now - self._down_since))  # no pause is longer than this
             pause = max(pause, min(left, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10))))
         if pause > 0.0 and now + pause > self._paused_until:
             self._paused_until = now + pause
@@ -317,7 +322,10 @@ class Limiter:
 
 
 class Bucket:
-    """A token bucket with a rate of ``per_minute``. None: no limit until ``learn`` or ``restrict`` sets a rate."""
+    """A token bucket that is refilled at the rate ``per_minute``.
+
+    If ``per_minute`` is None, there is no limit until ``learn`` or ``restrict`` sets a rate.
+    """
 
     def __init__(self, per_minute: float | None) -> None:
         self._own = per_minute / 60 if per_minute else None
@@ -338,7 +346,7 @@ class Bucket:
         self._level, self._at = min(self._level, self._room), time.monotonic()
 
     def delay(self, amount: float, now: float) -> float:
-        """Return the seconds until ``amount`` tokens are available; at most until the bucket is full."""
+        """Return the seconds until ``amount`` tokens are available, or until the bucket is full if that is earlier."""
         if self._rate is None:
             return 0.0
         self._refill(now)
@@ -364,7 +372,10 @@ _limiters: weakref.WeakValueDictionary[str, Limiter] = weakref.WeakValueDictiona
 
 
 def limiter_for(name: str, limits: RateLimits) -> Limiter:
-    """Return the limiter of this process for ``name`` (service and model). The strictest limits of all calls apply."""
+    """Return the limiter of this process for ``name`` (service and model).
+
+    If several calls give limits for the same ``name``, the strictest limits apply.
+    """
     limiter = _limiters.get(name)
     if limiter is None:
         limiter = _limiters[name] = Limiter(name, limits)

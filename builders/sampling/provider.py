@@ -40,9 +40,11 @@ class Provider(Protocol):
 
     ``identity`` names everything outside the request that changes a completion: service, URL, model, settings.
     ``max_n`` is the largest number of completions per request. ``limits`` are the rate limits that the user has set.
-    ``cache_from`` is a prompt length in characters. For a prompt of at least this length, the first
-    request finishes before the others are sent, so that they find the prompt in the service's cache. 0 turns this off.
     ``free`` means that requests cost nothing, because the model runs on this machine.
+
+    ``cache_from`` is a number of characters; 0 turns the setting off. For a prompt of at least this length, the sampler
+    sends one request and waits for its reply before it sends the others. The others then find the prompt in the
+    service's cache.
     """
 
     name: str
@@ -78,11 +80,12 @@ Outcome = dict[str, Reply | ProviderError]
 class Batching:
     """When batch jobs are submitted, and how long the run waits for them. All times are in seconds.
 
-    A batch job is submitted once no request has arrived for ``gather_s``, or once ``most`` requests are queued. Its
-    status is checked every ``poll_s``. Requests that have no reply after ``patience_s``, or no reply in the finished
-    job, are sent online at the full price. ``patience_s=0`` is for ``mode=online`` only: it checks unfinished batch
-    jobs of earlier runs once. Large batch jobs need many queries per shard, for example
-    ``shard_size=10000``.
+    A batch job is submitted when no new request has arrived for ``gather_s``, or when ``most`` requests are queued. Its
+    status is checked every ``poll_s``. A request is sent online at the full price if it has no reply after
+    ``patience_s``, or if the finished job has no reply to it.
+
+    ``patience_s=0`` is only for ``mode=online``: unfinished batch jobs of earlier runs are checked once. Large batch
+    jobs need many queries per shard, for example ``shard_size=10000``.
     """
 
     gather_s: float = 2.0
@@ -102,9 +105,10 @@ class BatchApi(Protocol):
         ...
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
-        """Return the ids of the batch jobs that may be the job of ``count`` requests submitted under ``mark``.
+        """Return the ids of the service's batch jobs that match the given mark, number of requests, and time.
 
-        Only jobs submitted after ``since`` (seconds since 1970) are considered.
+        ``mark`` is the text that was given to ``submit``, and ``count`` the number of requests in the job. Only jobs
+        submitted after ``since`` (seconds since 1970) are considered.
         """
         ...
 

@@ -24,9 +24,10 @@ _UNIT_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A rate limit: at most ``limit`` requests, input tokens or output tokens (``of``) per ``window_s`` seconds.
+    """A rate limit from response headers: at most ``limit`` units per ``window_s`` seconds.
 
-    ``remaining`` of them may still be used until the limit resets in ``reset_s`` seconds.
+    ``of`` names the unit: requests, input tokens or output tokens. ``remaining`` units may still be used until the
+    limit resets in ``reset_s`` seconds.
     """
 
     of: Literal["requests", "input", "output"]
@@ -37,7 +38,10 @@ class Allowance:
 
 
 def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
-    """Yield the rate limits in ``headers``. Header names must be lower case, or the mapping case-insensitive."""
+    """Yield the rate limits in ``headers``.
+
+    The names of the headers must be in lower case, unless ``headers`` ignores case.
+    """
     for of, openai, anthropic in (
         ("requests", "requests", "requests"),
         ("input", "tokens", "input-tokens"),
@@ -91,7 +95,10 @@ def _number(text: str | None) -> float | None:
 
 
 def _duration(text: str | None) -> float | None:
-    """Return the seconds in "6m0s", "20ms" or "12", or until an RFC 3339 time; None if ``text`` is none of these."""
+    """Convert ``text`` to seconds: a duration ("6m0s", "20ms", "12"), or the time until an RFC 3339 date.
+
+    Returns None if ``text`` has another format.
+    """
     if not text:
         return None
     seconds = _number(text)

@@ -41,7 +41,7 @@ class ReplyStore:
         self.price = ledger.price_of(provider.model, free=provider.free)
 
     def cost_of(self, usage: Usage, answers: int, mode: str) -> float | None:
-        """Return the cost in dollars of ``answers`` completions with ``usage`` in total; None if no price is known."""
+        """Return the cost in dollars of ``answers`` completions; ``usage`` is their sum. None if no price is known."""
         return None if self.price is None else self.price.of(usage, answers=answers, batch=mode == "batch")
 
     def find(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, StoredAnswer]:
@@ -65,8 +65,8 @@ class ReplyStore:
     async def parse(self, in_flight: InFlight, reply: Reply, n: int, mode: Mode) -> ParsedReply:
         """Parse ``reply``, for which ``n`` completions were requested.
 
-        Raises ``ServiceError`` if the reply cannot be parsed. If the service charges for it, the reply is stored and
-        its cost is counted, and the error is the subclass ``UnreadableReply``.
+        Raises ``ServiceError`` if the reply cannot be parsed. If the service charges for such a reply, its cost is
+        counted, the reply is stored, and the error is an ``UnreadableReply`` (a subclass).
         """
         try:
             completions = list(self._provider.read(reply))
@@ -88,7 +88,7 @@ class ReplyStore:
     async def store(self, in_flight: InFlight, indices: Sequence[int], parsed: ParsedReply) -> dict[int, Completion]:
         """Count the cost of ``parsed`` and store it. Returns completions by sample index.
 
-        If there are more completions than ``indices``, the others get the sample indices after the last one.
+        If the reply has more completions than ``indices``, the extra ones get the next sample indices.
         """
         count = len(parsed.completions)
         further = range(max(indices) + 1, max(indices) + 1 + count - len(indices))

@@ -24,9 +24,9 @@ def request_key(identity: str, body: bytes) -> bytes:
 def request_body(request: Request) -> bytes:
     """Return ``request`` as canonical JSON.
 
-    Settings with their default value are left out, so a setting that is added later changes no existing key.
-    A structured answer follows the property order of its schema, so the body includes every order that is not
-    alphabetical.
+    Settings with their default value are left out. So a new setting, added in a later version, does not change existing
+    keys. Canonical JSON sorts the properties of a schema, but a service returns them in the schema's own order. So if
+    that order is not alphabetical, the body contains it separately.
     """
     sampling = {
         field.name: value

@@ -66,7 +66,7 @@ class JournaledSampler:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Wait up to ``GRACE_S`` for the requests in flight, so that their replies are stored; then cancel the rest."""
+        """Wait up to ``GRACE_S`` seconds until the requests in flight are stored, then cancel the other requests."""
         if self._batches is not None:
             await self._batches.close()
         for in_flight in self._own:
@@ -80,7 +80,7 @@ class JournaledSampler:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def cost_of(self, usage: Usage, answers: int = 1) -> float | None:
-        """Return the cost in dollars of ``answers`` completions with ``usage`` in total; None if no price is known."""
+        """Return the cost in dollars of ``answers`` completions; ``usage`` is their sum. None if no price is known."""
         return self._replies.cost_of(usage, answers, "batch" if self.batch else "online")
 
     async def draw(self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0) -> list[Answer]:
@@ -109,7 +109,11 @@ class JournaledSampler:
     def _requests_for(
         self, missing: Sequence[int], key: bytes, attempt: int, request: Request, body: bytes
     ) -> list[InFlight]:
-        """Return requests that answer ``missing``: existing requests in flight, and new requests for the rest."""
+        """Return requests that produce the samples ``missing``.
+
+        If a request in flight already produces a sample, that request is returned. New requests are started for the
+        other samples.
+        """
         shared: dict[int, InFlight] = {}
         new: list[int] = []
         for index in missing:
@@ -150,7 +154,7 @@ class JournaledSampler:
         self._journal.in_flight.add(in_flight)
 
     async def _run(self, in_flight: InFlight) -> dict[int, Answer]:
-        """Return the answers to ``in_flight``, and remove it from the requests in flight at the end."""
+        """Return the answers to ``in_flight``. At the end, remove it from the requests in flight."""
         try:
             if in_flight.after is not None:
                 await asyncio.wait([in_flight.after.task])
@@ -161,9 +165,9 @@ class JournaledSampler:
             in_flight.parked.set()
 
     async def _answer_all(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Answer]:
-        """Request ``indices``, request again any that the reply does not contain, and return all answers.
+        """Return one answer per sample in ``indices``. Samples that the first reply lacks are requested again.
 
-        Raises errors that stop the run; any other ``ProviderError`` becomes the answer of each index.
+        Errors that stop the run are raised. Any other ``ProviderError`` is returned as the answer of its samples.
         """
         route: Route = self._batches if self._batches and (in_flight.batch_name or self.batch) else self._online
         try:
@@ -186,9 +190,9 @@ class JournaledSampler:
         return answers
 
     async def _resume_batches(self, batches: BatchRoute) -> None:
-        """Resume the unfinished batch jobs of earlier runs, even for requests that no caller needs.
+        """Resume the unfinished batch jobs of earlier runs, even if no caller needs their requests.
 
-        Returns once the replies of all finished jobs are stored, so that they are neither requested nor counted again.
+        Returns once the replies of all finished jobs are stored. So these samples are not requested or counted again.
         """
         resumed = await batches.resume()
         for in_flight in resumed:

@@ -58,5 +58,5 @@ def shared_usage(total: Usage, count: int) -> list[Usage]:
 
 
 def shared_cost(usd: float | None, count: int) -> float | None:
-    """Return the cost in dollars per completion of a reply with ``count`` completions; None if no price is known."""
+    """Return the cost in dollars of one completion: ``usd`` divided by ``count``. None if no price is known."""
     return None if usd is None else usd / max(count, 1)

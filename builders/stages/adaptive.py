@@ -31,9 +31,9 @@ class Adaptive:
 
     ``verifier`` is the verifier of the verify stage.
 
-    The number of samples depends on their verdicts, so pass@k over all samples would be biased. Each candidate
-    therefore records ``n_used``, ``stopped`` (the condition) and ``n_fixed`` in ``detail["adaptive"]``. ``n_fixed`` is
-    the number of samples that do not depend on any verdict; the estimators use only the first ``n_fixed`` samples.
+    The number of samples depends on their verdicts, so pass@k over all samples would be biased. The first ``n_fixed``
+    samples are sampled before any verdict is known, so the estimators use only these. Each candidate records
+    ``n_fixed``, ``n_used`` (the number of samples) and ``stopped`` (the condition) in ``detail["adaptive"]``.
     """
 
     verifier: Verifier

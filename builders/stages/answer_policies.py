@@ -18,8 +18,8 @@ Sample = Callable[[Request, Sequence[int], int], Awaitable[list[Candidate]]]
 class AnswerPolicies:
     """One policy per flaw: ``keep`` the response, ``retry`` the request once, or ``drop`` the response.
 
-    ``keep`` changes nothing; the candidate's ``stop_reason`` shows the flaw. ``retry`` samples again: with twice the
-    ``max_tokens`` if the response was truncated, otherwise with another attempt number. ``drop`` sets
+    ``keep`` changes nothing; the candidate's ``stop_reason`` shows the flaw. ``retry`` samples again. After a truncated
+    response, the retry has twice the ``max_tokens``; after any other flaw, it has another attempt number. ``drop`` sets
     ``Candidate.error``. After a retry or a drop, ``Candidate.detail["policy"]`` records the flaw and the policy.
     """
 
@@ -76,7 +76,7 @@ def _dropped(candidate: Candidate, flaw: Flaw) -> Candidate:
 
 
 def _with_both_costs(first: Candidate, retried: Candidate, flaw: Flaw) -> Candidate:
-    """Return ``retried`` with the attempt number of ``first`` and the summed usage, time and cost of both."""
+    """Return ``retried`` with the usage, time and cost of both samples, and the attempt number of ``first``."""
     policy = {"flaw": flaw, "did": "retry", "still": flaw_of(retried)}
     costs = [cost for cost in (first.cost_usd, retried.cost_usd) if cost is not None]
     return replace(

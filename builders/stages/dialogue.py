@@ -24,7 +24,7 @@ class Dialogue:
     index: int
     call_ids: set[str]  # ids of all tool calls so far, including calls in the prompt
     messages: list[Message] = field(default_factory=list)  # the messages to store
-    follow_up: list[Message] = field(default_factory=list)  # the same messages in the form that the service receives
+    follow_up: list[Message] = field(default_factory=list)  # the same messages, as they are sent in the next request
     completions: list[Completion] = field(default_factory=list)
     tool_results: list[dict[str, object]] = field(default_factory=list)
     call_counts: Counter[str] = field(default_factory=Counter)  # tool and arguments -> number of calls
@@ -34,8 +34,8 @@ class Dialogue:
     def add_completion(self, completion: Completion, *, text_only: bool = False) -> Sequence[JsonObject]:
         """Append one turn of the model and return its tool calls. With ``text_only``, remove the tool calls first.
 
-        The message in ``follow_up`` also contains the detail and the reasoning of the completion. Some services
-        require them in the next request.
+        The turn is appended to ``messages`` and to ``follow_up``, the messages of the next request. In ``follow_up``,
+        it also contains the detail and the reasoning of the completion, because some services require them.
         """
         message = {key: value for key, value in completion.message.items() if value is not None or key == "content"}
         if text_only:
@@ -66,7 +66,10 @@ class Dialogue:
         )
 
     def candidate(self, request: Request, attempt: int, state: JsonObject | None, error: str) -> Candidate:
-        """Return the finished candidate. ``state``: the changes in its simulated world; None if it has no world."""
+        """Return the finished candidate. ``state`` contains the changes in the simulated world of its tools.
+
+        If there is no simulated world, ``state`` is None.
+        """
         completions = self.completions
         last = completions[-1] if completions else None
         return Candidate(
@@ -137,6 +140,9 @@ def _sum_of_known(costs: Iterable[float | None]) -> float | None:
 
 
 def _logprob(completions: Sequence[Completion]) -> float | None:
-    """Return the sum of the turns' log-probabilities; None if it is unknown for any turn or there is no turn."""
+    """Return the sum of the log-probabilities of all turns.
+
+    Returns None if there is no turn, or if a turn has no log-probability.
+    """
     values = [completion.logprob for completion in completions]
     return sum(value for value in values if value is not None) if values and None not in values else None

@@ -9,9 +9,9 @@ from bestofn.builders.stages.requests import CandidateRequest
 
 
 def greedy_request(request: Request, candidate: int) -> CandidateRequest:
-    """Return ``request`` at temperature 0; its only sample becomes the candidate with the index ``candidate``.
+    """Return ``request`` at temperature 0, for one sample: the candidate with the index ``candidate``.
 
-    The caller builds ``request`` with the first prompt variant. The arm of the candidate is "greedy".
+    The caller builds ``request`` with the first prompt variant. The candidate is labelled with the arm "greedy".
     """
     sampling = replace(request.sampling, temperature=0.0, top_p=None)
     return CandidateRequest(replace(request, sampling=sampling), (candidate,), (0,), arm="greedy")

@@ -14,8 +14,8 @@ from bestofn.builders.schema import features, judged_from_row
 class MakePairs:
     """Adds the column ``pairs``.
 
-    In each pair, the rejected candidate must have the outcome ``fail``, and the two candidates must differ. Otherwise
-    the pairing has a bug, and the stage raises ``AssertionError``.
+    In each pair, the rejected candidate must have the outcome ``fail``, and the two candidates must differ. If a pair
+    breaks this rule, the stage raises ``AssertionError``, because the pairing has a bug.
     """
 
     name = "pairs"

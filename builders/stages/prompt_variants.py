@@ -21,10 +21,10 @@ VARIANTS: Mapping[str, str] = {
 
 
 def select(names: Sequence[str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return a dict from each name in ``names`` to the text of its prompt variant.
+    """Return the text of each prompt variant in ``names``, as a dict from name to text.
 
-    ``own`` adds to the built-in variants and can replace them. If ``names`` is empty, the result is ``{"": ""}``.
-    Raises ``ConfigError`` if a name is unknown or repeated.
+    ``own`` contains the user's variants; they are added to the built-in ones, or replace those with the same name. If
+    ``names`` is empty, the result is ``{"": ""}``. Raises ``ConfigError`` if a name is unknown or repeated.
     """
     known = {**VARIANTS, **own}
     for name in names:

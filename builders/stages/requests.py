@@ -80,7 +80,8 @@ class RequestBuilder:
     def requests(self, query: Query, candidates: Sequence[int]) -> Iterator[CandidateRequest]:
         """Yield one request per prompt variant that the candidates with the indices ``candidates`` need.
 
-        If the indices have no gaps, the sample numbers have none either, so one service call can return all samples.
+        If ``candidates`` are consecutive numbers, the samples of each request are consecutive too. One service call can
+        then return all samples of a request.
         """
         width = len(self.variants)
         for position, variant in enumerate(self.variants):
@@ -95,5 +96,8 @@ class RequestBuilder:
         return [len(range(position, n, width)) for position in range(width)]
 
     def read(self, candidate: Candidate) -> Candidate:
-        """Return ``candidate`` with its response as it is stored: with ``answer_form`` "steps", JSON becomes text."""
+        """Return ``candidate`` with the response in its stored form.
+
+        If ``answer_form`` is "steps", the JSON response is converted to text. Otherwise it is unchanged.
+        """
         return steps_form.as_text(candidate) if self._in_steps else candidate

@@ -90,8 +90,8 @@ class _Rollout:
     async def candidate(self, index: int, first_turn: Completion | ProviderError) -> Candidate:
         """Return the candidate with the sample index ``index``.
 
-        Sometimes tool results are made up from a schema, and the model then says that it cannot help. Such a dialogue
-        is run again once, with tool results written by a model.
+        If no real result is available, a tool result may be made up from a schema, and the model may then say that it
+        cannot help. Such a dialogue is run once more, with tool results that a model writes.
         """
         candidate = await self._finished_dialogue(self.tools, index, first_turn)
         other_tools = self._tools_for_retry(candidate)
@@ -120,7 +120,10 @@ class _Rollout:
     async def _finished_dialogue(
         self, tools: Tools | None, index: int, first_turn: Completion | ProviderError
     ) -> Candidate:
-        """Run the whole dialogue of one candidate and return it; if it fails, ``Candidate.error`` holds the reason."""
+        """Run the whole dialogue of one candidate and return the candidate.
+
+        If the dialogue fails, ``Candidate.error`` holds the reason.
+        """
 
         world = tools.fresh(self.seed, self.request.tools) if tools is not None and self.request.tools else None
         dialogue = Dialogue(index, call_ids_of(self.request.messages))
@@ -177,7 +180,7 @@ class _Rollout:
 
 
 def _completed(turn: Completion | ProviderError) -> Completion:
-    """Return ``turn``. Raises ``turn`` if it is a ``ProviderError``."""
+    """Return ``turn`` if it is a completion. Raise it if it is a ``ProviderError``."""
     if isinstance(turn, ProviderError):
         raise turn
     return turn
@@ -199,7 +202,7 @@ def _refused(kind: str, message: str) -> ToolResult:
 
 
 def _tool_and_arguments(call: JsonObject) -> str:
-    """Return a key that is equal for two calls of the same tool with the same arguments."""
+    """Return a key for ``call``. Calls of the same tool with the same arguments have the same key."""
     try:
         arguments: object = call_arguments(call)
     except ValueError:

@@ -34,9 +34,11 @@ INSTRUCTION = (
 def as_text(candidate: Candidate) -> Candidate:
     """Return ``candidate`` with its JSON response converted to text.
 
-    ``detail["structured"]`` holds the JSON object (``value``) and whether it was ``repaired``; if so, also the ``raw``
-    text. If the response contains no such object, it is None and the text is unchanged. A candidate with an error or
-    with tool calls is returned unchanged.
+    ``detail["structured"]`` records the conversion. Its entry ``value`` is the JSON object, and ``repaired`` says
+    whether the JSON had to be repaired. If it was repaired, ``raw`` is the original text.
+
+    If the response contains no steps and no final answer, ``detail["structured"]`` is None and the text is unchanged. A
+    candidate with an error or with tool calls is returned unchanged.
     """
     if candidate.error or not candidate.messages or candidate.tool_calls:
         return candidate

@@ -45,10 +45,10 @@ class Verify:
 
 
 async def verdict_of(verifier: Verifier, query: Query, candidate: Candidate) -> Verdict:
-    """Return the verdict of ``verifier`` on ``candidate``; if the verifier raises, the outcome is ``error``.
+    """Return the verdict of ``verifier`` on ``candidate``.
 
-    If the candidate itself is an error, the outcome is also ``error``, because there is no answer to verify.
-    Raises only the errors that stop the run (see ``row_boundary``).
+    The outcome is ``error`` if the verifier raises an exception. It is also ``error`` if the candidate has an error,
+    because there is no answer to verify. Raises only the errors that stop the run (see ``row_boundary``).
     """
     if candidate.error:
         return Verdict("error", 1.0, f"no answer was generated: {candidate.error}", Verify.name)
