@@ -116,7 +116,7 @@ def raise_if_it_stops_the_run(outcome: object) -> None:
 
 @dataclass(slots=True)
 class RowFailure:
-    """The result of a ``row_boundary``: ``error`` is the error that it caught, or None."""
+    """Holds the error that a ``row_boundary`` caught. ``error`` is None if no error was raised."""
 
     error: Exception | None = None
 

@@ -39,12 +39,14 @@ Result = TypeVar("Result")
 
 @runtime_checkable
 class Sampler(Protocol):
-    """A provider with a journal, rate limits and a budget. Stages, judges and tools sample from it.
+    """Samples completions from a provider. It has a journal, rate limits and a budget.
 
-    The key of a completion is (provider identity, request, index, attempt). The first call for a key sends a request.
-    Every later call, also in a later run, returns the same completion from the journal. Concurrent calls for one key
-    share one request. ``free``: requests cost nothing. ``max_n``: largest number of completions per request.
-    ``batch``: requests go through the batch API of the service.
+    Stages, judges and tools use it. The key of a completion is (provider identity, request, index, attempt). The first
+    call for a key sends a request. Later calls with this key return the same completion from the journal, also in a
+    later run. Concurrent calls for one key share one request.
+
+    ``free``: requests cost nothing. ``max_n``: largest number of completions per request. ``batch``: requests go
+    through the batch API of the service.
     """
 
     name: str
@@ -59,16 +61,17 @@ class Sampler(Protocol):
     async def draw(
         self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0
     ) -> list[Completion | ProviderError]:
-        """Sample one completion per index. The list is in the order of ``indices``; a failed request gives its error.
+        """Sample one completion per index. The list has the order of ``indices``.
 
-        Raises only errors that stop the run (``builders.errors.raise_if_it_stops_the_run``).
+        If a request failed, the list contains its error. Raises only errors that stop the run
+        (``builders.errors.raise_if_it_stops_the_run``).
         """
         ...
 
 
 @runtime_checkable
 class Archive(Protocol):
-    """Holds answers that exist already. A build uses it instead of a ``Sampler`` if no answers are sampled."""
+    """Provides answers that already exist. A build that samples no answers uses it instead of a ``Sampler``."""
 
     name: str
     model: str
@@ -87,8 +90,8 @@ class Verifier(Protocol):
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on ``candidate``.
 
-        The candidate's content never causes an exception. An internal failure gives the outcome ``error``, never
-        ``fail``.
+        The method raises no exception, whatever the candidate contains. An internal failure of the verifier gives the
+        outcome ``error``, never ``fail``.
         """
         ...
 
@@ -146,10 +149,13 @@ class Tools(Protocol):
 
 @runtime_checkable
 class OffersModelTools(Protocol):
-    """Tools whose unknown results a language model can invent. By default they are invented from a schema."""
+    """Tools that can ask a language model to invent unknown results. By default a schema is used to invent them."""
 
     def with_model_for_unknown(self) -> Tools | None:
-        """Return the same tools with a model that invents unknown results; None if no model is configured."""
+        """Return a copy of the tools in which a language model invents unknown results.
+
+        Returns None if no model is configured, or if the tools already use the model.
+        """
         ...
 
 

@@ -1,8 +1,8 @@
 """The data types of bestofn: plain values that stages, providers, verifiers and rewards exchange.
 
 All types are frozen dataclasses that have at most a few properties. A *message* is a dict in the Chat Completions
-format: ``role``, ``content``, and if they apply ``tool_calls``, ``tool_call_id`` and ``name``. Providers use this
-format, and TRL trains on it. No other data is exchanged as a plain dict.
+format. It has ``role`` and ``content``, and some messages have ``tool_calls``, ``tool_call_id`` or ``name``. Providers
+use this format, and TRL trains on it. No other data is exchanged as a plain dict.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ class Request:
 class Usage:
     """Token counts as the provider reports them.
 
-    ``cached`` and ``cache_write`` are part of ``prompt``. ``cache_hour`` (written to the one-hour cache) is part of
-    ``cache_write``. ``reasoning`` is part of ``completion``.
+    ``prompt`` includes ``cached`` and ``cache_write``. ``cache_write`` includes ``cache_hour``, the tokens written to
+    the one-hour cache. ``completion`` includes ``reasoning``.
     """
 
     prompt: int = 0
@@ -280,7 +280,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The resource limits of one execution. ``wall_s`` limits each call or test; the limit of all is 3 × ``wall_s``."""
+    """The resource limits of one execution.
+
+    ``wall_s`` is the limit in seconds for each call or test. All calls or tests together may take 3 × ``wall_s``.
+    """
 
     wall_s: float = 10.0
     cpu_s: float = 10.0
@@ -300,7 +303,8 @@ class Program:
     ``stdins``: the program runs once per input; the results are in ``Execution.runs``.
     ``calls``: the program is loaded once, then each call ``{"name", "args", "kwargs"}`` is made. For SQL, ``args`` is
     ``[setup]``, and each call gets a new database.
-    ``tests``: source code that a separate driver process executes after ``setup``. It calls the program by proxy.
+    ``tests``: source code that a separate driver process executes after ``setup``. The driver
+    sends each call of the program's functions to the process of the program.
     """
 
     language: Language

@@ -3,10 +3,10 @@
 One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists of equal length and order. The stages and
 the tables use these functions.
 
-Values whose keys vary (tool arguments, details) are ``datasets.Json`` columns. They are always JSON objects, because
-datasets 5.2 decodes a JSON string that is itself valid JSON. The tests, calls and state of a reference are stored in a
-form that is decoded to exactly the same values. In all other places ``clean`` replaces values that Arrow or JSON
-cannot hold.
+Values whose keys vary (tool arguments, details) are ``datasets.Json`` columns. They are always JSON objects. A plain
+string would be changed if its text is valid JSON, because datasets 5.2 decodes it. The tests, calls and state of a
+reference are encoded with ``formats.exact_json``, which decodes them to exactly the same values. In all other places
+``clean`` replaces values that Arrow or JSON cannot hold.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _encode(value: object) -> object:
 
 
 def _as_json(value: object) -> object:
-    """Convert ``value`` to JSON types, as in tool arguments: keys become strings, tuples and sets become lists."""
+    """Convert ``value`` to JSON types. Keys become strings, tuples and sets become lists."""
     if isinstance(value, Mapping):
         items = cast("Mapping[object, object]", value).items()
         return {str(key): _as_json(item) for key, item in items}

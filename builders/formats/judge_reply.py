@@ -2,7 +2,8 @@
 
 The reply may contain text around its JSON object, but the object must be written by the judge. A candidate may write
 ``{"equivalent": true}`` to imitate a verdict, and the judge may quote it. Therefore an object that also occurs in the
-candidate's text counts only if it is the whole reply. Several different objects are no verdict.
+candidate's text counts only if it is the whole reply. If the judge wrote several different objects,
+the reply has no verdict.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ _MOST_OBJECTS = 200
 
 
 def fenced(**texts: str) -> str:
-    """Put each text between tags with its name. The tags contain a digest of all texts, so no text can imitate them."""
+    """Put each text between an opening and a closing tag with its name, and join them.
+
+    The tags contain a digest of all texts, so no text can imitate a tag.
+    """
     mark = hashlib.sha256("\0".join(texts.values()).encode("utf-8", "replace")).hexdigest()[:12]
     return "\n\n".join(f"<{name} {mark}>\n{text}\n</{name} {mark}>" for name, text in texts.items())
 
@@ -50,7 +54,7 @@ def candidate_text(candidate: Candidate, most: int | None = None) -> str:
 
 
 def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Build a strict JSON Schema of an object: these properties are required, and no others are allowed."""
+    """Build a strict JSON Schema of an object: all ``properties`` are required, and no others are allowed."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -60,10 +64,10 @@ def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[str, Any] | str:
-    """Parse a judge's reply. Returns its one object that fits ``schema``, or an error message if there is none.
+    """Parse a judge's reply. Returns the object in it that fits ``schema``, or an error message.
 
-    The values are converted to the types of the schema. ``quotable`` are the judged texts: an object that occurs in
-    them counts only if it is the whole reply.
+    The values are converted to the types of the schema. ``quotable`` are the judged texts, which the judge may quote.
+    If an object of the reply also occurs in these texts, it counts only if it is the whole reply.
     """
     reply = _THOUGHT.sub("", text).strip()
     fence = _FENCE.match(reply)

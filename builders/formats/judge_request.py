@@ -32,8 +32,8 @@ async def judge_replies(
 ) -> list[JsonObject | str]:
     """Sample ``samples`` replies of the judge. Each is an object that fits the request's schema, or an error message.
 
-    ``quotable`` are the judged texts: an object that also occurs in them counts only if it is the whole reply. Raises
-    only errors that stop the run, such as a refused API key.
+    ``quotable`` are the judged texts, which the judge may quote. If an object of the reply also occurs in these texts,
+    it counts only if it is the whole reply. Raises only errors that stop the run, such as a refused API key.
     """
     replies: list[JsonObject | str] = []
     for drawn in await judge.draw(request, range(samples)):

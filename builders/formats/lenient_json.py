@@ -2,7 +2,7 @@ r"""Parses the imperfect JSON of language models and preserves LaTeX in it. ``st
 
 ``json.loads('{"a": "\frac{1}{2}"}')`` succeeds but gives a wrong text, because ``\f`` is a form feed in JSON.
 ``\theta``, ``\nabla``, ``\beta`` and ``\rho`` begin with escapes too, and the ``\u`` of ``\underline`` is an error.
-Here a backslash that begins a LaTeX command is a backslash. Before other letters, it is a JSON escape.
+This parser keeps the backslash of a LaTeX command. Any other backslash begins a JSON escape.
 
 The parser also accepts text and code fences around the value, single or curly quotes, unescaped quotes and line breaks
 within a string, trailing commas, comments, ``True`` and ``None``, keys without quotes, and a missing end.
@@ -38,9 +38,10 @@ MOST_STARTS = 64  # limit on the braces that are tried as the beginning, because
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A parsed value and the quality of its JSON text.
+    """A parsed value, and whether its JSON text was valid and complete.
 
-    ``strict``: the whole text is valid JSON with the same value. ``cut``: the end of the JSON is missing.
+    ``strict``: the whole text is valid JSON, and ``json.loads`` gives the same value. ``cut``: the end of the JSON is
+    missing.
     """
 
     value: Any
@@ -181,9 +182,9 @@ class _Reader:
         return "".join(parts)
 
     def _ends_here(self) -> bool:
-        """Return whether the quote before ``at`` ends its string: valid JSON must follow it.
+        """Return whether the quote before ``at`` ends its string. If it does, valid JSON must follow.
 
-        So an apostrophe or a quoted word within the string does not end it.
+        So an apostrophe or a quoted word within the string does not end the string.
         """
         rest = self.text[self.at : self.at + 200].lstrip()
         if rest[:1] in ("", "}", "]", ":"):
@@ -228,7 +229,10 @@ class _Reader:
 
 
 def _is_command(letters: str) -> bool:
-    r"""Return whether a backslash before ``letters`` begins a LaTeX command. ``COMMANDS`` lists names with n or t."""
+    r"""Return whether a backslash before ``letters`` begins a LaTeX command.
+
+    Names that begin with n or t count only if ``COMMANDS`` lists them.
+    """
     first = letters[0]
     if first in "nt":
         return letters in COMMANDS

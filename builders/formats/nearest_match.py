@@ -13,7 +13,10 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.55) -> str | None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` if a known word is similar to ``word``, else ``"."``: the end of a message."""
+    """Return the end of an error message. It suggests the known word that is similar to ``word``.
+
+    The result is ``"; did you mean 'x'?"``, or ``"."`` if no known word is similar.
+    """
     match = nearest(word, known)
     return f"; did you mean {match!r}?" if match else "."
 

@@ -35,7 +35,10 @@ EMPTY_PARAMETERS = {"type": "object", "properties": {}}
 
 
 def declaration(name: str, description: str, parameters: JsonObject | None, **further: Any) -> dict[str, Any]:
-    """Build a declaration in the Chat Completions form. ``further`` keys, such as ``strict``, go into the function."""
+    """Build a declaration in the Chat Completions form.
+
+    ``further`` arguments, such as ``strict``, are added to the object under the key ``function``.
+    """
     parameters = dict(parameters) if parameters else dict(EMPTY_PARAMETERS)
     return {
         "type": "function",
@@ -89,7 +92,10 @@ def to_anthropic(tool: Tool) -> dict[str, Any]:
 
 
 def _from_parts(function: JsonObject, parameters: str, *dropped: str) -> dict[str, Any]:
-    """Build a declaration from a flat form. ``parameters`` names the schema's key; keys not ``dropped`` are copied."""
+    """Build a declaration from a form without the nested key ``function``.
+
+    ``parameters`` is the key that holds the schema. Further keys are copied, except those in ``dropped``.
+    """
     known = ("name", "description", parameters, *dropped)
     further = {key: value for key, value in function.items() if key not in known}
     return declaration(_name_of(function), str(function.get("description") or ""), function.get(parameters), **further)
@@ -147,7 +153,7 @@ _JSON_TYPES = {"object", "number", "array", "string", "integer", "boolean", "nul
 
 
 def from_bfcl(tool: JsonObject) -> dict[str, Any]:
-    """Convert a BFCL declaration to the Chat Completions form. All its types, also nested ones, become JSON types."""
+    """Convert a BFCL declaration to the Chat Completions form. BFCL types become JSON types at every level."""
     parameters = _json_schema(tool.get("parameters") or {})
     return declaration(_name_of(tool), str(tool.get("description") or ""), parameters)
 
@@ -239,9 +245,10 @@ def call_to_anthropic(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def with_ids_of(message: Message, raw: Sequence[JsonObject], kind: str, key: str) -> list[dict[str, Any]]:
-    """Return the service's ``raw`` blocks of ``message``, with the ids of the message's tool calls written into them.
+    """Return copies of the blocks ``raw`` that contain the ids of the tool calls of ``message``.
 
-    Blocks of type ``kind`` are calls. ``key`` names the key of their id.
+    ``raw`` are the blocks of this message as the service sent them. Blocks of type ``kind`` are calls; their id is
+    under ``key``.
     """
     ids = iter([made["id"] for made in message.get("tool_calls") or ()])
     return [{**block, key: next(ids, block.get(key))} if block["type"] == kind else dict(block) for block in raw]
@@ -284,7 +291,10 @@ def _is_bfcl(parameters: JsonObject) -> bool:
 
 
 def _is_json_schema(parameters: JsonObject) -> bool:
-    """Return whether ``parameters`` is a JSON Schema. Otherwise it is xLAM's map, where "type" may be an argument."""
+    """Return whether ``parameters`` is a JSON Schema and not xLAM's mapping of arguments.
+
+    In xLAM's mapping, "type" may be the name of an argument.
+    """
     return isinstance(parameters.get("type"), str | list) or isinstance(parameters.get("properties"), Mapping)
 
 

@@ -96,7 +96,10 @@ class _Ends:
 
 
 def _calls(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
-    """Parse ``text``, which must consist of calls only. JSON is tried before Python, which also parses JSON lists."""
+    """Parse ``text``, which must consist of calls only.
+
+    JSON is tried before Python, because the Python parser also accepts JSON lists.
+    """
     if not text:
         return []
     if text[0] in "{[":
@@ -108,9 +111,10 @@ def _calls(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
 
 
 def _json_values(text: str) -> list[Any] | None:
-    """Parse ``text`` as a sequence of JSON values; None if it is not JSON. For a single list, its items are returned.
+    """Parse ``text`` as a sequence of JSON values; None if it is not JSON.
 
-    Hermes models write parallel calls as such a sequence.
+    Hermes models write parallel calls as such a sequence. If the text is a single list, the items of the list are
+    returned.
     """
     decoder, values, at = json.JSONDecoder(), [], 0
     try:
@@ -165,7 +169,10 @@ def _python_calls(text: str) -> list[tuple[str, Any]]:
 
 
 def _python_call(node: ast.AST) -> tuple[str, dict[str, Any]] | None:
-    """Parse a call with literal keyword arguments, such as ``weather.current(location="Oslo", days=3)``; else None."""
+    """Convert a Python call such as ``weather.current(location="Oslo", days=3)`` to a tool call.
+
+    Returns None if ``node`` is not a call, or if it has arguments other than literal keyword arguments.
+    """
     if not isinstance(node, ast.Call) or node.args:
         return None
     try:

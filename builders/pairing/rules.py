@@ -82,9 +82,9 @@ def rules_of(pairing: Pairing) -> PairRules:
 def eligible_sides(judged: Sequence[Judged], rules: PairRules) -> tuple[list[Judged], list[Judged]]:
     """Return (candidates that may be chosen, candidates that may be rejected) of one query.
 
-    The first list has the verdict ``pass``, the second ``fail``. Both are empty if the query's pass rate is outside the
-    limits. Each text occurs once per list. The order is by score, highest first, and independent of the order of
-    ``judged``.
+    Candidates in the first list have the verdict ``pass``, those in the second list ``fail``. Both lists are empty if
+    the query's pass rate is outside the limits. Each text occurs once per list. Each list is sorted by score, highest
+    first. The order of ``judged`` has no effect.
     """
     conclusive = [one.verdict.outcome for one in judged if one.verdict.outcome in ("pass", "fail")]
     rate = conclusive.count("pass") / len(conclusive) if conclusive else 0.0
@@ -106,7 +106,7 @@ def allowed_pairs(chosen: Sequence[Judged], rejected: Sequence[Judged], rules: P
 
 
 def trace_text(judged: Judged) -> str:
-    """Join the texts and tool calls of a candidate to one string. Each run of white space becomes one blank."""
+    """Join the texts and tool calls of a candidate to one string. Each sequence of white space becomes one blank."""
     return "\n".join(_trace_parts(judged.candidate))
 
 
@@ -139,7 +139,10 @@ def _has_content(candidate: Candidate) -> bool:
 
 
 def _refuses_wrongly(judged: Judged) -> bool:
-    """Return whether a candidate refuses or was filtered, unless a refusal is correct (the task has no solution)."""
+    """Return whether a candidate is a refusal or was stopped by a content filter.
+
+    The result is False if the refusal is correct because the task has no solution.
+    """
     refusal: JsonObject = judged.verdict.detail.get("refusal") or NOTHING
     refused = refusal.get("is_refusal") or judged.candidate.stop_reason in ("refusal", "content_filter")
     return bool(refused) and not refusal.get("right")
@@ -151,7 +154,10 @@ def _uses_made_up_tool_results(candidate: Candidate) -> bool:
 
 
 def _has_both_verdicts(one: Judged, judged: Sequence[Judged]) -> bool:
-    """Return whether equal messages got both ``pass`` and ``fail``, for example a program close to its time limit."""
+    """Return whether the same messages got ``pass`` in one candidate and ``fail`` in another.
+
+    This happens, for example, if a program runs close to its time limit.
+    """
     outcomes = {other.verdict.outcome for other in judged if other.candidate.messages == one.candidate.messages}
     return {"pass", "fail"} <= outcomes | {one.verdict.outcome}
 
@@ -179,7 +185,7 @@ def _same_answer(good: Judged, bad: Judged) -> bool:
 
 
 def _distinct(judged: Iterable[Judged], outcome: Outcome) -> list[Judged]:
-    """Return the candidates with this outcome, highest score first. Of equal texts, only the highest-scored is kept."""
+    """Return the candidates with this outcome, highest score first. If texts are equal, only the first one is kept."""
     first: dict[str, Judged] = {}
     with_outcome = [one for one in judged if one.verdict.outcome == outcome]
     for one in sorted(with_outcome, key=lambda one: (-score_of(one), one.candidate.index)):

@@ -1,13 +1,14 @@
 """Pairing strategies: functions that turn the judged candidates of one query into preference pairs.
 
-``conf/pairs/*.yaml`` selects one strategy; ``stages.pair`` calls it once per query. In every strategy the chosen side
-passed and the rejected side failed, both differ in text and in answer, and both are teachable (``pairing.rules``). The
+``conf/pairs/*.yaml`` selects one strategy; ``stages.pair`` calls it once per query. A *pass* is a
+candidate with the verdict ``pass``; a *fail* is one with the verdict ``fail``. In every strategy the chosen side is a
+pass and the rejected side is a fail. They differ in text and in answer, and both are teachable (``pairing.rules``). The
 order of the candidates does not change the pairs. Random choices depend only on ``seed`` and the texts.
 
     best_vs_worst        the highest-scored pass against the lowest-scored fail
     hard_negative        the highest-scored pass against the highest-scored fail
     verified_vs_refuted  random passes against random fails, each candidate used equally often where possible
-    best_vs_random       the highest-scored pass against random fails (as UltraFeedback was binarised for Zephyr)
+    best_vs_random       the highest-scored pass against random fails (the method of Zephyr)
     shortest_pass        the shortest pass against random fails: trains the model to answer briefly
     all_pairs            all passes against all fails, largest margins first, up to a limit
     ladder               the highest-scored pass against fails spread evenly from the lowest to the highest score
@@ -58,7 +59,7 @@ def hard_negative(judged: Sequence[Judged], *, rules: PairRules = RULES, debias_
 def verified_vs_refuted(
     judged: Sequence[Judged], *, rules: PairRules = RULES, pairs_per_query: int = 1, seed: int = 0
 ) -> Iterator[Pair]:
-    """Yield random passes against random fails. Scores are ignored, and candidates are used about equally often."""
+    """Yield random passes against random fails. Scores are ignored. All candidates are used about equally often."""
     pairs = _shuffled(_candidate_pairs(judged, rules), seed)
     uses: dict[int, int] = {}
     for _ in range(min(pairs_per_query, len(pairs))):
@@ -108,7 +109,8 @@ def length_balanced(
 ) -> Iterator[Pair]:
     """Yield random pairs: for half of the queries the chosen side is the longer one, for the others the shorter one.
 
-    A seeded random number per query decides. If no pair fits, the pair with the smallest difference in length is used.
+    For each query, a random number decides this; it depends on ``seed``. If no pair fits, the pair with the smallest
+    difference in length is used.
     """
     pairs = _shuffled(_candidate_pairs(judged, rules), seed)
     sign = 1 if _seeded_random(pairs, f"coin:{seed}").random() < 0.5 else -1
@@ -118,9 +120,11 @@ def length_balanced(
 
 
 def length_residuals(judged: Sequence[Judged]) -> Callable[[Judged], float]:
-    """Return a score function that removes the effect of length: the score minus its least-squares trend on length.
+    """Return a function that computes a candidate's score without the effect of its length.
 
-    The trend is fitted to the scored candidates of this query. If there are fewer than three, the plain score is used.
+    A straight line of score over length is fitted by least squares to the scored candidates of this query. The function
+    subtracts the effect of length, as this line predicts it, from each score. If there are fewer than three scored
+    candidates, the scores are unchanged.
     """
     points = [(len(trace_text(one)), score_of(one)) for one in judged if one.score.value is not None]
     if len(points) < 3:
@@ -132,7 +136,7 @@ def length_residuals(judged: Sequence[Judged]) -> Callable[[Judged], float]:
 
 
 def evenly_spaced(items: Sequence[PairSides], count: int) -> list[PairSides]:
-    """Return ``count`` evenly spaced ``items``, from the first to the last; all items if there are no more."""
+    """Return ``count`` evenly spaced ``items``, from the first to the last. If there are fewer items, return all."""
     if len(items) <= count:
         return list(items)
     if count == 1:

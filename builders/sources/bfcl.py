@@ -1,7 +1,7 @@
 """Reads the Berkeley Function Calling Leaderboard (BFCL): one JSON object per line, answers in a separate file.
 
-``conf/dataset/bfcl.yaml`` uses it. The files are not read with Arrow, because Arrow would add the arguments of all
-other tools, as nulls, to every tool.
+``conf/dataset/bfcl.yaml`` uses it. The files are not read with Arrow. Arrow would give every tool the arguments of all
+other tools, with null values.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ class Bfcl:
     """The single-turn queries of one BFCL file, in the order of the file.
 
     ``answers`` is the file of possible answers; by default ``possible_answer/<same name>`` in the folder of ``path``.
-    A file with ``irrelevance`` in its name expects no call, and needs no possible answers. ``skipped`` counts the
-    multi-turn rows and the rows that have no possible answer. ``offset`` skips rows; ``max_queries`` limits queries.
+    If the file name contains ``irrelevance``, the correct response calls no tool, and no file of possible answers is
+    needed. ``skipped`` counts the multi-turn rows and the rows without a possible answer. ``offset`` skips rows;
+    ``max_queries`` limits queries.
     """
 
     name = "bfcl"

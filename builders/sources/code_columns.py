@@ -1,4 +1,4 @@
-"""The setting ``dataset.tests``: the encoding of a dataset's tests and the columns of their settings."""
+"""The setting ``dataset.tests``: how a dataset encodes its tests, and which columns hold their other settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ SETTINGS = ("form", "language", "entry_point", "setup", "timeout_s")
 
 @dataclass(frozen=True, slots=True)
 class CodeColumns:
-    """The encoding of a dataset's tests: ``form`` is a key of ``FORMS`` in ``sources.code_forms``."""
+    """How a dataset encodes its tests. ``form`` is a key of ``FORMS`` in ``sources.code_forms``.
+
+    ``entry_point`` and ``setup`` are the columns of the function's name and of the code before the program.
+    """
 
     form: str = "asserts"
     language: str = "python"

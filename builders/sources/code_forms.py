@@ -46,8 +46,8 @@ def input_output(value: object) -> Cases | None:
 def input_output_columns(value: object) -> Cases | None:
     """Decode ``{"input": […], "output": […]}``, or a list of such mappings (CodeContests).
 
-    A text in the list is the name of a file that programs read or write. Such tests do not use standard input and
-    output, so the result is None.
+    The result is None if the list contains a text. The text is the name of a file that the programs read or write, so
+    they do not use standard input and output.
     """
     tables = value if isinstance(value, Sequence) else [value]
     if any(isinstance(table, str) and table.strip() for table in tables):
@@ -171,9 +171,9 @@ def _call(given: object, expected: object) -> dict[str, object]:
 def _possibly_wrapped_call(given: object, expected: object) -> dict[str, object]:
     """Build the case of one call with the rule of APPS: for an expected ``[3]``, the result 3 is also accepted.
 
-    JSON converts integer keys to text. A single argument gets its integer keys back, and a result is accepted with
-    integer or text keys. APPS also accepts the first item of a longer list; this would pass wrong programs, so it is
-    not done here.
+    JSON converts integer keys to text. So the keys of a single argument are converted back to integers, and a result
+    may have integer or text keys. APPS also accepts the first item of a longer list. This function does not, because
+    wrong programs would pass.
     """
     case = _call(given, expected)
     arguments = case["args"]
@@ -185,7 +185,7 @@ def _possibly_wrapped_call(given: object, expected: object) -> dict[str, object]
 
 
 def _with_integer_keys(value: object) -> object:
-    """Convert a mapping's keys from text to integers, if all of them are integers. Other values are unchanged."""
+    """Convert the keys of a mapping to integers, if all are integers written as text. Other values are unchanged."""
     try:
         return {int(key): item for key, item in value.items()} if isinstance(value, Mapping) else value
     except ValueError:

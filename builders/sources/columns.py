@@ -35,7 +35,10 @@ PATH_STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 
 
 def calls_in(text: str) -> list[JsonObject] | None:
-    """Return the tool calls in ``text`` as reference calls; None if there are none, so that no calls are compared."""
+    """Return the tool calls in ``text`` as reference calls.
+
+    Returns None if there are none; then the verifier does not compare calls.
+    """
     return list(expected_from_calls(written_calls(text))) or None
 
 

@@ -160,6 +160,9 @@ def _different(number: str) -> str:
 
 
 def _within(sentence: str) -> str:
-    """Return ``sentence`` for use inside another one: its first word in lower case, unless it may be a name."""
+    """Return ``sentence`` in a form that can follow other words in a sentence.
+
+    Its first word is changed to lower case, unless the word may be a name.
+    """
     first, _, rest = sentence.partition(" ")
     return f"{first.lower() if first in _LOWERED_INSIDE_A_SENTENCE else first} {rest}"

@@ -17,13 +17,16 @@ from bestofn.builders.sources.skipped import skipped_by
 
 
 class Malformed:
-    """The problems of ``source``, each followed by one corrupted version for each of ``kinds`` that applies to it.
+    """The problems of ``source``, each followed by its corrupted versions: one for each of ``kinds`` that applies.
 
     Only single-turn queries that have a reference answer and no tools are used; ``skipped`` counts the others. A
-    corrupted query has the id ``<id>#<kind>``, the kind as its split, and no reference answer. ``metadata`` has
-    ``posed`` (``well`` or the kind), ``flaw``, ``symbol``, and ``origin``, the id of the original problem.
-    ``well_posed=False`` leaves out the original problems; then the rate of false refusals cannot be measured.
-    A corrupted problem may still be solvable, for example if the removed fact was irrelevant.
+    corrupted query has the id ``<id>#<kind>``, the kind as its split, and no reference answer.
+
+    Keys of ``metadata``: ``posed`` is ``well`` or the kind, ``flaw`` describes the error, ``symbol`` is the undefined
+    letter, and ``origin`` is the id of the original problem.
+
+    ``well_posed=False`` leaves out the original problems; then the rate of false refusals cannot be measured. A
+    corrupted problem may still be solvable, for example if the removed fact was irrelevant.
     """
 
     def __init__(self, source: Source, *, kinds: Sequence[str] = tuple(CORRUPTIONS), well_posed: bool = True) -> None:

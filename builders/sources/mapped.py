@@ -60,21 +60,24 @@ class _Group:
 class Mapped:
     """The queries of a table.
 
-    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). A part that is
-    not mapped is searched under its usual names, and the log reports the chosen column. ``splits`` are splits of the
-    dataset. A query's split is its domain: the column ``split``, else ``domain``, else derived from the reference
-    (answer → math, tests → code, tools → tool_calling). ``offset`` skips rows and ``max_queries`` limits queries, both
-    per split. ``turns``: the prompt ends at the ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``.
+    ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). For a part
+    that is not mapped, a column with one of its usual names is used, and the log reports this column. ``splits`` are
+    splits of the dataset. ``offset`` skips rows and ``max_queries`` limits queries, both per split. ``turns``: the
+    prompt ends at the ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``.
 
-    ``group_by`` names a column. Rows with the same value in it are one query, and their ``candidate`` columns are its
-    recorded answers, which are held in memory. A row with no value in it is left out.
+    The split of a query is the value of the column ``split``, else of ``domain``. If neither exists, it depends on the
+    reference: answer → math, tests → code, tools → tool_calling.
 
-    If ``answer`` is a list of one item, this item is the answer (OlympiadBench). In a list of several answers, either
-    any of them is correct (then use ``answers``) or all are required. Such a query has no reference answer; ``skipped``
-    counts it.
+    ``group_by`` names a column. All rows with the same value in this column become one query. Their ``candidate``
+    columns are the recorded answers of the query, which are held in memory. A row without a value in this column is
+    left out.
 
-    ``origins`` finds the question and tests of rows with the question "-". The ``origin`` column holds their place,
-    ``{dataset, split, index}``. If there is no such column, the row itself has these three keys.
+    ``answer`` may be a list. If it has one item, this item is the answer (OlympiadBench). A list of several answers is
+    ambiguous: one of them may be enough, or all may be required. Such a query has no reference answer, and ``skipped``
+    counts it. If one answer is enough, map the column to ``answers``.
+
+    ``origins`` finds the question and tests of rows with the question "-" in another table. The ``origin`` column names
+    the row of that table: ``{dataset, split, index}``. If there is no such column, the row itself has these three keys.
     """
 
     def __init__(
@@ -207,7 +210,7 @@ class Mapped:
     # --- one query ---------------------------------------------------------------------------------------------------
 
     def _query(self, row: Row, query_id: str | None = None) -> Query | None:
-        """Convert ``row`` to a query. If the row is left out, its reason is counted in ``skipped``; returns None."""
+        """Convert ``row`` to a query. If the row is left out, count the reason in ``skipped`` and return None."""
         messages, reason = self._messages(row)
         problem: Problem | None = None
         if reason == DASH and self.origins is not None:
@@ -268,7 +271,10 @@ class Mapped:
         return f"question under {self.min_query_chars} characters" if len(text) < self.min_query_chars else ""
 
     def _messages_from_origin(self, row: Row, origins: Origins) -> tuple[list[Message], Problem | None, str]:
-        """Replace the question "-" by the origin's. Returns (prompt, problem, ""), or ([], None, reason) on failure."""
+        """Replace the question "-" by the question in the original table.
+
+        Returns (prompt, problem, ""), or ([], None, reason) if the question cannot be read.
+        """
         problem = origins.problem(self._value(row, "origin") if "origin" in self.columns else row)
         if isinstance(problem, str):
             return [], None, problem

@@ -31,10 +31,10 @@ ANSWER = {"path": "messages[-1].content", "take": "boxed"}
 class Nemotron:
     """The queries of ``splits`` of version 1 or 2.
 
-    If ``version`` is None, each split comes from its version in ``PREFERRED_VERSION`` or from the only version that has
-    it. If ``version`` lacks a split, the other version is used, with a warning; with ``strict``, this is an error.
-    With ``origins``, ``code`` comes from version 1, because its rows name the place of their tests. ``paths`` replaces
-    the Hub by local copies: {1: FOLDER, 2: FOLDER}, with a subfolder per split.
+    If ``version`` is None, a split comes from its version in ``PREFERRED_VERSION``, or from the only version that has
+    it. If ``version`` lacks a split, the other version is used, with a warning; with ``strict``, this is an error. With
+    ``origins``, ``code`` comes from version 1, because its rows name the original rows that hold the tests. ``paths``
+    replaces the Hub by local copies: {1: FOLDER, 2: FOLDER}, with a subfolder per split.
     """
 
     name = "nemotron"

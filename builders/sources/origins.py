@@ -17,7 +17,7 @@ from bestofn.builders.sources.rows import Table, table
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A question and its tests. ``tests`` is None if equal output does not decide whether a program is right."""
+    """A question and its tests. ``tests`` is None if comparing outputs cannot show whether a program is right."""
 
     question: str
     tests: CodeTests | None

@@ -38,14 +38,16 @@ def rows(
 ) -> Iterator[Row]:
     """Yield the rows of ``path`` in order.
 
-    A path that exists is a local file or folder, which may come from ``save_to_disk``. Any other path is a Hub id.
-    JSON and CSV files are always read with their values unchanged (``builders.sources.file_rows``). For other datasets,
+    A path that exists is a local file or folder, which may come from ``save_to_disk``. Any other path is a Hub id. JSON
+    and CSV files are always read with their values unchanged (``builders.sources.file_rows``). For other datasets,
     ``streaming`` avoids a full download.
 
     If the files of a folder are named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``), only the files of
     ``split`` are read, or all files if ``split`` is None. In any other folder, and for a single file, ``split`` is
-    ignored. A dataset of the Hub or of ``save_to_disk`` with several splits needs ``split``. No split is guessed: a
-    held-out set that used the training rows by mistake would not protect the test prompts.
+    ignored.
+
+    A dataset of the Hub or of ``save_to_disk`` with several splits needs ``split``. No split is guessed. A wrong guess
+    could make the training rows the held-out set, and then the test prompts would not be protected.
 
     Raises ``SourceError`` if the path, the split or the format is wrong, or if a file cannot be read.
     """
@@ -185,7 +187,10 @@ def _is_saved(path: Path | list[Path]) -> TypeGuard[Path]:
 
 
 def _reader_and_files(path: Path | list[Path], format: str | None) -> tuple[str, list[Path]]:
-    """Return (name of the datasets reader, files of ``path``). Raises ``SourceError`` if the format is unknown."""
+    """Return (name of the reader in the library datasets, files of ``path``).
+
+    Raises ``SourceError`` if there are no files or if the format is unknown.
+    """
     if isinstance(path, Path):
         files = [file for file in _sorted(path) if _suffix(file) in READERS] if path.is_dir() else [path]
     else:
@@ -219,7 +224,10 @@ def _suffix(file: Path) -> str:
 
 
 def _sorted(folder: Path) -> list[Path]:
-    """Return the files of ``folder`` in numeric order, part-2 before part-10. Row numbers count over all files."""
+    """Return the files of ``folder`` in numeric order, part-2 before part-10.
+
+    Row numbers continue from one file to the next, so the order of the files matters.
+    """
 
     def place(file: Path) -> tuple[list[int | str], str]:
         texts = re.split(r"(\d+)", file.name)

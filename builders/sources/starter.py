@@ -1,4 +1,7 @@
-"""Queries that bestofn generates itself: math, code with tests, and tool calls. The pocket policy solves some."""
+"""Queries that bestofn generates itself: math, code with tests, and tool calls.
+
+The embedded pocket policy solves some of them.
+"""
 
 from __future__ import annotations
 

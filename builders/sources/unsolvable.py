@@ -25,7 +25,10 @@ SHORT_MONTHS = {
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """A solvable problem with its answer, and an unsolvable problem with the same wording. ``why`` is its proof."""
+    """A solvable problem with its answer, and an unsolvable problem with the same wording.
+
+    ``why`` proves that the second problem has no solution.
+    """
 
     solvable: str
     answer: int
@@ -181,9 +184,9 @@ class Unsolvable:
 
 
 def _unseen(family: Callable[[Random], Twins], rng: Random, seen: set[str]) -> Twins:
-    """Generate twins with an unsolvable text that is not in ``seen``, and add it to ``seen``.
+    """Generate twins until their unsolvable text is not in ``seen``, and add this text to ``seen``.
 
-    After ``MAX_TRIES`` repeated texts, a repetition is returned.
+    If all of ``MAX_TRIES`` further texts are in ``seen``, the last twins are returned.
     """
     twins = family(rng)
     for _ in range(MAX_TRIES):

@@ -16,7 +16,7 @@ from bestofn.builders.sources.skipped import skipped_by
 
 SHORT = 9  # words: in a prompt up to this length, a pronoun such as "it" has no noun to refer to
 LONG = 60  # words: a prompt of at least this length may contain the text to which it refers
-MAX_CHARS = 2_000  # limit like ``LONG``, for a text that has no blanks
+MAX_CHARS = 2_000  # like ``LONG``, but in characters: for a text that has no blanks
 _THING = (
     r"(?:code|text|table|image|picture|file|data|function|figure|diagram|passage|list|article|essay|paragraph|query)"
 )

@@ -29,7 +29,7 @@ def accepted_answers(value: object) -> list[str]:
     """Return the accepted answers in ``value``. Blank answers are dropped.
 
     A text is one answer, unless it is a JSON list of texts. The text ``[0, 1]`` is one answer, because it may be an
-    interval or a pair. If it is a list of answers, set ``json: true`` for the column.
+    interval or a pair. If such texts are lists of answers, set ``json: true`` for the column.
     """
     items = as_list(value)
     if isinstance(value, str) and not all(isinstance(item, str) for item in items):
@@ -38,7 +38,10 @@ def accepted_answers(value: object) -> list[str]:
 
 
 def unwrapped(answer: object) -> object:
-    """Return the item of a list of one, also if such lists are nested. An empty list or a blank text gives None."""
+    """Return the only item of a list, also of nested lists. An empty list or a blank text gives None.
+
+    Other values, and lists of several items, are returned unchanged.
+    """
     while isinstance(answer, list | tuple) and len(answer) < 2:
         answer = answer[0] if answer else None
     return None if isinstance(answer, str) and not answer.strip() else answer

@@ -1,6 +1,7 @@
-"""Descriptive statistics: moments and length bias of pairs, which can be merged over files, and correlation.
+"""Descriptive statistics: moments, the length bias of pairs, and correlation.
 
-The package ``analysis`` uses it for the run figures and the judge report.
+Moments and length bias can be merged over files. The package ``analysis`` uses this module for the run figures and the
+judge report.
 """
 
 from __future__ import annotations
@@ -69,7 +70,10 @@ class LengthBias:
 
     @property
     def longer_share(self) -> float:
-        """The share of pairs with a longer chosen side among pairs of unequal length; 0.5 if there are none."""
+        """The share of pairs in which the chosen side is longer; 0.5 if all pairs have sides of equal length.
+
+        Pairs with sides of equal length are not counted.
+        """
         unequal = self.longer + self.shorter
         return self.longer / unequal if unequal else 0.5
 

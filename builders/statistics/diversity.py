@@ -43,10 +43,10 @@ def distinct_n(texts: Sequence[str], n: int = 2, *, length_matched: bool = False
 
 
 def expectation_adjusted_distinct(texts: Sequence[str], vocabulary: int) -> float:
-    """Return the unique tokens divided by the expected unique tokens of C random draws from V words.
+    """Return the number of unique tokens divided by its expected value for random text of the same length.
 
-    The expected number is V·(1 − (1 − 1/V)^C) (EAD, arXiv:2202.13587), where C is the number of tokens and V is
-    ``vocabulary``. Raises ``ValueError`` if ``vocabulary`` is below 1.
+    The expected value is V·(1 − (1 − 1/V)^C) (EAD, arXiv:2202.13587). C is the number of tokens, and V is
+    ``vocabulary``: C words are drawn at random from V words. Raises ``ValueError`` if ``vocabulary`` is below 1.
     """
     tokens = [token for text in texts for token in words(text)]
     if vocabulary < 1:
@@ -125,7 +125,10 @@ def unique_answer_rate(answers: Sequence[Hashable]) -> float:
 
 
 def diversity(texts: Sequence[str], answers: Sequence[Hashable] = ()) -> dict[str, float]:
-    """Return all measures of one query's candidates by name. ``answers`` adds the two measures of the final answers."""
+    """Return all measures of one query's candidates by name.
+
+    The two measures of the final answers are included only if ``answers`` is given.
+    """
     measures = {
         "distinct_1": distinct_n(texts, 1),
         "distinct_2": distinct_n(texts, 2),
@@ -141,7 +144,10 @@ def diversity(texts: Sequence[str], answers: Sequence[Hashable] = ()) -> dict[st
 
 
 def _bleu(place: int, tokens: Sequence[Sequence[str]], counts: Sequence[Sequence[Counter[tuple[str, ...]]]]) -> float:
-    """Return the BLEU of the text at ``place`` against all others. The brevity penalty uses the closest length."""
+    """Return the BLEU of the text at index ``place`` against all other texts.
+
+    The brevity penalty uses the other text that is closest in length.
+    """
     own = len(tokens[place])
     others = [index for index in range(len(tokens)) if index != place]
     if own == 0:

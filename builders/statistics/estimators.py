@@ -51,18 +51,21 @@ def expected_max(values: Sequence[float], k: int) -> float:
 
 
 def best_of_k(scored: Sequence[tuple[float, float]], k: int) -> float:
-    """Return the expected truth (1 right, 0 wrong) of the best-scored of ``k`` samples.
+    """Return the expected truth (1 right, 0 wrong) of the candidate with the highest score among ``k`` samples.
 
     ``scored`` has (score, truth) per candidate of one query. Raises ``ValueError`` unless 1 ≤ k ≤ n.
 
-    The weights of ``expected_max`` are applied to the truths, ordered by score. Tied scores share their weight equally,
-    because ties are resolved at random (Gao et al. 2022, arXiv:2210.10760, with the unbiased subset estimator).
+    The formula is that of ``expected_max``: the truths, in the order of their scores, get its weights. Candidates with
+    equal scores share their weight equally, because ties are resolved at random (Gao et al. 2022, arXiv:2210.10760,
+    with the unbiased subset estimator).
     """
     n = len(scored)
     _check(n, 0, k)
     ordered = sorted(scored, key=lambda pair: pair[0])
     total = math.comb(n, k)
-    weights = [math.comb(i, k - 1) / total for i in range(n)]  # how often the i-th smallest is the best of k
+    weights = [
+        math.comb(i, k - 1) / total for i in range(n)
+    ]  # share of the subsets in which the i-th smallest is the largest
     value, start = 0.0, 0
     while start < n:
         stop = start
@@ -86,8 +89,8 @@ def majority_at_k(
     """Return the share of subsets of ``k`` candidates with a correct (weighted) majority answer.
 
     ``answers`` are the canonical answers of one query's candidates; ``right`` states whether each is correct. In a tie,
-    the answer with the lowest index wins. If there are more than ``resamples`` subsets, that many random subsets are
-    used instead of all.
+    the answer with the lowest index wins. If there are more than ``resamples`` subsets, only ``resamples`` random
+    subsets are used.
     """
     n = len(answers)
     _check(n, 0, k)
@@ -123,8 +126,8 @@ class CurvePoint(NamedTuple):
 def largest_k(sizes: Mapping[int, int]) -> int:
     """Return the largest k such that at least 95 % of the queries have k candidates; 0 if no query has any.
 
-    ``sizes`` maps number of candidates -> number of queries. Queries that have no candidates are not counted. With a
-    larger k, the points of one curve would come from too different sets of queries.
+    ``sizes`` maps number of candidates -> number of queries. Queries without candidates are not counted. The points of
+    a curve must come from nearly the same queries, so k is not larger.
     """
     skipped = int(UNREACHED_SHARE * sum(count for size, count in sizes.items() if size > 0))
     for size in sorted(size for size in sizes if size > 0):

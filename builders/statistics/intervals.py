@@ -73,7 +73,7 @@ class RunningMean:
     """Computes the mean of one value per query and its bootstrap interval, in bounded memory.
 
     Each distinct value is stored once, with its count. When there are more than ``MOST_UNITS`` distinct values, all
-    values are assigned at random to that many groups, and only the sum and size of each group are stored.
+    values are assigned at random to ``MOST_UNITS`` groups. Then only the sum and the size of each group are stored.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -127,13 +127,13 @@ def resampled_means(
 ) -> Floats:
     """Resample the rows of ``table`` with replacement and return the column means (resamples × columns).
 
-    ``counts`` is the number of times that each row occurs; None means once. Rows that are equal to 12 decimals are one
-    unit, and units are sorted. So the result does not depend on the order of the rows. It is the same for a
-    repeated row and for one row with a count. A million queries with few distinct rows stay a small table.
+    ``counts`` is the number of times that each row occurs; None means once. Rows that are equal to 12 decimals become
+    one unit, and the units are sorted. So the order of the rows does not change the result. A repeated row gives the
+    same result as one row with a count. A million queries with few distinct rows need only a small table.
 
-    If there are more than ``MOST_UNITS`` distinct rows, they are assigned at random to that many groups, and the groups
-    are resampled. The mean over groups has the same spread as the mean over rows, and the time does not grow with the
-    number of rows.
+    If there are more than ``MOST_UNITS`` distinct rows, they are assigned at random to ``MOST_UNITS`` groups, and the
+    groups are resampled. The mean over groups has the same spread as the mean over rows, and the time does not grow
+    with the number of rows.
     """
     rows = np.round(np.asarray(table, np.float64), 12)
     units, places = _distinct_rows(rows)
@@ -180,7 +180,7 @@ def _distinct_rows(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def _percentiles(values: Floats, level: float) -> tuple[float, float]:
-    """Return the two quantiles that have the share ``level`` of the values between them."""
+    """Return the lower and the upper quantile of ``values``. The share ``level`` of the values is between them."""
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(values, [tail, 1.0 - tail])
     return float(low), float(high)

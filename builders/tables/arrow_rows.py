@@ -61,7 +61,7 @@ def _apply(convert: Convert | None, value: Any) -> Any:
 
 
 def _converter(feature: Any, leaf: Convert) -> Convert | None:
-    """Return a function that applies ``leaf`` to every JSON value in a value of ``feature``; None if it has no JSON."""
+    """Return a function that applies ``leaf`` to each JSON part of a value. Returns None if ``feature`` has no JSON."""
     kinds = feature_types()
     if isinstance(feature, kinds.Json):
         return leaf

@@ -86,8 +86,9 @@ def _temperature(one: CandidateRecord) -> float | None:
 def answer_cluster(one: CandidateRecord) -> str | None:
     """Return a string that is equal for candidates with the same answer; None if there is no answer.
 
-    It is the canonical form that the verifier recorded, else the normalised text with the tool calls.
-    A string longer than ``CLUSTER_CHARS`` is replaced by its SHA-256 digest, shortened to 16 digits.
+    The string is the canonical answer that the verifier recorded. If the verifier recorded none, the string is the
+    normalised text with the tool calls. A string longer than ``CLUSTER_CHARS`` is replaced by the first 16 digits of
+    its SHA-256 digest.
     """
     if one.candidate["error"] or not one.candidate["messages"]:
         return None

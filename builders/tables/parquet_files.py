@@ -4,8 +4,8 @@ A *side* of a table (``train``, ``test`` or ``data``) is one file such as ``trai
 ``FILE_BYTES`` is several files: ``train-00000-of-00003.parquet`` and so on. ``load_dataset`` reads both forms;
 ``table_files`` lists them. ``run.pipeline`` writes shards with these functions, ``tables.writer`` the published tables.
 
-datasets 5.2 drops other metadata of the schema when it writes a file, so bestofn writes the files itself. The schema
-keeps the ``huggingface`` entry, so ``load_dataset`` restores all features.
+When datasets 5.2 writes a file, the schema has only its own metadata, the ``huggingface`` entry. Therefore bestofn
+writes the files itself. It keeps the ``huggingface`` entry, from which ``load_dataset`` restores all features.
 """
 
 from __future__ import annotations
@@ -53,14 +53,15 @@ def rows_in(files: Iterable[Path]) -> int:
 
 
 class Writer:
-    """A context manager that writes rows to ``path``. If an error is raised, it leaves no file.
+    """A context manager that writes rows to ``path``. If the block raises an error, no file remains.
 
-    When a file exceeds ``file_bytes``, a new file begins. Several files are named ``STEM-00000-of-00003.parquet``, and
-    older files of the same side are deleted at the end.
+    When a file exceeds ``file_bytes``, the writer begins a new file. Several files are named
+    ``STEM-00000-of-00003.parquet``. At the end, the writer deletes older files of the same side.
 
-    Rows are buffered twice: first as Python objects (``buffered_rows``), then in Arrow's format until their row group
-    ends (``buffered_bytes``). A caller with many open writers can limit memory: it calls ``flush`` and ``end_group`` on
-    the largest one. ``count`` is the number of rows in Arrow's format so far; after the ``with`` block, of all rows.
+    Rows are buffered twice. First they are Python objects (``buffered_rows``). Then they are in Arrow's format until
+    their row group ends (``buffered_bytes``). A caller with many open writers can limit memory: it calls ``flush`` and
+    ``end_group`` on the largest one. ``count`` is the number of rows that are converted to Arrow's format; after the
+    ``with`` block, these are all rows.
 
     No page index is written, because it would stay in memory until the file is closed: 40 MB per million rows.
     """

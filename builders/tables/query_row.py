@@ -23,12 +23,12 @@ class QueryRow:
 
     @cached_property
     def stored_prompt(self) -> list[dict[str, Any]]:
-        """The prompt of the source, in the form for training (``formats.trainable``)."""
+        """The prompt of the source, converted by ``formats.trainable`` for training."""
         return trainable(self.row["messages"])
 
     @cached_property
     def prompt(self) -> list[dict[str, Any]]:
-        """The prompt of the training tables: ``stored_prompt``, with the text ``system`` if it is not empty."""
+        """The prompt of the training tables: ``stored_prompt`` with ``system`` in front of its system prompt."""
         if not self.system:
             return self.stored_prompt
         return trainable(with_system_text(self.row["messages"], self.system))

@@ -33,7 +33,7 @@ def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
 
 
 def nested_batches(parts: Sequence[Path]) -> Iterator[tuple[Sequence[dict[str, Any]], int]]:
-    """Yield batches as (rows, size in bytes in Arrow's memory format). A batch of long rows has fewer rows."""
+    """Yield batches as (rows, size in bytes in Arrow's memory format). If rows are long, a batch has fewer rows."""
     for part in parts:
         with open_parquet(part) as file:
             features = features_of_schema(file.schema_arrow)

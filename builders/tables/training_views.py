@@ -208,7 +208,7 @@ def pair_records(query: QueryRow, settings: TableSettings) -> Iterator[PairRecor
 def labelled_records(query: QueryRow, settings: TableSettings) -> Iterator[AnswerRecord]:
     """Yield one record per distinct text that passed or failed and is teachable.
 
-    A text with both verdicts, ``pass`` and ``fail``, is left out.
+    A text is left out if some candidates with this text passed and others failed.
     """
     conclusive = [
         (trace, judged, candidate)
@@ -246,7 +246,10 @@ def prompt_records(query: QueryRow, settings: TableSettings) -> Iterator[PromptR
 
 
 def _graded_steps(parts: JsonObject) -> Sequence[JsonObject]:
-    """Return the graded steps of a score, also if the process reward is one part of a weighted reward."""
+    """Return the graded steps of a score.
+
+    The process reward that graded them may be one part of a weighted reward.
+    """
     if parts.get("steps"):
         return parts["steps"]
     details: JsonObject = parts.get("detail") or EMPTY

@@ -34,9 +34,10 @@ def write_views(
 ) -> dict[str, int]:
     """Write the published tables of the shards ``parts`` to the folder ``out``.
 
-    Returns the number of rows by ``table`` or ``table/side``. ``run`` is the manifest; ``schema_metadata`` copies its
-    facts into every file. ``candidates/data.parquet`` holds all candidates. A training table has ``train.parquet`` and,
-    if it has rows, ``test.parquet``. A side larger than ``parquet_files.FILE_BYTES`` is several files.
+    Returns the number of rows by ``table`` or ``table/side``. ``run`` is the manifest; every file contains some of its
+    facts (see ``schema_metadata``). ``candidates/data.parquet`` holds all candidates. A training table has
+    ``train.parquet``. It also has ``test.parquet`` if there are test rows. A side larger than
+    ``parquet_files.FILE_BYTES`` is several files.
     """
     names = tuple(names)
     metadata = schema_metadata({**run, **shards.totals(parts)})
@@ -54,12 +55,12 @@ def write_views(
 
 
 def side_of(row: Row, test_share: float) -> str:
-    """Return ``train`` or ``test`` from the hash of the prompt in its form for training."""
+    """Return the side of a query, ``train`` or ``test``. It depends only on the hash of the training prompt."""
     return _side_of(QueryRow(row), test_share)
 
 
 def schema_metadata(run: JsonObject) -> dict[str, str]:
-    """Return the facts of the manifest ``run`` that are stored in the schema of every Parquet file (CFG-6)."""
+    """Return the facts of the manifest ``run`` that are stored in the schema of every Parquet file."""
     config: JsonObject = run.get("config") or EMPTY
     provider: JsonObject = config.get("provider") or EMPTY
     sampling: JsonObject = config.get("sampling") or EMPTY
@@ -119,7 +120,10 @@ def _side_of(query: QueryRow, test_share: float) -> str:
 
 
 def _limit_buffers(writers: Writers) -> None:
-    """If all writers together exceed a limit, flush the one with most rows or end the largest row group."""
+    """If all writers together exceed a limit, free the memory of one writer.
+
+    Too many buffered rows: flush the writer with most rows. Too many buffered bytes: end the largest row group.
+    """
     if sum(writer.buffered_rows for writer in writers.values()) >= BUFFERED_ROWS:
         max(writers.values(), key=lambda writer: writer.buffered_rows).flush()
     if sum(writer.buffered_bytes for writer in writers.values()) >= BUFFERED_BYTES:
