@@ -68,14 +68,15 @@ class Margins:
 def ties_score(reference: Mapping[str, Margins], tied: Mapping[str, Margins]) -> dict[str, float]:
     """Return the Ties score of RewardBench 2 and its parts. The score is at most 1.01.
 
-    Both arguments hold margins by prompt id: ``reference`` for prompts with one right answer, ``tied`` for many.
-    The score is 0.3 · ``tied`` + 0.3 · ``reference`` + 0.2 · ``preferred`` + 0.2 · ``preferred_hard``
-    + 0.01 · ``margin``.
+    Both arguments map prompt ids to margins. Each prompt has two versions: ``reference`` has one right answer, ``tied``
+    has many. The score is the sum of the parts with these weights: ``tied`` 0.3, ``reference`` 0.3, ``preferred`` 0.2,
+    ``preferred_hard`` 0.2, ``margin`` 0.01.
 
-    - ``tied``, ``reference``: the share of prompts whose right answers all score higher than the wrong ones.
-    - ``preferred``: the share of tied prompts whose right scores have a spread smaller than their margin.
-    - ``preferred_hard``: the same with the smaller of the margins of the tied and the reference prompt.
-    - ``margin``: the mean of tanh(smaller margin / spread − 1). A prompt with a spread of 0 contributes 0.
+    - ``tied``, ``reference``: the share of prompts in this version whose right answers all score above the wrong ones.
+    - ``preferred``: the share of prompts whose margin is larger than their spread, both from the version ``tied``.
+    - ``preferred_hard``: the share of prompts for which the margins of both versions are larger than that spread.
+    - ``margin``: the mean of tanh(m / spread − 1), where m is the smaller margin of the two versions. A prompt with a
+      spread of 0 contributes 0.
     """
     both = sorted(reference.keys() & tied.keys())
     rows = [(tied[key].among_right or 0.0, tied[key].above_wrong, reference[key].above_wrong) for key in both]

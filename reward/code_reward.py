@@ -19,9 +19,9 @@ LONGEST = 20_000  # characters per block; a longer block may be nested so deeply
 class CodeReward:
     """Scores the Python blocks of an answer: 0 if there is no block or a block has a syntax error.
 
-    Otherwise the value is 1 minus ``per_fault`` per line with a style fault, but at least 0.5. So valid code always
-    ranks above invalid code. Style faults are: more than ``width`` characters, tabs in the indentation, white space at
-    the end of the line, several statements in one line, and a bare ``except``.
+    Otherwise the value starts at 1 and falls by ``per_fault`` for each line with a style fault. It never falls below
+    0.5, so valid code always ranks above invalid code. Style faults are: more than ``width`` characters, tabs in the
+    indentation, white space at the end of the line, several statements in one line, and a bare ``except``.
     """
 
     name = "code"

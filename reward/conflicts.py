@@ -23,7 +23,10 @@ def cycles(n: int, first_wins: Mapping[tuple[int, int], float]) -> list[tuple[in
 
 
 def _winners(n: int, first_wins: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], bool]:
-    """Map (a, b) to whether answer a beats answer b. Both orders of each pair with a winner are present."""
+    """Map (a, b) to True if answer a beats answer b, otherwise to False.
+
+    For each pair with a winner, both (a, b) and (b, a) are keys. Pairs without a winner are left out.
+    """
     beats: dict[tuple[int, int], bool] = {}
     for a, b in itertools.combinations(range(n), 2):
         results = [first_wins[a, b]] if (a, b) in first_wins else []

@@ -28,13 +28,12 @@ class HttpReward:
 
     ``style`` selects the endpoint, the body of the request, and the field of the reply that holds the value:
 
-    ========  =====================================================  ===================================
-    style     request                                                value
-    ========  =====================================================  ===================================
-    score     ``/score`` with ``text_1`` and all answers ``text_2``  ``data[i].score``
-    classify  ``/classify`` with the ``messages`` of one answer      the only entry of ``data[0].probs``
-    messages  ``/score`` with all ``conversations``                  ``data[i].score``
-    ========  =====================================================  ===================================
+    - ``score``: one request to ``/score``. The query is ``text_1``, and the list of answers is ``text_2``. The value of
+      answer i is ``data[i].score``.
+    - ``messages``: one request to ``/score``. The list ``conversations`` has one conversation per answer. The value of
+      answer i is ``data[i].score``.
+    - ``classify``: one request to ``/classify`` per answer, with the conversation as ``messages``. The value is the
+      only entry of ``data[0].probs``.
 
     A failed request is sent to the next server, at most ``retries`` times. The first retry waits ``pause_s`` seconds,
     and each further retry waits twice as long. An answer has no value if its request fails. At most ``concurrency``
@@ -114,7 +113,7 @@ class HttpReward:
         return await self._scores("/score", body, "score", len(candidates))
 
     async def _scores(self, path: str, body: JsonObject, key: str, count: int) -> list[Score]:
-        """Send one request for ``count`` answers and return their scores. If the request fails, they have no value.
+        """Send one request for ``count`` answers and return their scores. If it fails, no score has a value.
 
         Raises ``AuthenticationError`` if the server refuses the API key.
         """
@@ -166,7 +165,10 @@ class HttpReward:
 
 
 def score_in(reply: object, place: int, key: str) -> Score:
-    """Return the score of answer ``place`` in ``reply``. It has no value if ``reply`` holds no finite number for it."""
+    """Return the score of the answer with the index ``place`` in ``reply``.
+
+    The score has no value if ``reply`` holds no finite number for this answer.
+    """
     data = reply.get("data") if isinstance(reply, Mapping) else None
     listed = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []
     value = {row.get("index", at): row for at, row in enumerate(listed)}.get(place, {}).get(key)

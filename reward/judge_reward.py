@@ -76,7 +76,10 @@ class JudgeReward:
 
 
 def mean_grade(replies: Sequence[JsonObject | str]) -> Score:
-    """Return the mean of the valid grades, scaled from 1…10 to 0…1. ``parts["unread"]`` counts the other replies."""
+    """Return the mean of the valid grades, scaled from 1…10 to 0…1.
+
+    ``parts["unread"]`` is the number of replies without a valid grade.
+    """
     grades: list[float] = []
     reasons: list[str] = []
     problems: list[str] = []

@@ -1,8 +1,9 @@
 """Sends questions to a judge model and reads its replies.
 
 Used by ``judge_reward``, ``pairwise_reward``, ``listwise_reward`` and ``process_reward``. An answer may contain text
-that imitates a grade. Therefore each answer is quoted between fences that contain a digest, which its author cannot
-know in advance. A JSON object that the judge copies from the question is not read as its reply.
+that imitates a grade. Therefore each answer is quoted between fences. The fences contain a digest that the author of
+the answer cannot know in advance. If the judge copies a JSON object from the question, this object is not read as its
+reply.
 """
 
 from __future__ import annotations
@@ -54,5 +55,5 @@ def number(value: object, low: float, high: float) -> float | None:
 
 
 def numbered(texts: Sequence[str]) -> dict[str, str]:
-    """Map the names ``answer_1``, ``answer_2``, … to ``texts``. ``fenced`` quotes each text under its name."""
+    """Return ``texts`` under the names ``answer_1``, ``answer_2``, …, as ``fenced`` expects them."""
     return {f"answer_{place}": text for place, text in enumerate(texts, start=1)}

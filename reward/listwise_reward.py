@@ -106,7 +106,7 @@ def shuffled_lists(items: Sequence[int], size: int, rounds: int, seed: str) -> l
 
 
 def permutation(value: object, n: int) -> list[int] | None:
-    """If ``value`` is a permutation of 1…``n``, return it as 0-based indices, otherwise None."""
+    """Return ``value`` as 0-based indices if it is a permutation of 1…``n``, otherwise None."""
     if not isinstance(value, list) or not all(isinstance(item, int) and not isinstance(item, bool) for item in value):
         return None
     return [item - 1 for item in value] if sorted(value) == list(range(1, n + 1)) else None

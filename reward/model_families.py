@@ -59,7 +59,10 @@ class Family(Protocol):
     """A loaded reward model with its tokenizer."""
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """Return one score per chat. ``groups`` has the sibling chats of each query; ``tools`` has its tools."""
+        """Return one score per chat. A chat is a prompt with one answer.
+
+        ``groups`` has one list of chats per query. ``tools`` has one list of tools per query.
+        """
         ...
 
 
@@ -98,7 +101,10 @@ class Classifier:
         return list(self.tokenizer(text, add_special_tokens=not written, truncation=False)["input_ids"])
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """Return one score per chat. If a chat cannot be scored, its score has no value and ``parts["error"]``."""
+        """Return one score per chat. If a chat cannot be scored, its score has no value.
+
+        The reason is then in ``parts["error"]``.
+        """
         read = self.read(groups, tools)
         values = self.scorer.score([[ids for ids in group if not isinstance(ids, Score)] for group in read])
         return [
@@ -107,7 +113,10 @@ class Classifier:
         ]
 
     def read(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[list[int] | Score]]:
-        """Return the token ids per chat. If a chat cannot be encoded, return a score with no value and the reason."""
+        """Return the token ids of each chat. If a chat cannot be encoded, return a score without a value instead.
+
+        ``parts["error"]`` of this score holds the reason.
+        """
         return [[self._read(chat, own) for chat in group] for group, own in zip(groups, tools, strict=True)]
 
     def _read(self, chat: Chat, tools: Sequence[Tool]) -> list[int] | Score:
@@ -134,7 +143,10 @@ class ArmoRM(Classifier):
         self.model.config.pad_token_id = self.pad
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """Return one score per chat. If a chat cannot be scored, its score has no value and ``parts["error"]``."""
+        """Return one score per chat. If a chat cannot be scored, its score has no value.
+
+        The reason is then in ``parts["error"]``.
+        """
         read = self.read(groups, tools)
         sequences = [ids for group in read for ids in group if not isinstance(ids, Score)]
         by_place: dict[int, Score] = {}
@@ -208,7 +220,7 @@ FAMILIES: Mapping[str, Callable[..., Family]] = {
 
 
 def score_of(value: float, parts: Mapping[str, float] | None = None) -> Score:
-    """Return ``value`` as a score. If it is NaN or infinite, the score has no value and ``parts["error"]``."""
+    """Return ``value`` as a score. If it is NaN or infinite, the score has no value, and ``parts["error"]`` says so."""
     if math.isfinite(value):
         return Score(value, parts or {})
     return Score(None, {**(parts or {}), "error": f"the reward model returned {value}; expected a finite number"})

@@ -29,13 +29,14 @@ class ModelReward:
 
     - ``path``: a folder or a Hub id.
     - ``family``: the kind of model, which sets its input format and output.
-    - ``budget``: the maximum number of tokens per forward pass, padding included. Out of memory halves a batch.
-    - ``max_length``: in tokens. A longer conversation has no value, because a truncated text has a different score.
+    - ``budget``: the maximum number of tokens per forward pass, padding included. A batch is halved if memory runs out.
+    - ``max_length``: the maximum length of a conversation in tokens. A longer conversation has no value, because
+      truncation would change its score.
     - ``device_map``: ``auto`` distributes the model over several devices with accelerate.
     - ``chat_template``: replaces the chat template of the tokenizer.
     - ``trust_remote_code``: allows code of the model repository to run.
     - ``share_prefix``: computes the common prompt of siblings once. If the model does not support this, siblings are
-      scored separately.
+      scored separately. Siblings are the answers to the same query.
 
     Queries that arrive while the model is busy are scored together in the next call.
     """

@@ -26,10 +26,10 @@ class PairwiseReward:
     """Scores each answer with the probability that it beats a random sibling.
 
     A Bradley–Terry model estimates this probability from comparisons. The judge compares each pair in both orders. If
-    the two results differ, the pair counts as a tie. With ``opponents``, the candidates form a ring, and each one is
-    compared with the next ``opponents`` candidates: n · opponents pairs instead of n(n−1)/2. A candidate has no value
-    if no comparison of it is valid. ``parts`` holds the wins, the comparisons, the comparisons whose result depends on
-    the order, and the number of preference cycles.
+    the two results differ, the pair counts as a tie. By default, all n(n−1)/2 pairs are compared. With ``opponents``,
+    the candidates form a ring, and each one is compared with the next ``opponents`` candidates. These are n · opponents
+    pairs. A candidate has no value if none of its comparisons is valid. ``parts`` holds the numbers of wins,
+    comparisons, preference cycles, and comparisons whose result depends on the order.
     """
 
     name = "pairwise"

@@ -17,9 +17,10 @@ PATTERNS = {
 
 
 class PrivacyReward:
-    """Subtracts ``step`` for each item of personal data that is not in the question; the lowest score is −1.
+    """Starts at 0 and subtracts ``step`` for each item of personal data that is not in the question.
 
-    Items are found by their format, for example e-mail addresses and card numbers. Names are not found.
+    The lowest score is −1. Items are found by their format, for example e-mail addresses and card numbers. Names are
+    not found.
     """
 
     name = "privacy"

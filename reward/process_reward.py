@@ -27,9 +27,9 @@ SCHEMA = object_schema(
 class ProcessReward:
     """Asks a judge for the probability that each step is right, and combines the probabilities with ``aggregate``.
 
-    An answer is split at headings such as "Step 1", or at blank lines if it has fewer than two such headings.
-    ``parts["steps"]`` holds the text and the probability of each step. If the reply has a different number of steps,
-    the candidate has no value.
+    An answer is split at headings such as "Step 1". If it has fewer than two such headings, it is split at blank lines.
+    ``parts["steps"]`` holds the text and the probability of each step. If the judge does not reply with one probability
+    per step, the candidate has no value.
     """
 
     name = "process"

@@ -8,7 +8,10 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
 class RepetitionReward:
-    """Scores minus the share of repeated n-grams of words: 0 if no n-gram is repeated, near −1 if almost all are."""
+    """Scores an answer from 0 (no repeated phrase) down to almost −1 (nearly all phrases are repeated).
+
+    The score is the negative of ``repeated_share``. A phrase is a sequence of ``n`` words.
+    """
 
     name = "repetition"
 
@@ -23,7 +26,10 @@ class RepetitionReward:
 
 
 def repeated_share(text: str, n: int) -> float:
-    """Return 1 − distinct n-grams / all n-grams of words; 0.0 if the text has fewer than ``n`` words."""
+    """Return the share of word n-grams in ``text`` that already occurred before.
+
+    The result is 0.0 if the text has fewer than ``n`` words.
+    """
     words = text.lower().split()
     grams = [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
     return 1.0 - len(set(grams)) / len(grams) if grams else 0.0

@@ -1,8 +1,9 @@
 """Scores token sequences with a sequence-classification model. Used by ``model_families.Classifier``.
 
-The backbone runs first. Then the head is applied to the last token of each sequence that is not padding. This does not
-depend on how the model finds the end of a padded text. A model whose backbone or head cannot be found runs as a whole,
-and so does an encoder-decoder model. Siblings are the answers to the same query; their common prompt is computed once.
+A model has two parts: the backbone computes a vector per token, and the head computes a score from one vector. The head
+is applied to the last token of each sequence that is not padding. So the score does not depend on how the model itself
+would find this token. Some models run as a whole: encoder-decoder models, and models whose backbone or head cannot be
+found. Siblings are the answers to the same query; their common prompt is computed once.
 """
 
 from __future__ import annotations
@@ -100,7 +101,10 @@ class SequenceScorer:
         return scores
 
     def _shared(self, sharing: Sharing) -> list[float]:
-        """Score siblings with a shared prefix. Each batch of endings reuses the cache of the prefix."""
+        """Score siblings with a shared prefix, whose cache is computed once.
+
+        An ending is the part of a sequence after the prefix. The endings are scored in batches.
+        """
         lengths = [len(ids) for ids in sharing.endings]
         scores = [0.0] * len(lengths)
         prefix = _within_memory(lambda: self._prefix_cache(sharing.prefix))

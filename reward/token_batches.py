@@ -35,8 +35,8 @@ def batches(lengths: Sequence[int], budget: int, waste: float = 0.1, cached: int
     """Group sequences into batches, the longest first. Each batch is a list of indices in ``lengths``.
 
     A batch has at most ``budget`` tokens, padding included. The share of padding in a batch is at most ``waste``.
-    The ``cached`` tokens that precede each sequence also count towards the budget. A sequence that exceeds the budget
-    alone forms a batch of one.
+    ``cached`` is the number of tokens that precede each sequence; they also count towards the budget. A sequence that
+    is longer than the budget forms a batch of one.
     """
     order = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
     planned: list[list[int]] = []

@@ -1,6 +1,7 @@
 """Samples answers token by token. Used by ``engine``.
 
-Each prompt is computed once for all its answers. Rows of finished answers are removed from the batch.
+The model reads each prompt only once, even if several answers to it are sampled. Rows of finished answers are removed
+from the batch.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ Network: TypeAlias = Any
 
 @dataclass
 class SequenceState:
-    """One answer in progress. ``request`` is the index of its request; ``index`` counts the answers to this request."""
+    """The state of one answer while it is sampled.
+
+    ``request`` is the position of its request in the list of requests. ``index`` is the number of the answer within the
+    request, from 0.
+    """
 
     request: int
     index: int
@@ -49,8 +54,8 @@ def decode(
     """Sample the answers of ``rows`` and store their tokens and log-probabilities in ``rows``.
 
     An answer ends at a token in ``ends``, when ``stopped(tokens)`` returns True, or after ``max_tokens`` tokens.
-    ``pad`` is the id of the pad token. Raises torch's ``OutOfMemoryError`` if memory runs out. Each call samples the
-    answers from their beginning.
+    ``pad`` is the id of the pad token. Each call first discards the tokens that ``rows`` already hold.
+    Raises torch's ``OutOfMemoryError`` if memory runs out.
     """
     import torch
 
@@ -94,9 +99,9 @@ def _sample_step(
 class _Batch:
     """A batch of sequences, padded on the left, with the model's cache.
 
-    ``logits`` predicts the next token of each row; its shape is (rows, vocabulary), float32. If rows cannot be selected
-    from the cache, equal prompts are computed separately and no row is removed. A model without a cache computes the
-    whole sequences again for each token.
+    ``logits`` predicts the next token of each row; its shape is (rows, vocabulary), float32. Some caches do not support
+    the selection of rows. With such a cache, the prompt is computed separately for each answer, and finished rows stay
+    in the batch. A model without a cache computes the whole sequences again for each token.
     """
 
     def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:

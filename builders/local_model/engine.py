@@ -146,7 +146,7 @@ class LocalEngine:
         return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def answer_tokens(self, prompt: Sequence[int], max_tokens: int | None) -> int:
-        """Return the maximum number of tokens in an answer: ``max_tokens`` or the rest of the context, if that is less.
+        """Return the maximum number of tokens in an answer: the smaller of ``max_tokens`` and the remaining context.
 
         Raises ``RequestError`` if the prompt is empty or leaves no room for an answer in the context.
         """
@@ -236,14 +236,17 @@ class LocalEngine:
         return GeneratedAnswer(text, len(tokens), stop_reason, logprob, token_logprobs, texts)
 
     def _tokens_up_to(self, tokens: Sequence[int], characters: int) -> int:
-        """Return the smallest number of tokens that decode to more than ``characters`` characters, or all tokens."""
+        """Return how many tokens are needed for a text of more than ``characters`` characters.
+
+        If the whole text is not longer, the number of all tokens is returned.
+        """
         for count in range(1, len(tokens) + 1):
             if len(self.tokenizer.decode(tokens[:count], skip_special_tokens=True)) > characters:
                 return count
         return len(tokens)
 
     def _token_logprobs(self, prompt: Sequence[int], tokens: Sequence[int]) -> list[float]:
-        """Return the log-probability of each token in nats, computed in a batch of its own."""
+        """Return the log-probability of each token in nats. The answer is computed alone, without other rows."""
         import torch
 
         if not tokens:
@@ -273,18 +276,18 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 def _device_lock(device: str) -> AbstractContextManager[object]:
-    """Return a file lock for ``device``, with which only one process of this user generates at a time."""
+    """Return a file lock for ``device``. While one process of this user holds the lock, the others wait."""
     from filelock import FileLock
 
     return FileLock(Path(tempfile.gettempdir()) / f"bestofn-{os.getuid()}-{device.replace(':', '-')}.lock")
 
 
 class StopStrings:
-    """A function of the tokens of an answer: it returns whether the last tokens contain a stop string."""
+    """Checks whether the last tokens of an answer contain a stop string. An instance is called with the tokens."""
 
     def __init__(self, stop: Sequence[str], tokenizer: Any) -> None:
         self._stop, self._tokenizer = tuple(stop), tokenizer
-        self._reach = max(len(text.encode()) for text in stop) + 8  # in tokens of at least one byte
+        self._reach = max(len(text.encode()) for text in stop) + 8  # in tokens; a token has at least one byte
 
     def __call__(self, tokens: Sequence[int]) -> bool:
         text = self._tokenizer.decode(tokens[-self._reach :], skip_special_tokens=True)

@@ -1,6 +1,6 @@
 """A cache of keys and values with preallocated room for new tokens. Used by ``decoding``.
 
-This avoids a cost of the cache of transformers, which copies all keys and values whenever a token is added.
+The standard cache of transformers copies all keys and values whenever a token is added. This cache does not.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PreallocatedLayer(DynamicLayer):
         self._key_buffer = self._value_buffer = None  # the selected rows are copies; ``update`` allocates new buffers
 
     def _appended(self, buffer: Tensor | None, past: Tensor | None, new: Tensor) -> tuple[Tensor, Tensor]:
-        """Append ``new`` to ``past``. Return the buffer, and the view of it that holds both."""
+        """Append ``new`` to ``past``. Return the buffer and a view of its used part."""
         begin = 0 if past is None else past.shape[-2]
         end = begin + new.shape[-2]
         if buffer is None or buffer.shape[-2] < end:
@@ -61,5 +61,5 @@ def new_cache(config: PretrainedConfig, room: int) -> DynamicCache:
 
 
 def can_select_rows(cache: DynamicCache) -> bool:
-    """Return whether rows can be selected from ``cache``. A layer with states other than keys and values forbids it."""
+    """Return whether ``cache`` supports the selection of rows: each layer must store only keys and values."""
     return all(type(layer) in (PreallocatedLayer, DynamicSlidingWindowLayer) for layer in cache.layers)

@@ -23,7 +23,7 @@ from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.samples import shared_usage
 
 _CALL = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.DOTALL)
-MAX_HASHED_BYTES = 64 << 20  # of a larger file, size and modification time are hashed instead of the content
+MAX_HASHED_BYTES = 64 << 20  # for larger files, size and modification time are hashed instead of content
 GATHER_S = 0.002  # seconds that the worker waits for more requests before it starts a batch
 
 
@@ -140,7 +140,10 @@ class LocalTransformers(InProcessProvider):
     # --- batches -----------------------------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        """Generate the answers of the waiting jobs in batches. Jobs that arrive during a batch wait for the next."""
+        """Generate the answers of the waiting jobs in batches.
+
+        A job that arrives while a batch is generated waits for the next batch.
+        """
         while True:
             await self._arrived.wait()
             await asyncio.sleep(GATHER_S)
@@ -152,7 +155,7 @@ class LocalTransformers(InProcessProvider):
                 await self._answer(jobs)
 
     async def _answer(self, jobs: Sequence[_Job]) -> None:
-        """Generate one batch. An error is raised in the callers of the batch only; the worker continues."""
+        """Generate one batch. If this fails, only the callers of this batch get the error, and the worker continues."""
         try:
             generated = await in_thread(self.engine.generate, [job.request for job in jobs])
         except Exception as error:  # each caller raises the error
@@ -165,10 +168,10 @@ class LocalTransformers(InProcessProvider):
                 job.answers.set_result(answers)
 
     def _next_jobs(self) -> list[_Job]:
-        """Remove the jobs of the next batch from the queue and return them; [] if the queue is empty.
+        """Remove the jobs of the next batch from the queue and return them. Returns [] if the queue is empty.
 
-        These are the oldest job and further jobs with the same ``batch_key``, until ``max_rows`` is reached. Jobs with
-        a similar prompt length come first.
+        The batch has the oldest job and other jobs with the same ``batch_key``, up to ``max_rows`` answers. Jobs whose
+        prompt is about as long as the oldest job's prompt are preferred.
         """
         if not self._waiting:
             return []
@@ -240,7 +243,7 @@ def call_id(request: GenerationRequest, index: int) -> str:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a hash of the model files in ``folder``; "" if it is not a folder, for example a Hub id."""
+    """Return a hash of the model files in ``folder``. Returns "" for a Hub id, because it is not a folder."""
     if not folder.is_dir():
         return ""
     digest = hashlib.sha256()

@@ -1,9 +1,10 @@
 """Samples tokens so that they do not depend on the other rows of the batch. Used by ``decoding``.
 
-The other rows and the padding of a batch change the logits by small rounding errors. A token is sampled by the position
-of a random number among the cumulative probabilities. So a rounding error can change the token only if the number is
-within ``BORDER_TOLERANCE`` of the border between two tokens. In this case, the row is computed again in a batch of its
-own, with no padding and no cache. The token is then sampled from this result.
+The other rows and the padding of a batch change the logits by small rounding errors. To sample a token, the numbers
+from 0 to 1 are divided into one interval per token. Each interval is as wide as the token's probability. A random
+number is drawn, and the token whose interval contains it is sampled. A rounding error can change this token only if the
+number is close to a border between two intervals. If the distance is less than ``BORDER_TOLERANCE``, the row is
+computed again in a batch of its own, with no padding and no cache. The token is then sampled from this result.
 
 This works for float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
 gives the same answer only in the same batch.
@@ -77,10 +78,11 @@ class TokenSampler:
 
 
 def _at_quantile(cumulative: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the token at the quantile ``uniforms`` of each row, and whether the quantile is near a border.
+    """For each row, return the sampled token, and whether a rounding error could have changed it.
 
-    "Near" means within ``BORDER_TOLERANCE`` of an end of the token's interval. ``cumulative`` has the cumulative
-    probabilities of each row.
+    The sampled token is the token whose interval contains the random number in ``uniforms``. A rounding error could
+    change it if the number is less than ``BORDER_TOLERANCE`` from a border of the interval. ``cumulative`` has the
+    cumulative probabilities of each row.
     """
     import torch
 

@@ -53,8 +53,9 @@ class EncodedExample(NamedTuple):
 def lessons(tokenizer: PreTrainedTokenizerBase, config: JsonObject) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the batches of all lessons in order, ``config["steps"]`` batches in total.
 
-    The first lesson has only right answers to math tasks, the most difficult split. With right answers, the policy
-    learns copying and arithmetic within minutes. If a third of the answers is wrong, it does not learn them at all.
+    The first lesson has only math tasks, which are the most difficult, and only right answers. From right answers, the
+    policy learns copying and arithmetic within minutes. If a third of the answers is wrong, it does not learn them at
+    all.
     """
     done = 0
     for number, lesson in enumerate(config["lessons"]):
@@ -64,7 +65,7 @@ def lessons(tokenizer: PreTrainedTokenizerBase, config: JsonObject) -> Iterator[
 
 
 def conversations(config: JsonObject, lesson: JsonObject, seed: str) -> Iterator[Example]:
-    """Yield training examples without end. The same ``seed`` gives the same examples."""
+    """Yield an endless stream of training examples. The same ``seed`` gives the same examples."""
     rng, slips = Random(f"slips {seed}"), config["slips"] if lesson["slips"] else {"base": 0.0, "by_difficulty": 0.0}
     for task in tasks("train", seed=seed, splits=lesson["splits"], distinct=False):
         system: list[Message] = [{"role": "system", "content": system_line(rng)}] if rng.random() < 0.15 else []
@@ -77,7 +78,7 @@ def conversations(config: JsonObject, lesson: JsonObject, seed: str) -> Iterator
 
 
 def after_tool_call(task: Task, prompt: Sequence[Message], answer: str, rng: Random) -> Example:
-    """Build the example for the next turn: the tool has replied, and the assistant reports this."""
+    """Build an example for the turn after a tool call: the assistant reports that the tool has replied."""
     turns: list[Message] = [
         {"role": "assistant", "content": answer},
         {"role": "tool", "content": tool_result(task, rng)},
@@ -92,7 +93,7 @@ def system_line(rng: Random) -> str:
 
 
 def tool_result(task: Task, rng: Random) -> str:
-    """Return the reply of a tool as JSON: the result in the task, or an error with a probability of 15 %."""
+    """Return the reply of a tool as JSON: ``task.result``, or an error with a probability of 15 %."""
     if rng.random() < 0.15:
         return json.dumps({"error": {"type": rng.choice(("invalid", "not_found")), "message": task.question[:40]}})
     return json.dumps(task.result)
@@ -101,9 +102,10 @@ def tool_result(task: Task, rng: Random) -> str:
 def batches(
     tokenizer: PreTrainedTokenizerBase, config: JsonObject, lesson: JsonObject, seed: str
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield batches (input ids, labels) of at most ``config["tokens"]`` tokens without end, padded on the right.
+    """Yield an endless stream of batches (input ids, labels), padded on the right.
 
-    Labels are -100 outside of the assistant's answer. So only the answer contributes to the loss.
+    A batch has at most ``config["tokens"]`` tokens. The label of every token outside of the assistant's answer is -100,
+    so that only the answer contributes to the loss.
     """
     rng, stream = Random(f"order {seed}"), conversations(config, lesson, seed)
     pad = cast("int", tokenizer.pad_token_id)
@@ -146,7 +148,7 @@ def encoded(tokenizer: PreTrainedTokenizerBase, example: Example) -> EncodedExam
 def grouped(pool: Sequence[EncodedExample], tokens: int) -> list[list[EncodedExample]]:
     """Split ``pool`` into consecutive groups of at most ``tokens`` tokens, padding included.
 
-    ``pool`` must be sorted by length. A longer example forms a group of one.
+    ``pool`` must be sorted by length. An example with more than ``tokens`` tokens is alone in its group.
     """
     groups: list[list[EncodedExample]] = [[]]
     for example in pool:

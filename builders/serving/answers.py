@@ -76,7 +76,7 @@ def pieces(text: str, size: int = PIECE_CHARS) -> list[str]:
 
 
 def completion_answer(model: str, choices: Sequence[JsonObject], usage: Mapping[str, int]) -> JsonObject:
-    """Build the body of a ``text_completion``; each choice gets its index."""
+    """Build the body of a ``text_completion``. The field ``index`` is added to each choice."""
     return {
         "id": new_id("cmpl"),
         "object": "text_completion",
@@ -88,7 +88,7 @@ def completion_answer(model: str, choices: Sequence[JsonObject], usage: Mapping[
 
 
 def usage_counts(prompt: int, completion: int) -> dict[str, int]:
-    """Return the token counts with the names of OpenAI's API."""
+    """Return the tokens of prompt and completion and their sum, under the field names of OpenAI's API."""
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 

@@ -16,7 +16,7 @@ MAX_SAMPLES = 256
 
 
 class Body(BaseModel):
-    """The fields of all requests. Unknown fields are ignored, because new versions of OpenAI's clients add some."""
+    """The fields of all requests. Unknown fields are ignored, because new clients of OpenAI may send new fields."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -49,7 +49,10 @@ class BodyWithTools(Body):
 
     @property
     def used_tool_choice(self) -> ToolChoice:
-        """``none`` if the request says so, otherwise ``auto``. A forced tool call is treated as ``auto``."""
+        """The tool choice for the model: ``none`` if the request has ``none``, otherwise ``auto``.
+
+        A tool call cannot be forced. A request to force one is treated as ``auto``.
+        """
         return "none" if self.tool_choice == "none" else "auto"
 
 
@@ -111,7 +114,10 @@ def _checked_messages(messages: Sequence[JsonObject]) -> tuple[Message, ...]:
 
 
 def _messages_of_items(items: Sequence[JsonObject]) -> list[JsonObject]:
-    """Convert the input items of Responses to chat messages. Consecutive tool calls become one assistant message."""
+    """Convert the input items of a Responses request to chat messages.
+
+    Consecutive tool calls become one assistant message.
+    """
     messages: list[dict[str, Any]] = []
     for item in items:
         kind = item.get("type", "message")

@@ -20,7 +20,7 @@ class RequestLog:
     def write(
         self, path: str, status: int, started: float, usage: Mapping[str, int] | None = None, **more: str | int
     ) -> None:
-        """Log one request. ``started`` is the value of ``time.perf_counter()`` at its arrival; ``more`` adds fields."""
+        """Log one request. ``started`` is ``time.perf_counter()`` at its arrival. ``more`` holds additional fields."""
         seconds = time.perf_counter() - started
         counts = usage or {}
         completion_tokens = counts.get("completion_tokens") or counts.get("output_tokens") or 0

@@ -36,7 +36,7 @@ def responses_answer(model: str, completion: Completion) -> JsonObject:
 
 
 def _output_items(completion: Completion) -> list[JsonObject]:
-    """Return the output items: reasoning, message and function calls. Empty ones are left out."""
+    """Return the output items: reasoning, message and function calls. Empty items are left out."""
     output: list[JsonObject] = []
     if completion.reasoning:
         summary = [{"type": "summary_text", "text": completion.reasoning}]
@@ -52,7 +52,7 @@ def _output_items(completion: Completion) -> list[JsonObject]:
 
 
 def responses_events(answer: JsonObject) -> list[JsonObject]:
-    """Split the ``response`` in ``answer`` into the events of a stream."""
+    """Convert ``answer``, the body of a complete response, to the events of a stream."""
     started = {**answer, "status": "in_progress", "output": [], "usage": None}
     events: list[JsonObject] = [{"type": "response.created", "response": started}]
     for place, item in enumerate(answer["output"]):

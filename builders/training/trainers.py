@@ -1,8 +1,8 @@
 """Trains a model with TRL on the data of a run: ``train(TrainingSettings)`` returns the metrics. Used by ``scripts``.
 
-The settings are passed to TRL's configuration class. The views of a run have the formats that TRL reads. The settings
-are also written as a YAML file for TRL's own command (``trl dpo --config FILE``). torch and trl are imported only when
-they are needed.
+A *view* is a dataset in the folder of a run. Each training method has a view in the format that TRL reads. The settings
+are passed to TRL's configuration class. They are also written as a YAML file for the command of TRL itself
+(``trl dpo --config FILE``). torch and trl are imported only when they are needed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Method = Literal["dpo", "reward", "sft", "kto", "grpo"]
 
 
 class TrlMethod(NamedTuple):
-    """The view of the run, and the names of TRL's trainer and configuration class, for one training method."""
+    """A training method: the view that it trains on, and the names of TRL's trainer and configuration class."""
 
     view: str
     trainer: str
@@ -65,7 +65,7 @@ class TrainingSettings:
     - ``runs``: folders of finished builds to train on.
     - ``evaluate``: folders of finished builds to evaluate on; by default, the test part of ``runs``.
     - ``trl``: arguments of TRL's configuration class.
-    - ``margin``: keeps the score margins of the pairs for the loss of the reward model.
+    - ``margin``: whether the loss of the reward model uses the score difference of each pair.
     - ``splits``: limits training to these splits, for example ``math``.
     - ``resume``: continues from the last checkpoint in ``out``.
 
@@ -156,7 +156,10 @@ def rows_used(trainer: Any, part: Literal["train", "eval"], given: int) -> int:
 
 
 def trl_arguments(settings: TrainingSettings) -> dict[str, Any]:
-    """Return the arguments of TRL's configuration class. Reports to services are off, and bf16 is off on a CPU."""
+    """Return the arguments of TRL's configuration class.
+
+    Reports to tracking services are switched off. On a CPU, bf16 is also switched off.
+    """
     import torch
 
     arguments: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A reward function for TRL's GRPO that calls a verifier: 1 for pass, 0 for fail, otherwise None. Used by scripts."""
+"""A reward function for TRL's GRPO that calls a verifier. Used by ``scripts``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class VerifiedReward:
         reference: Sequence[str],
         **_: object,
     ) -> list[float | None]:
-        """Verify each completion and return its reward: 1 for pass, 0 for fail, otherwise None."""
+        """Verify each completion and return its reward: 1 for pass, 0 for fail, None for another outcome."""
         queries = map(_query, query_id, split_name, prompts, reference)
         checks = [
             self.verifier.verify(query, Candidate(place, messages=tuple(completion)))
@@ -44,7 +44,10 @@ class VerifiedReward:
 
 @contextmanager
 def verified_reward(config: JsonObject) -> Iterator[VerifiedReward]:
-    """Build the reward function for ``config["verifier"]``. Its sandbox and workers are open inside the block."""
+    """Build the reward function for ``config["verifier"]``.
+
+    The verifier's sandbox and workers are open inside the ``with`` block.
+    """
     objects = ObjectBuilder(trusted=config.get("trusted") or ())
     verifier = objects.build(config["verifier"], "verifier")
     with Loop() as loop, loop.open(*objects.opened_in_order):

@@ -1,8 +1,8 @@
-"""Synthetic tasks for a model with a million parameters. Each task has a worked answer and plausible wrong answers.
+"""Synthetic tasks for a model with a million parameters. Each task has a right answer and plausible wrong answers.
 
-A plausible wrong answer is called a *slip*. A hash of the content assigns each task to one part: ``starter``,
-``heldout`` or ``train``. So the ``starter`` set, the held-out queries of ``bestofn loop`` and the training of the
-pocket policy never share a task.
+A plausible wrong answer is called a *slip*. A hash of the content assigns each task to one part of the data:
+``starter``, ``heldout`` or ``train``. ``starter`` holds the tasks of the starter set, and ``heldout`` the held-out
+queries of ``bestofn loop``. The pocket policy is trained on ``train``. The parts share no task.
 """
 
 from bestofn.builders.pocket.tasks.mixture import FAMILIES, SPLITS, tasks

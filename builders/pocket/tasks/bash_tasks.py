@@ -15,7 +15,8 @@ WORDS = ("red", "sun", "tea", "oak", "sky", "fox", "sea", "ice", "owl", "bus", "
 def inputs(word: str) -> tuple[str, ...]:
     """Return three test inputs for a script that searches for ``word``.
 
-    Two inputs have more lines with ``word`` than a task prints. The third has no such line.
+    Two inputs have several lines with ``word``. In the second, every other line is in upper case. The third input has
+    no line with ``word``.
     """
     others = [other for other in WORDS if other != word]
     plain = [row for number in range(11) for row in (f"{word} {number}", f"{others[number]} by the door", "no more")]
@@ -56,9 +57,10 @@ def printed(rng: Random) -> Task:
 
 
 def filtered(rng: Random) -> Task:
-    """Create a task: a script that prints the lines of standard input that contain, or do not contain, a word.
+    """Create a task: a script that filters the lines of standard input.
 
-    Some tasks ask only for the first or last of these lines, or for their number.
+    The script prints the lines that contain a word, or the lines that do not contain it. Some tasks ask only for the
+    first or last of these lines, or for their number.
     """
     word, k, kind = rng.choice(WORDS), rng.randint(2, 9), rng.randrange(len(FILTERS))
     cut = rng.choice(("", "", "head", "tail")) if kind != COUNTED else ""

@@ -48,7 +48,10 @@ def _shifted(k: int) -> Operation:
 
 
 def numbers(rng: Random, language: CodeLanguage) -> Task:
-    """Create a task: a function that returns a linear, squared or cubed term plus a constant: ``x * 3 + 7``."""
+    """Create a task: a function such as ``x * 3 + 7``.
+
+    The function adds a constant to a multiple, the square or the cube of ``x``.
+    """
     k, shift = rng.randint(2, 12), rng.choice([*range(-20, 0), *range(1, 21)])
     scale = rng.choice([_scaled(k), _scaled(k), _scaled(k), SQUARED, CUBED])
     name = rng.choice(NAMES)
@@ -100,7 +103,10 @@ AGGREGATES = (
 
 @dataclass(frozen=True)
 class Lists:
-    """A function such as ``sum(x * 3 for x in xs if x > 5)``, as the indices of its parts in the tables above."""
+    """A function such as ``sum(x * 3 for x in xs if x > 5)``.
+
+    ``aggregate``, ``filter`` and ``map`` are indices in ``AGGREGATES``, ``_filters`` and ``_maps``.
+    """
 
     aggregate: int
     filter: int
@@ -238,7 +244,7 @@ def head(name: str, parameter: str, language: Language) -> str:
 
 
 def returned(name: str, parameter: str, expression: str, language: Language) -> str:
-    """Return the source of a function that returns ``expression``, in a Markdown code block."""
+    """Return a Markdown code block with the source of a function that returns ``expression``."""
     if language == "python":
         return f"```python\ndef {name}({parameter}):\n    return {expression}\n```"
     return f"```javascript\nfunction {name}({parameter}) {{\n  return {expression};\n}}\n```"

@@ -241,7 +241,7 @@ def new_task(
     value: int,
     difficulty: float,
 ) -> Task:
-    """Create a math task. Slips with the right answer or a negative number are removed."""
+    """Create a math task. Wrong answers that contain the right result or a negative result are removed."""
     right = f"\\boxed{{{value}}}"
     wrong = tuple(slip for slip in slips if right not in slip and "= -" not in slip and "boxed{-" not in slip)
     return Task(f"math.{name}", facts, question, answer, wrong, lambda: Reference(answer=str(value)), difficulty)

@@ -1,4 +1,4 @@
-"""Generates the tasks of one part. Each family of tasks has a weight, which sets its share."""
+"""Generates the tasks of one part of the data, for example ``train``. A weight sets the share of each task family."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ MAX_DRAWS = 2_000  # if this many draws give no new task, the family is used up
 def tasks(part: Part, *, seed: int | str = 0, splits: Sequence[str] = SPLITS, distinct: bool = True) -> Iterator[Task]:
     """Yield tasks of ``part``. The same ``seed`` gives the same tasks.
 
-    With ``distinct``, no problem is repeated, so the number of tasks is finite. Families alternate according to their
-    weights (smooth weighted round robin), so every section of the stream has the same mixture. When a family has no
-    new task, the stream continues with the other families. Raises ``ValueError`` if no split in ``splits`` is known.
+    With ``distinct``, no problem is repeated, so the stream ends when all problems are used. Families alternate
+    according to their weights (smooth weighted round robin), so every section of the stream has the same mixture. A
+    family without new tasks is dropped, and the other families continue.
+    Raises ``ValueError`` if no split in ``splits`` is known.
     """
     weights = {name: weight for name, weight in WEIGHTS.items() if name.partition(".")[0] in splits}
     if not weights:

@@ -48,7 +48,7 @@ class Task:
 
     @property
     def part(self) -> Part:
-        """The part of the task: ``starter``, ``heldout`` or ``train``. It depends on the digest only."""
+        """The part of the data: ``starter``, ``heldout`` or ``train``. It depends only on ``digest``."""
         return part_of(self.digest)
 
     def query(self) -> Query:
@@ -65,7 +65,7 @@ class Task:
 
 
 def part_of(digest: bytes) -> Part:
-    """Return the part for the digest of a task: ``starter``, ``heldout`` or ``train``."""
+    """Return the part of the data for a task with this ``digest``: ``starter``, ``heldout`` or ``train``."""
     place = int.from_bytes(digest[-4:], "big") % 100
     if place < SHARES["starter"]:
         return "starter"

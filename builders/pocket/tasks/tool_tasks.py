@@ -294,7 +294,7 @@ def single_call(rng: Random) -> Task:
 
 
 def written(name: str, arguments: Arguments) -> str:
-    """Return a tool call as text, in the format of the policy and of its chat template."""
+    """Return a tool call as text, in the format that the policy and its chat template use."""
     return f'<tool_call>{{"name": "{name}", "arguments": {json.dumps(arguments)}}}</tool_call>'
 
 
