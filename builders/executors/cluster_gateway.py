@@ -1,6 +1,6 @@
 """The gateway of a cluster: the one process that sends requests to services, and the samplers that call it.
 
-Workers use a ``GatewaySampler``, which runs the real sampler in the gateway. So the cluster has one journal, one
+Workers use a ``GatewaySampler``, which calls the real sampler in the gateway. So the cluster has one journal, one
 limiter per model, one budget and one set of requests in flight. A lost worker loses no request. API keys stay on the
 machine where the command was run. They are never on machines that run code written by a model. Each query needs one
 call to the gateway, for any number of candidates.

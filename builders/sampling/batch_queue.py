@@ -36,7 +36,7 @@ class BatchQueue:
         self._postponed: list[BatchRequest] = []  # requests that do not fit into the budget now
         self._waiting_for: set[BatchJob] = set()  # jobs at the service with unsettled requests
         self._resumed: list[BatchJob] = []
-        self._unclaimed: set[str] = set()  # no reply in one uncertain job; another one may contain them
+        self._unclaimed: set[str] = set()  # names without a reply in one uncertain job; another may contain them
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -110,9 +110,9 @@ class BatchQueue:
         self._requeue_postponed()
 
     def park(self, name: str) -> None:
-        """Record that this run does not store the reply to ``name``.
+        """Record that the reply to ``name`` cannot be stored now.
 
-        The job of the request stays open in the journal, but this run does not wait for it.
+        The job of the request stays open, but the queue no longer counts the request as in flight.
         """
         if name in self._requests:  # if not, the request is settled
             self._requests[name].parked = True

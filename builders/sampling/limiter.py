@@ -82,9 +82,9 @@ class RateLimits:
 
 @dataclass(slots=True)
 class Size:
-    """The expected input tokens and the number of completions of a request.
+    """The expected input tokens of a request, and the number of its completions.
 
-    After the reply, ``Limiter.used`` replaces the expected tokens by the real ones.
+    After the reply, ``Limiter.used`` corrects the token buckets, because the real numbers of tokens are then known.
     """
 
     input_tokens: float = 0.0
@@ -166,7 +166,7 @@ class Limiter:
             self._apply(allowance)
 
     def used(self, size: Size, input_tokens: int, output_tokens: int) -> None:
-        """Replace the estimate in ``size`` by the tokens that the reply reports."""
+        """Correct the token buckets after a reply: count the reported tokens instead of the expected ones."""
         if output_tokens:
             share = output_tokens / max(size.answers, 1)
             self._output.take(output_tokens - self._expected_output(size))
@@ -283,7 +283,7 @@ class Limiter:
             )
             return
         if self._broken:
-            left = max(0.0, patience - (now - self._down_since))  # no pause is longer than this
+            left = max(0.0, patience - (now - self._down_since))  # a pause lasts at most this many seconds
             pause = max(pause, min(left, _jittered(FIRST_BACKOFF_S * 2 ** min(self._failures - BREAKS_AFTER, 10))))
         if pause > 0.0 and now + pause > self._paused_until:
             self._paused_until = now + pause
