@@ -54,7 +54,7 @@ def json_text(found: BestOfN) -> str:
 
 
 def print_analysis(found: BestOfN) -> None:
-    """Print the curves as a table, the main results as sentences, and some disagreements of reward and verifier."""
+    """Print a table of the curves, the main results, and some disagreements between reward and verifier."""
     from bestofn.builders.report.curves_page import LABELS, disagreement_lines, sentences
     from bestofn.builders.report.terminal import console, table
 

@@ -1,8 +1,8 @@
 """``bestofn benchmark accuracy [kinds=math,code] [sets=…] [data=…] [show=…]``: tests verifiers on labelled data.
 
 The source tree has one program per kind of verifier, ``tests/benchmarks/accuracy_<kind>.py``. Each program has a
-function ``main(arguments) -> exit code``. It reads labelled sets from the folder ``data``, which is not part of the
-project. The default of ``data`` is ``../shared/data``, next to the project.
+function ``main(arguments) -> exit code``. This function reads labelled sets from the folder ``data``, which is not part
+of the project. The default of ``data`` is ``../shared/data``, next to the project.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
 def run_folder(config: JsonObject) -> Path:
     """Return the folder of the run: the setting ``out``, the job folder of a sweep, or a folder in runs/.
 
-    The name of a folder in runs/ is the experiment, or the dataset and the provider. The same command always has the
-    same folder, so that a second call resumes the run.
+    A folder in runs/ is named after the experiment, or after the dataset and the provider. The same command always uses
+    the same folder, so that a second call resumes the run.
     """
     if config.get("out"):
         from bestofn.builders.run.mirror import folder_of, is_url

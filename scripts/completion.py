@@ -104,7 +104,7 @@ def _runs() -> list[str]:
 
 
 def _settings(command: Command, current: str, words: Sequence[str], folders: Sequence[Path]) -> list[str]:
-    """Return ``key=`` per setting; after ``key=``, return ``key=value`` for the known values."""
+    """Return ``key=`` for each setting. If ``current`` contains ``=``, return ``key=value`` for each known value."""
     if "=" in current:
         flags = [key for key, setting in command.settings.items() if setting.kind is bool]
         found = [f"{key}={value}" for key in flags for value in ("true", "false")]

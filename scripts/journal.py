@@ -47,7 +47,7 @@ def journal_command(arguments: Arguments) -> None:
 
 
 def find(place: str) -> Path:
-    """Return the path of the journal; ``place`` is a run folder or a journal file.
+    """Return the path of the journal. ``place`` is the path of a run folder or of a journal file.
 
     Raises ``ConfigError`` if the file does not exist.
     """
@@ -107,10 +107,10 @@ def export(journal: Journal, target: str, provider: str) -> None:
 
 
 def forget(journal: Journal, provider: str, *, older_than: str | None, dry_run: bool) -> None:
-    """Delete the matching answers and print their number and cost; with ``dry_run``, delete nothing.
+    """Delete the matching answers and print their number and cost. If ``dry_run`` is true, nothing is deleted.
 
-    ``provider`` is part of the provider's identity; ``older_than`` is an age such as 30d. Raises ``ConfigError`` if
-    neither is set.
+    An answer matches if its provider's identity contains the text ``provider``, and if it is older than ``older_than``,
+    an age such as 30d. Raises ``ConfigError`` if neither is set.
     """
     if not provider and not older_than:
         raise ConfigError(

@@ -1,8 +1,8 @@
 """``bestofn loop [dpo|sft|kto|grpo|reward]``: measures whether training on a build's data improves the policy.
 
-Each round runs a build on training queries with the current policy and trains the policy on the new data with TRL. A
-build on held-out queries before training and one after training measure the gain. Each step is a normal bestofn
-command, which is printed.
+Each round runs a build on training queries with the current policy and trains the policy on the new data with TRL. Two
+builds on held-out queries, one before and one after training, measure the gain. Each step is a normal bestofn command,
+which is printed.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def settings(
 
 
 def passes(run: Path) -> Passes:
-    """Return (split, number of passes, number of verdicts) per query id; a query with no verdict is omitted."""
+    """Return {query id: (split, number of passes, number of verdicts)}; queries with no verdict are omitted."""
     return {
         query.query_id: (query.split, sum(candidate.right for candidate in counting), len(counting))
         for query in query_records(run)
@@ -144,7 +144,10 @@ def passes(run: Path) -> Passes:
 
 
 def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
-    """Return the pairs of a held-out run with the reward model's scores of both sides, computed as in a build."""
+    """Return the pairs of a held-out run with the reward model's scores of both sides.
+
+    The scores are computed as in a build.
+    """
     import pyarrow.parquet as pq
     from datasets import Features
 

@@ -30,7 +30,7 @@ class Preference(NamedTuple):
 def pass_report(before: Passes, after: Passes) -> dict[str, Any]:
     """Return pass@1 before and after training, in total and per split, over the queries with verdicts in both runs.
 
-    Gains are paired by query. The intervals come from a bootstrap over queries.
+    The gain is the mean difference per query. The intervals come from a bootstrap over queries.
     """
     queries = sorted(set(before) & set(after))
     splits = sorted({before[query][0] for query in queries})
@@ -61,10 +61,10 @@ def pass_at_8(right: int, count: int) -> float:
 
 
 def pair_report(pairs: Sequence[Preference]) -> dict[str, Any]:
-    """Return the share of pairs in which the reward model prefers the chosen side, and the share for a length rule.
+    """Return the share of pairs in which the reward model prefers the chosen side, and this share for a length rule.
 
-    The length rule prefers the shorter or the longer side, whichever is more accurate on the same pairs. The intervals
-    come from a bootstrap over queries.
+    The length rule always prefers the longer side, or always the shorter side if that is more accurate on the pairs.
+    The intervals come from a bootstrap over queries.
     """
     splits = ["all", *sorted({pair.split for pair in pairs})]
     rows = {split: _accuracy([pair for pair in pairs if split in ("all", pair.split)]) for split in splits}

@@ -1,6 +1,6 @@
 """``bestofn COMMAND [RUN …] [key=value …]``: finds the command and passes the other words to it.
 
-It imports no heavy library, so that ``bestofn --help`` and shell completion are fast. ``python -m
+This module imports no heavy library, so that ``bestofn --help`` and completion are fast. ``python -m
 bestofn.scripts.COMMAND`` runs the same command.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from bestofn.scripts.catalogue import COMMANDS
 
-PROVIDERS = ("openai", "claude", "local")  # the form in the documents: bestofn openai generate …
+PROVIDERS = ("openai", "claude", "local")  # for commands such as ``bestofn openai generate …``
 HELP = ("-h", "--help", "help")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command that ``arguments`` start with; None reads ``sys.argv``."""
+    """Run the command that is the first of ``arguments``; None reads ``sys.argv``."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0] in HELP and len(words) == 1):
         print(usage())

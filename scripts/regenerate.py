@@ -1,4 +1,4 @@
-"""``bestofn regenerate RUN where=failed``: samples only the selected candidates of a run again."""
+"""``bestofn regenerate RUN where=failed``: samples the selected candidates of a run again, and no others."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def regenerated(arguments: Arguments) -> str:
 
 
 def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the run's resolved ``config`` with ``changes`` applied; these are overrides in Hydra's grammar.
+    """Return the run's resolved ``config`` after applying ``changes``, which are overrides in Hydra's grammar.
 
     A group choice such as ``provider=anthropic`` is read from the configuration files. The generate stage contains
-    copies of root keys; a copy that equals the old root key is updated.
+    copies of root keys. A copy is updated if it equals the old value of its root key.
     """
     changed: dict[str, Any] = copy.deepcopy(_without_redacted(dict(config)))
     before = copy.deepcopy(changed)
@@ -81,7 +81,10 @@ def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequ
 
 
 def copied(run_folder: Path, output: Path) -> Path:
-    """Copy the shards and the manifest of the run to ``output``, unless it has a manifest, and return ``output``."""
+    """Copy the shards and the manifest of the run to ``output``, and return ``output``.
+
+    If ``output`` has a manifest, nothing is copied.
+    """
     if not (output / manifest.FILE).exists():
         shutil.copytree(run_folder / "shards", output / "shards", dirs_exist_ok=True)
         shutil.copy2(run_folder / manifest.FILE, output / manifest.FILE)

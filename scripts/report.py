@@ -30,7 +30,7 @@ def report(arguments: Arguments) -> None:
 
 
 def write(run: Path, page: Path, *, browse: int = 700) -> Path:
-    """Write the report of ``run`` to the file ``page``. Its browser shows at most ``browse`` evenly spaced queries.
+    """Write the report of ``run`` to the file ``page``. The page shows at most ``browse`` queries, evenly spaced.
 
     Raises ``ConfigError`` if the run has no finished shard.
     """

@@ -1,7 +1,7 @@
-"""``bestofn voice RUN [RUN …]``: measures how strong a persona's voice is, its leaks and the diversity of answers.
+"""``bestofn voice RUN [RUN …]``: measures the strength and the leaks of a persona's voice, and the answers' diversity.
 
-The persona of the first run is used, unless ``persona=NAME`` or ``persona=FILE`` selects another. All runs are measured
-with the markers of this persona, including baselines that have no persona. ``bestofn compare BASELINE RUN`` shows the
+The persona of the first run is used, unless ``persona=NAME`` or ``persona=FILE`` selects another. The markers of this
+persona are counted in all runs, also in baselines that have no persona. ``bestofn compare BASELINE RUN`` shows the
 effect on accuracy.
 """
 

@@ -1,8 +1,9 @@
 """Best-of-N analysis of one run: how the accuracy grows with k, and whether the reward selects a correct candidate.
 
-``bestofn analyze`` prints and plots it. From n candidates per query, unbiased estimators give the results for every k
-up to n, so no new samples are needed. Confidence intervals resample whole queries. The run is read twice: the
-first pass finds the largest k and computes all other figures; the second pass computes the curves.
+``bestofn analyze`` prints and plots the analysis. Unbiased estimators compute the results for every k up to n from the
+n candidates of each query, so no new samples are needed. Confidence intervals come from a bootstrap over queries. The
+run is read twice. The first pass finds the largest k and computes all figures except the curves. The second pass
+computes the curves.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from bestofn.builders.statistics import estimators, intervals
 class SweepStep(TypedDict):
     """One point of the accuracy curve: the results with ``k`` samples per query.
 
-    ``share`` is the accuracy, from 0 to 1. ``gain`` is its increase per additional sample since the previous step.
+    ``share`` is the accuracy, from 0 to 1. ``gain`` is the increase of the accuracy since the previous step, divided by
+    the number of additional samples.
     ``seconds`` is the total time of ``k`` samples, sampled one after another.
     """
 
@@ -39,9 +41,9 @@ class SweepStep(TypedDict):
 class OverOptimization(TypedDict):
     """Shows whether more samples over-optimize the reward (Gao et al. 2022).
 
-    *Truth* is the accuracy of the best sample by reward. ``peak_k`` is the k at which the truth is highest.
-    ``reward_gain`` is the increase of the mean reward from the smallest to the largest k. ``hacked`` is true if the
-    truth's confidence interval at the largest k is entirely below the peak.
+    ``peak_truth`` is the highest accuracy of the best sample by reward over all k, and ``peak_k`` is its k.
+    ``last_truth`` is the accuracy at the largest k. ``hacked`` is true if the whole confidence interval at the largest
+    k is below ``peak_truth``. ``reward_gain`` is the increase of the mean reward from the smallest to the largest k.
     """
 
     peak_k: int
@@ -55,8 +57,8 @@ class GreedyComparison(TypedDict):
     """Compares the greedy candidate with the best sample by reward, on the same queries.
 
     ``wins`` counts the queries in which only the best sample is correct. ``losses`` counts the queries in which only
-    the greedy candidate is correct. ``p`` is the p-value of McNemar's exact test on both counts. ``overhead`` is the
-    time of all samples divided by the time of the greedy candidate.
+    the greedy candidate is correct. ``p`` is the p-value of McNemar's exact test of wins and losses. ``overhead`` is
+    the time of all samples divided by the time of the greedy candidate.
     """
 
     queries: int
@@ -109,7 +111,9 @@ class BestOfN(TypedDict):
 
 
 def analyze(path: Path, *, resamples: int = intervals.RESAMPLES, seed: int = 0, read: int = 20) -> BestOfN:
-    """Return the analysis of the run at ``path``, with the ``read`` disagreements that have the largest reward gaps.
+    """Return the analysis of the run at ``path``.
+
+    ``read`` is the maximum number of disagreements. The disagreements with the largest reward gaps are returned.
 
     Raises ``SourceError`` if ``path`` has no candidates table.
     """
@@ -139,7 +143,7 @@ def analyze(path: Path, *, resamples: int = intervals.RESAMPLES, seed: int = 0, 
 
 
 def sweep(curves: Curves) -> list[SweepStep]:
-    """Return one step per k. ``share`` is the accuracy of the best sample by reward; pass@k if there are no rewards."""
+    """Return one step per k. The accuracy is that of the best sample by reward, or pass@k if there are no rewards."""
     lines = curves["lines"]
     right = lines.get("best_by_reward") or lines.get("pass_at_k")
     steps: list[SweepStep] = []
@@ -159,7 +163,7 @@ def sweep(curves: Curves) -> list[SweepStep]:
 
 
 def knees(curves: Curves) -> dict[str, float]:
-    """Return the k of the knee of each accuracy curve: beyond it, doubling k gains less than before."""
+    """Return a dict from accuracy curve to the k of its knee. After the knee, doubling k improves the accuracy less."""
     lines = curves["lines"]
     return {
         name: estimators.knee(curves["k"], lines[name]["mean"])
@@ -169,7 +173,7 @@ def knees(curves: Curves) -> dict[str, float]:
 
 
 def over_optimization(curves: Curves) -> OverOptimization | None:
-    """Return whether more samples over-optimize the reward, and from which k; None if the run has no rewards."""
+    """Return the figures on reward over-optimization; None if the run has no rewards."""
     truth, reward = curves["lines"].get("best_by_reward"), curves["lines"].get("reward_of_best")
     if truth is None or reward is None:
         return None
@@ -188,13 +192,13 @@ def _mean_at(curve: Curve | None, place: int) -> float | None:
 
 
 class _GreedyPass:
-    """Collects four numbers per query that has a greedy candidate.
+    """Collects the data for ``GreedyComparison`` from the queries that have a greedy candidate.
 
-    Candidates with no pass or fail verdict are omitted, because the reward would rarely select them.
+    Candidates whose verdict is neither pass nor fail are omitted. The reward would rarely select them.
     """
 
     def __init__(self) -> None:
-        self._rows = array("d")  # flat: greedy correct, best correct, greedy seconds, seconds of all samples
+        self._rows = array("d")  # four per query: greedy correct, best correct, greedy seconds, seconds of all samples
 
     def add(self, query: QueryRecord) -> None:
         judged = [candidate for candidate in query.candidates if candidate.conclusive]
@@ -228,7 +232,7 @@ class _GreedyPass:
 
 
 class _RewardPass:
-    """Counts correctly ranked pass-fail pairs per query, and sums squares for the correlation of reward and length."""
+    """Collects the data for ``RewardAccuracy``: correctly ranked pairs, and sums for the correlation with length."""
 
     def __init__(self) -> None:
         self._ordered = 0.0  # pairs in which the pass has the higher reward; a tie counts half
@@ -262,7 +266,7 @@ class _RewardPass:
 
 
 class _Disagreements:
-    """Keeps the ``most`` disagreements with the largest gaps between the two rewards."""
+    """Keeps at most ``most`` disagreements: those with the largest differences between the two rewards."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -1,7 +1,7 @@
 """Compares two runs over their shared queries and tests whether the differences are significant.
 
-``bestofn compare`` prints it. Each query becomes one record before the runs are joined, so every query counts once,
-independent of its number of candidates. Intervals resample queries. McNemar's test compares the first candidates.
+``bestofn compare`` prints the result. Every query has the same weight, independent of its number of candidates.
+Confidence intervals come from a bootstrap over queries. McNemar's test compares the first candidates of each query.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class QueryOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure of both runs over the same queries; ``queries`` is their number.
+    """The means of one measure in both runs, over the same queries. ``queries`` is the number of these queries.
 
-    ``interval`` is the 95 % interval of ``after`` − ``before``; None if there are no queries.
+    ``interval`` is the 95 % confidence interval of ``after`` − ``before``; None if there are no queries.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Computes the curves of a best-of-N analysis: accuracy and other means per k, over the queries of one run.
 
-``analysis.best_of_n`` adds one query at a time. The largest k is chosen so that at least 95 % of the queries have k
-candidates. All curves use the same queries: the queries that have at least this many candidates.
+``analysis.best_of_n`` adds one query at a time. The largest k is chosen so that at least 95 % of the queries have at
+least k candidates. All curves use only these queries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAJORITY_RESAMPLES = 100  # random subsets per query and k
 
 
 class Curve(TypedDict):
-    """One mean per k, with the ends of its 95 % interval."""
+    """One mean per k, with the lower and upper end of the 95 % interval of each mean."""
 
     mean: list[float]
     low: list[float]
@@ -29,11 +29,11 @@ class Curve(TypedDict):
 
 
 class Curves(TypedDict):
-    """All curves over the same queries; ``queries`` is their number.
+    """All curves over the same queries. ``queries`` is the number of these queries.
 
-    ``kl_bound`` is an upper bound of the KL divergence of the best of k by reward from the model, in nats. The line
-    ``kl_estimate`` is an estimate of this divergence over distinct answers. The probability of an answer is the share
-    of candidates in its answer cluster.
+    Selecting the best of k samples by reward changes the distribution of the answers. ``kl_bound`` is an upper bound of
+    the KL divergence between this distribution and the model, in nats. The line ``kl_estimate`` estimates the same
+    divergence from the distinct answers. The probability of an answer is the share of candidates in its answer cluster.
     """
 
     queries: int
@@ -45,7 +45,7 @@ class Curves(TypedDict):
 class CurvesOverK:
     """Accumulates the curves over queries.
 
-    ``sizes`` maps the number of candidates that count towards pass@k to the number of queries.
+    ``sizes`` maps a number of candidates that count towards pass@k to the number of queries with this many.
     """
 
     def __init__(self, sizes: Mapping[int, int], *, seed: int = 0) -> None:
@@ -56,7 +56,7 @@ class CurvesOverK:
         self._lines: dict[str, list[RunningMean]] = {}
 
     def add(self, query: QueryRecord) -> None:
-        """Add one query; a query with fewer counting candidates than the largest k is ignored."""
+        """Add one query. It is ignored if fewer candidates count towards pass@k than the largest k."""
         candidates = query.counting
         if len(candidates) < self._largest:
             return
@@ -81,7 +81,7 @@ class CurvesOverK:
 
 
 def curves_of_query(candidates: Sequence[CandidateRecord], ks: Sequence[int], seed: int) -> dict[str, list[float]]:
-    """Return the curves of one query, by name. A curve is omitted if any candidate lacks the data that it needs."""
+    """Return a dict from name to curve of one query. A curve is omitted if its data is missing in a candidate."""
     marks = [candidate.right for candidate in candidates]
     n, right = len(marks), sum(marks)
     curves = {

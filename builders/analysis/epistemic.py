@@ -1,7 +1,8 @@
 """Measures on malformed problems whether the model notices that a problem has no answer (epistemic calibration).
 
-``bestofn epistemic`` prints it. An origin is the original problem from which queries were derived. Every rate is a mean
-over origins, so a problem with six malformed versions counts once. Intervals resample origins.
+``bestofn epistemic`` prints the rates. An origin is the original problem from which queries were derived. Every rate is
+a mean over origins, so a problem with six malformed versions counts once. Confidence intervals come from a bootstrap
+over origins.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ SILENT = "silent"
 
 @dataclass(frozen=True, slots=True)
 class JudgedStance:
-    """The stance of one answer.
+    """The stance of one answer: how the answer reacts to the problem.
 
-    ``posed`` is ``well`` for a well-posed problem, ``vague`` for a vague one, or the kind of fault of a malformed one.
+    ``posed`` is ``well`` for a well-posed problem, ``vague`` for a vague problem, or the kind of fault of a malformed
+    problem.
     ``stance`` is ``flags``, ``asks``, ``answers``, ``hedges``, ``refuses`` or ``silent``.
     """
 
@@ -36,7 +38,7 @@ class JudgedStance:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share with its 95 % interval. ``answers`` is the number of answers; if it is 0, the other two are None."""
+    """A share with its 95 % interval; both are None if there are no answers. ``answers`` is the number of answers."""
 
     answers: int
     share: float | None
@@ -128,7 +130,10 @@ def _rate(answers: Sequence[JudgedStance], counted: frozenset[str], resamples: i
 
 
 def _calibration(malformed: Sequence[JudgedStance], well: Sequence[JudgedStance], resamples: int, seed: int) -> Rate:
-    """Return CRR − FRR. An origin counts in CRR if it has malformed queries, and in FRR if it has well-posed ones."""
+    """Return the rate of correct refusals minus the rate of false refusals (CRR − FRR).
+
+    CRR uses the origins with malformed queries. FRR uses the origins with well-posed queries.
+    """
     noticed, declined = _shares_by_origin(malformed, NOTICES), _shares_by_origin(well, DECLINES)
     answers = len(malformed) + len(well)
     if not noticed or not declined:

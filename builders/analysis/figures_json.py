@@ -76,7 +76,7 @@ class PairsJson(TypedDict):
     """The figures of the preference pairs.
 
     ``chosen_longer`` is the share of pairs in which the chosen side is longer. ``mean_length_difference`` is in
-    characters. ``train`` and ``test`` are numbers of pairs; each is absent if its table does not exist.
+    characters. ``train`` and ``test`` are numbers of pairs; a key is absent if its table does not exist.
     """
 
     total: int

@@ -1,8 +1,8 @@
 """Measures the quality of a judge against labels: accuracy, biases and calibration. All functions are pure.
 
-``tests/benchmarks/accuracy_judge.py`` and users call it (docs/judge.md). A pairwise judge compares each pair in both
-orders. Its verdict counts only if both orders agree (JudgeBench, arXiv:2410.12784); otherwise it is a tie.
-The position bias measures how often the verdict follows the position.
+``tests/benchmarks/accuracy_judge.py`` uses this module, and users can call it (docs/judge.md). A pairwise judge
+compares each pair in both orders. Its verdict counts only if both orders agree (JudgeBench, arXiv:2410.12784);
+otherwise it is a tie. The position bias measures how often the judge prefers an answer because of its position.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Side = Literal["A", "B", "tie"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One pair of answers, judged in both orders. A and B always name the same answers, in both orders.
+    """One pair of answers, judged in both orders. A is the same answer in both orders, and so is B.
 
     ``first_order`` is the verdict with A in the first position. ``second_order`` is the verdict with B in the first
     position. A verdict is None if the judge's reply could not be parsed.
@@ -47,8 +47,9 @@ class Comparison:
 class PairwiseReport:
     """The quality of a pairwise judge. All shares are over the pairs whose replies could be parsed in both orders.
 
-    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). It compares two win rates of the better answer: if
-    the judge's own model wrote it, minus if another model wrote it. It is None if one of the two cases has no pair.
+    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). The pairs are divided into two groups: either the
+    judge's own model or another model wrote the better answer. The value is the rate at which the better answer wins in
+    the first group, minus this rate in the second group. It is None if a group is empty.
     """
 
     pairs: int
@@ -58,8 +59,8 @@ class PairwiseReport:
     accuracy_first_order: float  # share of labelled pairs with the correct verdict in the first order
     consistency: float  # share of pairs with the same verdict in both orders
     ties: float
-    position_bias: float  # share that prefers the first position in both orders, minus the second; -1 to 1
-    length_bias: float  # correlation of the verdict (A +1, B −1) with the longer answer (A +1, B −1)
+    position_bias: float  # (share of pairs with the first position preferred in both orders) − (same for the second)
+    length_bias: float  # correlation of the preferred answer (A +1, B −1) with the longer one (A +1, B −1)
     longer_wins: float  # share of decided pairs of unequal length that the longer answer wins
     self_preference: float | None = None
 
@@ -101,8 +102,8 @@ def pairwise_report(comparisons: Sequence[Comparison], judge_model: str = "") ->
 class CalibrationReport:
     """The quality of a pointwise judge.
 
-    ``self_preference`` (arXiv:2410.21819) compares the share of correct answers that pass: answers of the judge's own
-    model minus answers of other models. It is None if one of the two groups is empty.
+    ``self_preference`` (arXiv:2410.21819) is the pass rate of correct answers of the judge's own model, minus the pass
+    rate of correct answers of other models. It is None if one of the two groups is empty.
     """
 
     judged: int
@@ -123,10 +124,10 @@ def calibration_report(
     bins: int = 10,
     own: Sequence[bool] = (),
 ) -> CalibrationReport:
-    """Return the report of a pointwise judge; ``says`` holds its verdicts (True: pass), compared with ``labels``.
+    """Return the report of a pointwise judge. Its verdicts ``says`` (True: pass) are compared with ``labels``.
 
-    ``own`` is True per answer that the judge's own model wrote; if it is empty, ``self_preference`` is None. Raises
-    ``ValueError`` if the numbers of verdicts, confidences and labels differ.
+    ``own`` has one value per answer: whether the judge's own model wrote the answer. If ``own`` is empty,
+    ``self_preference`` is None. Raises ``ValueError`` if the numbers of verdicts, confidences and labels differ.
     """
     if not len(says) == len(confidences) == len(labels):
         raise ValueError(
@@ -154,7 +155,7 @@ def calibration_report(
 def _self_preference(better: Sequence[tuple[bool, bool]]) -> float | None:
     """Return the win rate of the judge's own answers minus the win rate of other answers; None if a group is empty.
 
-    ``better`` holds (own, won) per answer that should win.
+    ``better`` has one entry per answer that should win: (whether it is the judge's own answer, whether it won).
     """
     own = [won for mine, won in better if mine]
     others = [won for mine, won in better if not mine]
@@ -172,7 +173,10 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[boo
 
 
 def cohens_kappa(first: Sequence[bool], second: Sequence[bool]) -> float:
-    """Return Cohen's kappa (1960); 0.0 for empty input, 1.0 if all verdicts of both are equal to one value."""
+    """Return Cohen's kappa (1960) of two lists of verdicts.
+
+    It is 0.0 for empty input, and 1.0 if both lists contain only one value and it is the same value.
+    """
     n = len(first)
     if n == 0:
         return 0.0

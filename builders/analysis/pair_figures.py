@@ -1,6 +1,6 @@
 """Computes the figures of a run's preference pairs: number, margins and length bias.
 
-``analysis.run_figures`` reads them; the dataset card, ``bestofn inspect`` and the HTML report print them.
+``analysis.run_figures`` includes these figures. The dataset card, ``bestofn inspect`` and the HTML report print them.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _pair_of_shard(pair: Row, answers: Mapping[int, Sequence[JsonObject]]) -> Pa
 
 
 def _decoded(message: JsonObject | str | bytes) -> JsonObject:
-    """Return a message of a Parquet row as a dict; it may be stored as JSON text."""
+    """Return a message of a Parquet row as a dict; the row may contain the message as JSON text."""
     return json.loads(message) if isinstance(message, str | bytes) else message
 
 

@@ -1,4 +1,4 @@
-"""Reads one record per query and per candidate, with the data for the figures of a run but no answer texts.
+"""Reads the queries and candidates of a run as records. The records contain no answer texts.
 
 ``query_records`` reads the published candidates table; ``record_of_nested_row`` reads one row of a shard of an
 unfinished run. Both return the same records. ``analysis.run_figures``, ``analysis.best_of_n``, ``bestofn compare`` and
@@ -31,7 +31,7 @@ class CandidateRecord(NamedTuple):
     greedy: bool  # whether it is the greedy candidate of the query, sampled at temperature 0
     counts: bool  # whether the candidate counts towards pass@k
     reward: float | None
-    answer_cluster: str | None  # equal for candidates with the same answer
+    answer_cluster: str | None  # candidates with the same answer have the same cluster
     seconds: float | None
     characters: int | None  # length of the answer
     explanation: str  # the explanation of the verdict
@@ -110,7 +110,7 @@ def records_of_table(table: CandidateTable) -> Iterator[QueryRecord]:
     batches = (_rows(batch) for batch in table.batches(TableRow._fields))
     if not _queries_are_adjacent(table):
         batches = iter([_by_query(row for batch in batches for row in batch)])
-    unfinished: list[TableRow] = []  # the query at the end of a batch may continue in the next one
+    unfinished: list[TableRow] = []  # rows of the last query of a batch; the next batch may have more rows of it
     for batch in batches:
         groups = [list(rows) for _, rows in groupby(unfinished + batch, attrgetter("query_id"))]
         unfinished = groups.pop() if groups else []

@@ -1,7 +1,7 @@
-"""Computes the figures of a run in one pass over its queries. The memory hardly grows with the number of queries.
+"""Computes the figures of a run in one pass over its queries. Runs with many queries need hardly more memory.
 
 ``figures_of_run`` reads a run. The last lines of a build, ``bestofn inspect``, ``bestofn report`` and the dataset card
-print its result. ``figures_json`` converts the result to JSON.
+print the figures. ``figures_json`` converts the figures to JSON.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean, bootst
 from bestofn.builders.tables import candidate_table, shards
 
 OUTCOMES = ("pass", "fail", "abstain", "error")
-Table = Mapping[str, NDArray[np.float64]]  # column -> one value per kind of query
+Table = Mapping[str, NDArray[np.float64]]  # column -> one value per ``QueryKind``
 
 
 class Pool(NamedTuple):
     """The candidates of one query that count towards pass@k.
 
     ``ranks`` has one entry per distinct reward, lowest first: (number of candidates with this reward, number of passes
-    among them). Only the order of the rewards is stored, so a million queries have few distinct pools.
+    among them). Only the order of the rewards is stored. Queries with equal pools are counted together.
     """
 
     size: int
@@ -44,7 +44,7 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, candidates: Iterable[tuple[float | None, bool]]) -> Pool:
-        """Build the pool from one (reward, passed) per candidate; a reward may be None."""
+        """Build the pool from a tuple (reward, passed) per candidate; a reward may be None."""
         pool = list(candidates)
         ranks: list[tuple[int, int]] = []
         lower: float | None = None
@@ -59,7 +59,7 @@ class Pool(NamedTuple):
 
     @property
     def scored(self) -> list[tuple[float, float]]:
-        """One (rank of the reward, share of passes at this rank) per candidate that has a reward."""
+        """A tuple (rank of the reward, share of passes at this rank) for each candidate that has a reward."""
         return [(rank, right / size) for rank, (size, right) in enumerate(self.ranks) for _ in range(size)]
 
     @property
@@ -106,7 +106,7 @@ class Rates(NamedTuple):
     candidates: int
     passes: int
     rate: float | None  # passes per candidate
-    rate_interval: tuple[float, float] | None  # 95 % confidence interval; whole queries are resampled
+    rate_interval: tuple[float, float] | None  # 95 % confidence interval, from a bootstrap over queries
     first: float | None
     any_right: float | None
     best_by_reward: float | None
@@ -171,7 +171,7 @@ class RunFigures:
     name: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)  # metadata of the candidates table
     counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # (split, index, outcome) -> candidates
-    kinds: Counter[QueryKind] = field(default_factory=Counter)  # kind of query -> number of queries
+    kinds: Counter[QueryKind] = field(default_factory=Counter)  # values of a query -> number of such queries
     errors: Counter[str] = field(default_factory=Counter)  # explanation of an outcome "error" -> number of candidates
     totals: CandidateTotals = field(default_factory=CandidateTotals)
     pairs: PairFigures | None = None  # None if the run has no table of pairs
@@ -235,8 +235,8 @@ class RunFigures:
     def pass_at(self, split: str | None = None, *, resamples: int = RESAMPLES) -> list[estimators.CurvePoint]:
         """Return pass@k for k = 1, 2, 4 …, with 95 % intervals over queries. If ``split`` is None, all splits count.
 
-        All points use the same queries: the queries with enough candidates for the largest k. The largest k is chosen
-        so that at least 95 % of the queries reach it.
+        The largest k is chosen so that at least 95 % of the queries have at least k candidates. All points use only
+        these queries.
         """
         sizes: Counter[tuple[int, int]] = Counter()
         for pool, count in self._pools(split).items():
@@ -246,8 +246,8 @@ class RunFigures:
     def best_of(self, k: int, split: str | None = None) -> estimators.CurvePoint | None:
         """Return the accuracy if the reward selects the best of ``k`` samples, with its 95 % interval.
 
-        It uses the queries of ``pass_at`` that have at least ``k`` rewards; None if there are no such queries. For
-        ``k`` = 1, it equals pass@1 if every candidate has a reward.
+        Only queries that ``pass_at`` uses and that have at least ``k`` rewards count. The result is None if there are
+        no such queries. For ``k`` = 1, the accuracy equals pass@1 if every candidate has a reward.
         """
         pools = self._pools(split)
         sizes: Counter[int] = Counter()
@@ -264,8 +264,8 @@ class RunFigures:
     def best_by_reward(self, split: str | None = None) -> float:
         """Return the share of queries in which the candidate with the highest reward passes.
 
-        The share is 0.0 if there are no rewards. Only candidates that count towards pass@k are considered. For a
-        tie, the share of passes in the tie is used.
+        The share is 0.0 if there are no rewards. Only candidates that count towards pass@k are used. If several
+        candidates of a query have the highest reward, the query contributes their share of passes.
         """
         truths = [(pool.best_by_reward, count) for pool, count in self._pools(split).items()]
         known = [(truth, count) for truth, count in truths if truth is not None]
@@ -297,7 +297,7 @@ class RunFigures:
         )
 
     def _table(self, split: str | None) -> Table:
-        """Return a table with one row per kind of query, as a dict of columns; a missing value is NaN."""
+        """Return a table with one row per ``QueryKind``, as a dict from column to values; a missing value is NaN."""
         kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
         names = ("candidates", "passes", "sampled", "first", "any_right", "best_by_reward")
         rows = [(k.candidates, k.passes, k.sampled, k.first, k.any_right, k.best_by_reward) for k in kinds]
@@ -318,7 +318,7 @@ def figures_of_run(run: Path, manifest: Row | None = None) -> RunFigures:
     """Return the figures of ``run``, which is a run folder or a Parquet file of candidates.
 
     If ``manifest`` shows that the run is unfinished, the finished shards are read, because the tables are written last.
-    Otherwise the candidates table is read. Raises ``SourceError`` if it does not exist.
+    Otherwise the candidates table is read. Raises ``SourceError`` if this table does not exist.
     """
     if manifest is not None and manifest.get("state") != "complete":
         return _figures_of_shards(run)
@@ -355,7 +355,7 @@ def share(part: float, whole: int) -> float | None:
 
 
 def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
-    """Return the 95 % interval of passes per candidate; whole queries are resampled. None if there are no queries."""
+    """Return the 95 % interval of passes per candidate, from a bootstrap over queries; None if there are no queries."""
     if not len(table["queries"]):
         return None
     both = np.stack([table["passes"], table["candidates"]], axis=1)

@@ -1,7 +1,8 @@
 """Measures the voice of a persona in the answers of a run: its strength, its leaks and the diversity of the answers.
 
-``bestofn voice`` prints it. This module counts the persona's markers, which are regular expressions. The module
-``verifiers.judge_persona`` uses a model as the judge instead.
+``bestofn voice`` prints the report. This module counts matches of the persona's markers, which are regular expressions.
+The module ``verifiers.judge_persona`` measures the voice with a judge model instead. A leak is a marker in code, a
+formula or a box, where the persona must not appear.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _CONTRACTION = re.compile(
 class Voice:
     """The persona's voice in one answer.
 
-    ``hits`` (matches of the persona's markers), ``words`` and ``contractions`` are counts in the prose only. ``leaked``
-    is true if a marker occurs in code, a formula or a box, where the persona must not appear.
+    ``hits``, ``words`` and ``contractions`` are counts in the prose only. ``hits`` counts the matches of the persona's
+    markers. ``leaked`` is true if a marker occurs in code, a formula or a box, where the persona must not appear.
     """
 
     hits: int
@@ -65,7 +66,7 @@ class VoiceReport:
 
 @dataclass(frozen=True, slots=True)
 class JudgedVoice:
-    """A judge's scores of the persona's voice. ``unread`` answers have no valid score and are in no mean."""
+    """A judge's scores of the persona's voice. ``unread`` counts the answers with no valid score."""
 
     model: str
     judged: int

@@ -29,8 +29,8 @@ TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
 class Positional:
     """A positional word of a command, such as a run or a method.
 
-    If ``most`` is None, any number of words is allowed. ``key`` is the key of the command's YAML file that the word
-    sets.
+    If ``most`` is None, the number of words is not limited. The word sets the key ``key`` of the command's YAML file,
+    if ``key`` is not empty.
     """
 
     name: str
@@ -66,8 +66,8 @@ class Command:
     """The words, settings and options that a command accepts.
 
     A ``composed`` command has a file conf/NAME.yaml; the keys of this file are its settings. ``open_keys`` are root
-    keys that are stored as overrides (``"*"``: any key). ``can`` lists the keys of the YAML file that
-    have an option in ``SYNONYMS``, such as ``dry_run``. Each of the ``file_options`` is followed by a file.
+    keys that are stored as overrides (``"*"``: any key). ``can`` lists the keys of the YAML file that the user can also
+    set with an option of ``SYNONYMS``, such as ``dry_run``. ``file_options`` are options with a file as their value.
     ``path_remedy`` and ``key_remedy`` are the last sentences of the error messages for an unexpected path and key.
     """
 
@@ -85,7 +85,7 @@ class Command:
 
     @property
     def synonyms(self) -> dict[str, str]:
-        """A dict from each option in ``SYNONYMS`` that this command accepts to the key that it sets."""
+        """A dict from option to the key that it sets, for the options of ``SYNONYMS`` that the command accepts."""
         return {option: key for option, key in SYNONYMS.items() if key in self.settings or key in self.can}
 
     @property
@@ -105,7 +105,7 @@ class Command:
 class Arguments:
     """The parsed words of one command.
 
-    ``settings`` contains every setting of the command; a setting that is not given has its default. ``overrides`` are
+    ``settings`` contains every setting of the command, with the default if the user does not set it. ``overrides`` are
     ``key=value`` words for the configuration. ``flags`` are options for Hydra. ``files`` maps an option to its file.
     """
 
@@ -118,7 +118,7 @@ class Arguments:
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The runs: the words for the positional ``RUN``."""
+        """The words for the positional ``RUN``: the runs that the user names."""
         return self.positionals.get("RUN", ())
 
     @property
@@ -167,7 +167,7 @@ class _Parser:
         self.files: dict[str, str] = {}
 
     def take(self, remaining: list[str]) -> None:
-        """Parse the first word of ``remaining`` and remove it; an option's value is removed with it."""
+        """Parse and remove the first word of ``remaining``. The value of an option is also removed."""
         word = remaining.pop(0)
         if word.startswith("-"):
             self._option(word, remaining)
@@ -217,7 +217,7 @@ class _Parser:
             )
 
     def _refuse_positional_key(self, key: str, value: str) -> None:
-        """Raise ``ConfigError`` if ``key`` names a positional word; such a word is written alone, not as ``key=…``."""
+        """Raise ``ConfigError`` if ``key`` is the name of a positional word, which must not have ``key=``."""
         for positional in self.command.positionals:
             if key in (positional.key or positional.name.lower(), positional.name.lower()):
                 words = [one.name if one is not positional else value for one in self.command.positionals]
@@ -273,7 +273,7 @@ class _Parser:
 def is_setting(word: str) -> bool:
     """Return whether ``word`` is ``key=value`` and not a path such as ``runs/sweep/n=4``.
 
-    A key with a slash is a group (``hydra/launcher=…``, ``verifier/math@verifier.first=…``).
+    A key may contain a slash if it starts with a group (``hydra/launcher=…``, ``verifier/math@verifier.first=…``).
     """
     key, equals, _ = word.partition("=")
     if not KEY.fullmatch(key) or not (equals or key.startswith("~")):

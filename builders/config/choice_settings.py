@@ -1,6 +1,7 @@
-"""Lists the settings of one choice of a group, from its YAML file and from the classes that it builds.
+"""Lists the settings of one choice of a group, such as ``vllm`` of ``provider``.
 
-``bestofn build provider=vllm --help`` and shell completion use this list. It imports neither Hydra nor the classes.
+The settings come from the YAML file of the choice and from the source text of its classes. ``bestofn build
+provider=vllm --help`` and shell completion use this list. The module imports neither Hydra nor the classes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ REQUIRED = "required"
 
 @dataclass(frozen=True, slots=True)
 class ChoiceSetting:
-    """One setting: its key, its default, and its type in the constructor."""
+    """One setting: its key, its default, and the type of the constructor's parameter."""
 
     key: str
     default: str
@@ -86,7 +87,7 @@ def _fields(where: str, parameter: Parameter, value: object) -> Iterator[ChoiceS
 
 
 def _default(key: str, node: Mapping[str, object], parameter: Parameter | None) -> str:
-    """Return the value in the YAML file as text; if there is none, the default in the constructor."""
+    """Return the default of a setting as text: the value in the YAML file, or else the default in the constructor."""
     if key in node:
         return REQUIRED if node[key] == "???" else _shown(node[key])
     if parameter is None or parameter.default is None:
@@ -118,7 +119,10 @@ def _entries(defaults: object) -> list[object]:
 
 
 def _entry(entry: object, group: str) -> tuple[str, str, str]:
-    """Parse one entry of a defaults list, such as ``/dataset@source: starter``, into (group, choice, place)."""
+    """Parse one entry of a defaults list, such as ``/dataset@source: starter``.
+
+    Returns (group, choice, place), here (``dataset``, ``starter``, ``source``). The place is the key that is set.
+    """
     if isinstance(entry, Mapping):
         key, name = next(iter(entry.items()))
         named, _, place = str(key).partition("@")

@@ -1,8 +1,8 @@
 """Lists the choices of each configuration group and the source of each choice.
 
-The group check, the help, shell completion, Hydra, ``get_verifier`` and ``get_reward`` use it. A choice has one of
-four sources: conf/, a ``--config-dir`` folder, an entry point of an installed package, or a call of ``register``. This
-module imports no heavy library.
+The group check, the help, shell completion, Hydra, ``get_verifier`` and ``get_reward`` use these lists. A choice has
+one of four sources: conf/, a ``--config-dir`` folder, an entry point of an installed package, or a call of
+``register``. This module imports no heavy library.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def constructor_of(group: str, name: str) -> Constructor:
 
 
 def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
-    """Return the error message for a choice ``name`` that is empty or that ``group`` does not have."""
+    """Return the error message for the choice ``name``, which is empty or does not exist in ``group``."""
     names = sorted(known)
     if not name:
         return f"{group}= needs a value: one of {', '.join(names)}."
@@ -123,7 +123,7 @@ def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
 
 
 def is_trusted(target: str) -> bool:
-    """Return whether ``target`` comes from an entry point or ``register``; such code is trusted."""
+    """Return whether ``target`` may be imported, because an entry point or a call of ``register`` defines it."""
     if target in _objects or any(choice.target == target for choice in _registered.values()):
         return True
     return any(choice.target == target for group in ENTRY_POINTS for choice in _installed(group))

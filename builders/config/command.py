@@ -55,7 +55,7 @@ def run_composed(
 ) -> None:
     """Parse ``words``, compose the configuration and run ``task(configuration)``, with Hydra's sweeps and launchers.
 
-    ``first`` returns additional overrides. Overrides on the command line take precedence over them.
+    ``first`` returns additional overrides. Overrides on the command line take precedence over these.
     """
     given = list(sys.argv[1:] if words is None else words)
     with exit_on_error():

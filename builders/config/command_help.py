@@ -1,7 +1,7 @@
 """Writes the help of a command: ``bestofn COMMAND --help``.
 
-For a command with a YAML file, the help shows the keys and comments of that file and the choices of its groups. With a
-choice, as in ``bestofn build provider=vllm --help``, it lists the settings of that choice.
+For a command with a YAML file, the help shows the keys and comments of that file and the choices of its groups. If the
+words contain a choice, as in ``bestofn build provider=vllm --help``, the help lists the settings of that choice.
 """
 
 from __future__ import annotations
@@ -176,9 +176,9 @@ def _group_line(group: str, default: str, folders: Sequence[Path]) -> str:
 
 
 def _yaml_settings(text: str, command: Command) -> str:
-    """Return the settings part of the YAML text.
+    """Return the part of the YAML text with the settings.
 
-    It omits the top comment, the defaults list, Hydra's section and the keys that positional words set.
+    The top comment, the defaults list, Hydra's section and the keys that positional words set are omitted.
     """
     body = text.removeprefix(_head(text))
     for name in ("defaults", "hydra", *(positional.key for positional in command.positionals if positional.key)):

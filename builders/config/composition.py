@@ -1,7 +1,7 @@
 """Composes command-line words and YAML files into one resolved configuration.
 
-``command.py`` calls it for the command line; workers, libraries and tests call ``compose``. This is the only module
-that uses Hydra's grammar of overrides.
+``command.py`` uses this module for the command line. Workers, libraries and tests call ``compose``. This is the only
+module that uses Hydra's grammar of overrides.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: 
 
 @contextmanager
 def config_errors() -> Iterator[None]:
-    """Raise the errors of Hydra and OmegaConf as ``ConfigError``."""
+    """Convert errors of Hydra, OmegaConf and YAML in the ``with`` block to ``ConfigError``."""
     import yaml
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -68,7 +68,10 @@ def config_errors() -> Iterator[None]:
 
 
 class Resolved(dict[str, Any]):
-    """A configuration as plain dicts; ``names`` maps the key of each interpolation to the key that it refers to."""
+    """A configuration as plain dicts, with the interpolations resolved.
+
+    ``names`` maps a key whose value is an interpolation to the key in the interpolation.
+    """
 
     names: dict[str, str]
 
@@ -107,9 +110,10 @@ def _interpolations(node: object, where: str = "") -> Iterator[tuple[str, str]]:
 def hydra_overrides(words: Sequence[str], config_dirs: Sequence[str] = ()) -> list[str]:
     """Convert command-line words to Hydra's grammar. Raises ``ConfigError`` if a choice or a value is not valid.
 
-    ``key=value`` becomes ``++key=value`` unless ``key`` is a group. So the user can set any constructor argument, even
-    if the YAML file does not list it. ``ObjectBuilder`` later reports a wrong key with the nearest match. Group choices
-    are checked here, because Hydra's message has no nearest match. Options come first, as Hydra's parser requires.
+    ``key=value`` becomes ``++key=value`` unless ``key`` is a group. So the user can set any constructor argument, also
+    one that the YAML file does not contain. ``ObjectBuilder`` later reports a wrong key with the nearest match. Group
+    choices are checked here, because Hydra's message does not name the nearest match. Options come first, as Hydra's
+    parser requires.
     """
     folders = table.folders_of(config_dirs, words)
     groups = table.groups(folders)
@@ -153,7 +157,7 @@ def _is_chosen(group: str, words: Sequence[str]) -> bool:
 
 
 def _choice_of_target(group: str, target: str) -> str:
-    """Convert ``GROUP._target_=package.Class`` to a new choice, so that no setting of the default choice remains."""
+    """Convert ``GROUP._target_=package.Class`` to a new choice. The settings of the default choice are removed."""
     from hydra.core.config_store import ConfigStore
 
     ConfigStore.instance().store(name=target, node={"_target_": target}, group=group)
@@ -181,7 +185,7 @@ def quoted(value: Any) -> str:
         return "{" + ",".join(f"{key}:{quoted(item)}" for key, item in value.items()) + "}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ",".join(quoted(item) for item in value) + "]"
-    text = str(value).replace("${", "\\${")  # escaped, because the value is text and not an interpolation
+    text = str(value).replace("${", "\\${")  # escaped, so that OmegaConf does not read it as an interpolation
     escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + "\\'", text)
     tail = re.search(r"\\+\Z", escaped)
     return f"'{escaped}{tail[0] if tail else ''}'"
@@ -207,7 +211,7 @@ def check_grammar(word: str) -> None:
 
 
 def refuse_sweeps(words: Sequence[str]) -> None:
-    """Raise ``ConfigError`` if a word has several values; such a word is valid only with ``-m``."""
+    """Raise ``ConfigError`` if a word has several values, because several values are valid only with ``-m``."""
     for word in words:
         key, equals, value = word.partition("=")
         if equals and not key.startswith("~") and _is_sweep(value) and "\\," not in value:
@@ -276,9 +280,9 @@ def sweep_folder() -> Path | None:
 
 
 def check_settings(config: Mapping[str, Any], config_name: str) -> None:
-    """Check the names and the plain types of a configuration's root keys against the command's YAML file.
+    """Check the root keys of a configuration and the plain types of their values against the command's YAML file.
 
-    Raises ``ConfigError`` if the file does not have a key, with the nearest match, or if a type is wrong.
+    Raises ``ConfigError`` if a type is wrong, or if the file does not contain a key. The error names the nearest match.
     """
     import yaml
 
@@ -294,7 +298,10 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
 
 
 def unknown_root_key(key: str, config: Mapping[str, Any], known: Sequence[str], owner: str) -> str:
-    """Return the error message for a root key that ``owner`` does not have; a key of a group is shown in full."""
+    """Return the error message for a root key that ``owner`` does not have.
+
+    If groups have a setting with this name, the message suggests the full key, such as ``provider.model``.
+    """
     from bestofn.builders.formats.nearest_match import unknown_key
 
     places = [f"{group}.{key}" for group, node in config.items() if isinstance(node, Mapping) and key in node]

@@ -1,12 +1,14 @@
 """Builds the objects that a resolved configuration describes.
 
-``run/pipeline.py`` builds a run with it; other commands build single objects. In a configuration node, ``_target_`` is
-the dotted path of a class or function, and the other keys are its keyword arguments. Before an object is built, the
-keys and the types are checked against the signature. So a wrong configuration fails before the first paid request.
+``run/pipeline.py`` builds all objects of a run with this module; other commands build single objects. In a
+configuration node, ``_target_`` is the dotted path of a class or function, and the other keys are its keyword
+arguments. Before an object is built, the keys and the types are checked against the signature. So a wrong configuration
+fails before the first paid request.
 
 * Equal nodes give the same object: two stages with ``${sandbox}`` share one pool.
-* If the first parameter of a function is data, as in a pairing, the function is not called. Its settings are bound.
-* If a parameter has the type ``Sampler``, a provider is wrapped in a sampler.
+* A function whose first parameter is data, such as a pairing function, is not called. It is returned with its settings
+  bound by ``functools.partial``.
+* If a parameter has the type ``Sampler`` and the value is a provider, the provider is wrapped in a sampler.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ PROVIDER_MEMBERS = ("name", "model", "identity", "limits", "max_n", "cache_from"
 
 @runtime_checkable
 class Operational(Protocol):
-    """A class that lists its operational parameters: they change only speed or cost, such as limits and pool sizes."""
+    """A class that lists its operational parameters.
+
+    Operational parameters, such as limits and pool sizes, change only speed or cost and not the results.
+    """
 
     operational: Sequence[str]
 
@@ -50,9 +55,9 @@ class ObjectBuilder:
     """Builds each object of one resolved configuration once.
 
     ``trusted`` lists further packages whose classes may be built. ``wrap`` makes the sampler of a provider. ``names``
-    maps the key of an interpolation to the key that it refers to, so that messages show the key that the user sets.
-    ``opened_in_order`` lists the built objects, dependencies first; they are opened in this order. ``samplers`` maps
-    the ``id()`` of a provider to the provider and its sampler.
+    maps a key whose value is an interpolation to the key in the interpolation. So messages can show the key that the
+    user sets. ``opened_in_order`` lists the built objects in the order of opening, dependencies first. ``samplers``
+    maps the ``id()`` of a provider to the provider and its sampler.
     """
 
     def __init__(
@@ -116,7 +121,7 @@ class ObjectBuilder:
         return keywords
 
     def _made(self, target: Constructor, keywords: dict[str, Any], where: str) -> Any:
-        """Return the object; for a pairing, return the function with its settings bound."""
+        """Return the object. A function whose first parameter is data is not called; its settings are bound."""
         if inspect.isfunction(target) and has_positional(target):
             return functools.partial(target, **keywords) if keywords else target
         try:
@@ -142,7 +147,7 @@ class ObjectBuilder:
         if isinstance(built, Provider):
             return self.sampler(built, where)
         if is_optional(hint) and isinstance(built, Archive) and not accepts(hint, Archive):
-            return None  # recorded responses replace the provider, so there is no model for requests
+            return None  # recorded responses replace the provider, so there is no model to send requests to
         if built is not None and not isinstance(built, Archive):
             raise ConfigError(
                 f"{where} is a {type(built).__name__}, which lacks {', '.join(missing_members(built))}; expected a "
@@ -151,7 +156,10 @@ class ObjectBuilder:
         return checked(built, hint, where)
 
     def _user_key(self, where: str) -> str:
-        """Return the key that the user sets, such as ``provider.model``, for a key with an interpolation."""
+        """Return the key that the user sets, such as ``provider.model``, for the key ``where``.
+
+        If the value of ``where`` is an interpolation, the user sets the key in the interpolation.
+        """
         for _ in range(len(self._names) + 1):
             parts = where.split(".")
             length = next((i for i in range(len(parts), 0, -1) if ".".join(parts[:i]) in self._names), None)
@@ -191,7 +199,7 @@ def _imported(target: str, where: str) -> Constructor:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name and not module_name.startswith(error.name):
-            raise  # the module exists, and one of its dependencies is missing
+            raise  # the module exists, but one of its dependencies is missing
         raise ConfigError(f"{where} is {target!r}: there is no module {module_name}.") from error
     try:
         return getattr(module, attribute)
@@ -206,9 +214,9 @@ def missing_members(candidate: object) -> list[str]:
 
 
 def settings_of(node: object, objects: ObjectBuilder) -> Any:
-    """Return ``node`` with no operational parameters, so that only the settings that change a result remain.
+    """Return ``node`` with no operational parameters. Only the settings that can change a result remain.
 
-    Changing an operational parameter therefore does not run a finished stage again.
+    So a finished stage does not run again if only an operational parameter has changed.
     """
     if isinstance(node, Mapping):
         skipped: Sequence[str] = ()

@@ -1,8 +1,8 @@
 """Converts experiment files in two older formats to overrides of ``bestofn build``.
 
-``build --from-yaml`` and ``provider_commands.py`` call it. The flat format has the keys ``dataset, splits, model,
-num_candidates, …``. The nested format has ``dataset: {source, split}``, ``generation: {model, n, …}`` and ``output:
-{path, checkpoint_every}``. Words on the command line take precedence over the file.
+``build --from-yaml`` and ``provider_commands.py`` use this module. The flat format has the keys ``dataset, splits,
+model, num_candidates, …``. The nested format has ``dataset: {source, split}``, ``generation: {model, n, …}`` and
+``output: {path, checkpoint_every}``. Words on the command line take precedence over the file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def overrides_of(
     where: str = "the file",
     changes: Mapping[str, Any] = {},
 ) -> list[str]:
-    """Return the overrides for a flat or nested experiment. ``changes`` has flat keys and replaces values.
+    """Return the overrides for a flat or nested experiment. Values in ``changes``, with flat keys, take precedence.
 
     Only ``OPENAI_BASE_URL`` is read from ``environment``. If it is set, requests use the Chat Completions API of this
     server, unless the generator is Claude. Raises ``ConfigError`` if a key is unknown.
@@ -82,7 +82,7 @@ def overrides_of(
 
 
 def _shipped(path: Path) -> str:
-    """Return the end of a message that names the most similar experiment in conf/; "" if none is similar."""
+    """Return a suggestion for an error message: the most similar experiment in conf/; "" if none is similar."""
     folder = Path(__file__).resolve().parents[2] / "conf" / "experiment"
     names = [file.relative_to(folder).with_suffix("").as_posix() for file in sorted(folder.rglob("*.yaml"))]
     wanted = path.with_suffix("").as_posix().removeprefix("experiments/")
@@ -163,7 +163,10 @@ def _persona(value: Any) -> list[str]:
 
 
 def _verifier(flat: Mapping[str, Any]) -> list[str]:
-    """Return the verifier overrides: a judge verifies code and tool calls; math only with ``llm_judge_fallback``."""
+    """Return the verifier overrides.
+
+    A judge verifies code and tool calls. The judge verifies math only if ``llm_judge_fallback`` is set.
+    """
     words = ["verifier=with_judge"]
     return words if flat.get("llm_judge_fallback") else [*words, "verifier.domains.math.then=null"]
 
@@ -173,7 +176,7 @@ def _to(setting: str) -> Callable[[Any], list[str]]:
 
 
 def _number_to(setting: str) -> Callable[[Any], list[str]]:
-    """Return a function that makes the override for a number, which may be given as text."""
+    """Return a function that converts a number, or a number as text, to an override of ``setting``."""
     return lambda value: [f"{setting}={value}"]
 
 

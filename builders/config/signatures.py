@@ -1,4 +1,4 @@
-"""Checks values against the keyword parameters of a constructor and their types. Used by ``objects.py``."""
+"""Checks values against the keyword parameters of a constructor and their types, for ``objects.py``."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def hints_of(target: Constructor) -> dict[str, Any]:
 
 
 def dataclass_of(hint: object) -> type | None:
-    """Return the dataclass that ``hint`` is or that its union contains; None if there is none."""
+    """Return ``hint`` if it is a dataclass, or the dataclass in the union ``hint``; None if there is no dataclass."""
     for option in (hint, *typing.get_args(hint)):
         if isinstance(option, type) and dataclasses.is_dataclass(option):
             return option

@@ -1,6 +1,6 @@
 """Reads the parameters of a class or function from its source text and does not import it.
 
-The help of a choice and shell completion use it, so that they are fast and need no heavy library such as torch.
+The help of a choice and shell completion use this module. So they are fast and need no heavy library such as torch.
 ``signatures.py`` checks values against the imported objects.
 """
 
@@ -20,7 +20,8 @@ Definition = ast.ClassDef | ast.FunctionDef
 class Parameter:
     """A keyword parameter as written in the source. If ``default`` is None, a value is required.
 
-    If the type of the parameter is a dataclass, ``record`` is its dotted path, and its fields can be set one by one.
+    If the type of the parameter is a dataclass, ``record`` is the dotted path of the dataclass. The user can then set
+    each field of the dataclass.
     """
 
     name: str
@@ -50,7 +51,7 @@ def signature(target: str) -> Signature | None:
 
 
 def _located(target: str) -> tuple[str, Definition] | None:
-    """Return the module that defines ``target`` and the definition; imports of the name are followed."""
+    """Return (module, definition) of ``target``. If a module only imports the name, the import is followed."""
     module, _, name = target.rpartition(".")
     tree = _tree(module) if module else None
     if tree is None:
@@ -72,7 +73,7 @@ def _tree(module: str) -> ast.Module | None:
 
 
 def _file(module: str) -> Path | None:
-    """Return the source file of ``module``; None if it has none. The packages of bestofn are not imported."""
+    """Return the source file of ``module``; None if there is none. The packages of bestofn are not imported."""
     parts = module.split(".")
     if parts[0] == "bestofn":
         base = Path(__file__).resolve().parents[2].joinpath(*parts[1:])
@@ -85,7 +86,10 @@ def _file(module: str) -> Path | None:
 
 
 def _of_class(module: str, node: ast.ClassDef) -> Iterator[Parameter]:
-    """Yield the parameters of ``__init__``, or the inherited parameters and, for a dataclass, its fields."""
+    """Yield the parameters of ``__init__``.
+
+    If the class has no ``__init__``, yield the inherited parameters and then, for a dataclass, its fields.
+    """
     for item in node.body:
         if isinstance(item, ast.FunctionDef) and item.name == "__init__":
             yield from _parameters(module, item)
@@ -112,7 +116,10 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 
 
 def _parameters(module: str, function: ast.FunctionDef, *, skip_data: bool = False) -> Iterator[Parameter]:
-    """Yield the parameters. ``skip_data`` omits the positional ones if one of them is required, as in a pairing."""
+    """Yield the parameters of ``function``.
+
+    With ``skip_data``, positional parameters are omitted if one of them is required, because they are data.
+    """
     arguments = function.args
     positional = [argument for argument in (*arguments.posonlyargs, *arguments.args) if argument.arg != "self"]
     defaults = list(arguments.defaults)

@@ -1,4 +1,4 @@
-"""Draws the plots of the dataset card as SVG files: pass@k, and the verified share by candidate index."""
+"""Draws the plots of the dataset card as SVG files: pass@k, and the share of verified candidates by index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STYLE = """
 
 
 class Plot(NamedTuple):
-    """One plot: its file name (no extension), a description (``about``) and its SVG text."""
+    """One plot: its file name with no extension, its description (``about``) and its SVG text."""
 
     name: str
     about: str
@@ -50,7 +50,7 @@ def plots(figures: RunJson) -> list[Plot]:
 
 
 def standalone(line: charts.Line, x_label: str, y_label: str) -> str:
-    """Return a plot of ``line`` as the text of an SVG file, with its own style and a white background."""
+    """Return a plot of ``line`` as the text of an SVG file that contains its style and a white background."""
     svg = charts.lines([line], x_label, y_label, y_range=(0.0, 1.0))
     head, rest = svg.split(">", 1)
     size = f'xmlns="http://www.w3.org/2000/svg" width="{charts.WIDTH}" height="{charts.HEIGHT}"'

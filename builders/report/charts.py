@@ -1,7 +1,8 @@
 """Draws small charts as inline SVG and HTML: lines with bands, stacked bars and histograms.
 
 The HTML report, the page of ``bestofn analyze`` and the dataset card use them. The style sheet of the page
-sets the colours by CSS class: ``series0``, ``series1`` and so on for curves, and the class name for bars.
+sets the colours by CSS class. Curves have the classes ``series0``, ``series1`` and so on. The parts of a bar have the
+class names that the caller gives.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: Point 
 
 
 def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> str:
-    """Return a chart with one horizontal bar per key of ``bars``, divided by the shares of the classes."""
+    """Return a chart with one horizontal bar per key of ``bars``. Each bar shows the shares of its ``classes``."""
     rows: list[str] = []
     for name, counts in bars.items():
         total = sum(counts.values()) or 1
@@ -81,7 +82,7 @@ def histograms(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The plot area. It converts values to positions in the drawing."""
+    """The plot area, which converts values to positions in the drawing."""
 
     x_low: float
     x_high: float

@@ -56,7 +56,7 @@ def sentences(found: BestOfN) -> list[str]:
 
 
 def disagreement_lines(found: BestOfN, most: int) -> list[str]:
-    """Return one line per disagreement between reward and verifier, at most ``most``; largest reward gap first."""
+    """Return one line per disagreement between reward and verifier, for the ``most`` largest reward gaps."""
     return [
         f"Read {visible(row['query_id'])}: highest reward {row['rewarded']}, verified {row['verified']} "
         f"({visible(row['explanation'][:80])})"
@@ -96,7 +96,7 @@ def _line(name: str, ks: list[int], curve: Curve) -> Line:
 
 
 def _reward_against_truth(curves: Curves) -> dict[str, str]:
-    """Return the chart of reward and accuracy of the best sample over the KL divergence; {} if there are no rewards."""
+    """Return a chart of the best sample's reward and accuracy against the KL divergence; {} if there are no rewards."""
     truth, reward = curves["lines"].get("best_by_reward"), curves["lines"].get("reward_of_best")
     if truth is None or reward is None:
         return {}

@@ -69,7 +69,7 @@ def _splits(figures: RunFigures) -> list[str]:
 def _split(figures: RunFigures, split: str | None, largest: int) -> str | None:
     """Return one row of the table; None if no candidate of the split counts towards pass@k.
 
-    If the split's largest k is not ``largest``, the row shows it.
+    ``largest`` is the k in the heading of the table. If the split has a different largest k, the row shows that k.
     """
     curve = figures.pass_at(split)
     if not curve:

@@ -47,7 +47,7 @@ class SplitRow(NamedTuple):
 
 
 def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) -> str:
-    """Return the HTML page of the run ``name``. ``shown`` contains the nested rows of the queries in the browser."""
+    """Return the HTML page of the run ``name``. ``shown`` has one nested row per query in the query browser."""
     from markupsafe import Markup
 
     entries = [query_entry(row) for row in shown]
@@ -166,7 +166,10 @@ def _split_rows(figures: RunFigures) -> list[SplitRow]:
 
 
 def _cell(point: CurvePoint, k: int) -> tuple[str, str, str]:
-    """Return (name, value, interval) of a table cell; the name is empty if the point has the ``k`` of the column."""
+    """Return (name, value, interval) of a table cell.
+
+    ``k`` is the k of the column. The name is empty if the point has the same k.
+    """
     return "" if point.k == k else f"pass@{point.k} ", percent(point.mean), _bounds(point)
 
 

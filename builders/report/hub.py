@@ -1,8 +1,8 @@
 """Uploads a run to the Hugging Face Hub: its files as configs and splits, with a dataset card.
 
-``bestofn push`` calls it. The files are uploaded unchanged; ``push_to_hub`` is not used, because it removes
-the metadata in their schemas. Each file is one commit, and the card is uploaded last. So an interrupted push can be
-repeated, and a new repository with a card is complete.
+``bestofn push`` uses this module. The files are uploaded unchanged. ``push_to_hub`` is not used, because it removes the
+metadata in the schemas of the files. Each file is one commit, so an interrupted push can be repeated. The card is
+uploaded last, so a new repository is complete if it has a card.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OWNED_FOLDERS = (*VIEWS, card_plots.FOLDER)  # in these folders, a push deletes the files that are not in the run
+OWNED_FOLDERS = (*VIEWS, card_plots.FOLDER)  # in these folders, a push deletes files that the run does not have
 
 
 @dataclass(frozen=True, slots=True)

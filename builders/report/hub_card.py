@@ -112,7 +112,7 @@ def _settings(described: Row, figures: RunJson) -> dict[str, object]:
     """Return the values of the card that describe the settings of the run."""
     config: JsonObject = described.get("config") or {}
     sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
-    dataset = dataset.get("source") or dataset  # a screened dataset is shown under the name of its source
+    dataset = dataset.get("source") or dataset  # for a screened dataset, the card shows the source of its queries
     usd = figures["cost"]["usd"]
     return {
         "version": (described.get("versions") or {}).get("bestofn"),
@@ -135,7 +135,7 @@ def _settings(described: Row, figures: RunJson) -> dict[str, object]:
 
 
 def _contents(files: Files) -> dict[str, object]:
-    """Return the views with their numbers of rows and descriptions, and the name of the first view."""
+    """Return the name, number of rows and description of each view, and the name of the first view."""
     views = _files_by_view(files)
     rows = [{"name": view, "rows": _rows(sides), "about": VIEWS[view]} for view, sides in views.items()]
     return {"views": rows, "first_view": next(iter(views))}
@@ -171,7 +171,7 @@ def _split(name: str, part: RatesJson) -> dict[str, str]:
 
 
 def _files_by_view(files: Files) -> dict[str, dict[str, list[Path]]]:
-    """Return a dict from view to side to files; ``train`` comes before the other sides."""
+    """Return the files as ``{view: {side: files}}``. The side ``train`` comes before the other sides."""
     views: dict[str, dict[str, list[Path]]] = {path.partition("/")[0]: {} for path in files}
     for path, file in sorted(files.items(), key=lambda item: file_side(item[1]) != "train"):
         views[path.partition("/")[0]].setdefault(file_side(file), []).append(file)

@@ -43,7 +43,7 @@ def print_runs(runs: Sequence[RunJson]) -> None:
 
 
 def rates_by_split(run: RunJson) -> Mapping[str, RatesJson]:
-    """Return a dict from split to rates; if there are several splits, the key "all" has the rates of the run."""
+    """Return a dict from split to rates. If there are several splits, the key "all" contains the rates of the run."""
     return {**run["by_split"], "all": run} if len(run["by_split"]) > 1 else run["by_split"]
 
 

@@ -1,7 +1,7 @@
 """Converts text that a model wrote to safe HTML: common Markdown, highlighted code, and formulas as MathML.
 
-``report.query_html`` calls it. All text is escaped, so it cannot add its own HTML to the page. Unknown markup is shown
-unchanged.
+``report.query_html`` uses this module. All text is escaped, so that a model cannot add its own HTML to the page.
+Unknown markup is shown unchanged.
 """
 
 from __future__ import annotations
