@@ -18,10 +18,10 @@ log = logging.getLogger(__name__)
 
 
 class AutoSandbox:
-    """Runs programs with ``docker`` if it opens, else with ``local`` if its self-test passes.
+    """Runs programs in ``DockerSandbox`` if it can be opened, otherwise in ``LocalSandbox``.
 
-    If neither works, no program is executed: each run has the status ``infra``, its row gets ``error``, and the build
-    continues. ``unavailable`` contains the reason and states what to install; it is logged once.
+    If neither can be opened, no program is executed and the build continues. Each execution then has the status
+    ``infra``. ``unavailable`` states the reason and what to install; it is logged once.
     """
 
     name = "auto"

@@ -38,7 +38,7 @@ class Stream(Protocol):
         ...
 
     async def receive(self, count: int) -> bytes:
-        """Return exactly ``count`` bytes. Raises ``EOFError`` or ``OSError`` if the box has ended."""
+        """Return exactly ``count`` bytes. Raises ``EOFError`` or ``OSError`` if the box is no longer running."""
         ...
 
     async def receive_line(self) -> bytes:
@@ -51,9 +51,10 @@ class BoxGone(Exception):
 
 
 class Box:
-    """A connection to one supervisor.
+    """A connection to the supervisor of one box.
 
-    ``fit`` is False after a run left processes or files behind, or after an error. Such a box must be closed.
+    ``fit`` is False if the box must not be used again: an error occurred, or a run left processes or files behind.
+    The caller must then close the box.
     """
 
     def __init__(self, stream: Stream, close: Callable[[], Awaitable[None]], name: str) -> None:
@@ -92,7 +93,7 @@ class Box:
         except (EOFError, OSError, TimeoutError, ValueError) as error:
             self.fit = False
             raise BoxGone(f"{self.name}: {error or type(error).__name__}") from error
-        except BaseException:  # for example cancelled during a run: the unread bytes on the stream belong to that run
+        except BaseException:  # for example a cancelled run: unread bytes of its reply may be on the stream
             self.fit = False
             raise
         if reply.exit_code == 70 and parts[1].startswith(OWN_FAULT):
@@ -111,12 +112,15 @@ class Box:
 
 
 def _total_s(program: Program) -> float:
-    """Return the wall-clock limit in seconds for one execution with all its calls or tests; ``wall_s`` limits each."""
+    """Return the wall-clock limit in seconds for all calls or tests of one execution together.
+
+    ``program.limits.wall_s`` limits each single call or test.
+    """
     return program.limits.wall_s * min(SLOW_CASES, max(1, len(program.calls), len(program.tests)))
 
 
 def _program_part(program: Program) -> bytes:
-    """Return the JSON part of the request that the program's process reads (``inside.jobs.Job``)."""
+    """Return the part of the request for the program's process: an ``inside.jobs.Job`` as JSON."""
     calls = [
         {
             "name": call.get("name", ""),
@@ -136,7 +140,7 @@ def _program_part(program: Program) -> bytes:
 
 
 def _driver_part(program: Program) -> bytes:
-    """Return the JSON part of the request that the driver's process reads; empty if the program has no tests."""
+    """Return the part of the request for the driver's process, as JSON. It is empty if the program has no tests."""
     if not program.tests:
         return b""
     tests = {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}
@@ -144,7 +148,7 @@ def _driver_part(program: Program) -> bytes:
 
 
 def _request(program: Program) -> tuple[bytes, bytes]:
-    """Return the packed header of a request, and its two parts joined together."""
+    """Return two byte strings: the header of a request, and the driver's part followed by the program's part."""
     limits: Limits = program.limits
     driver, part = _driver_part(program), _program_part(program)
     request = Request(
@@ -185,7 +189,10 @@ def _ran_out_of_memory(stderr: str, exit_code: int) -> bool:
 
 
 def _returns(raw: bytes, driver: bool) -> tuple[JsonObject, ...]:
-    """Parse the results or verdicts, one per line. A malformed line becomes an ``error`` entry."""
+    """Parse ``raw``, which has one call's result or one test's verdict per line.
+
+    ``driver`` is True for verdicts. A malformed line becomes an entry with the key ``error``.
+    """
     entries: list[JsonObject] = []
     for line in raw.split(b"\n"):
         if not line:

@@ -1,6 +1,6 @@
-"""Limits memory and processes with cgroups (version 1 or 2), in groups where this process may create subgroups.
+"""Limits the memory and the number of processes of a box with cgroups (version 1 or 2).
 
-``local_sandbox`` creates the groups of each box.
+``local_sandbox`` creates cgroups for each box. They are subgroups of a cgroup that this process may write to.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Cgroups:
 
     @classmethod
     def create(cls, name: str, *, memory_mb: int, processes: int) -> Cgroups:
-        """Create groups with all limits that this machine allows.
+        """Create cgroups and set their limits. A limit that cannot be set on this machine is omitted without an error.
 
-        A test in the box must show whether these limits suffice.
+        The caller must therefore test in the box that both limits work.
         """
         made = cls()
         memory = memory_mb * _MIB
@@ -108,7 +108,7 @@ def _has_controllers(mount: Path) -> bool:
 
 
 def _parents(mount: Path, own: str) -> list[Path]:
-    """Return the group of this process and its parent groups that can be written, nearest first."""
+    """Return the cgroup of this process and the cgroups above it, nearest first. Omits those that are not writable."""
     here = mount / own.strip("/")
     above = [here, *[parent for parent in here.parents if parent == mount or parent.is_relative_to(mount)]]
     return [folder for folder in above if os.access(folder, os.W_OK)]

@@ -16,7 +16,7 @@ Run = Callable[[Program], Awaitable[Execution]]
 
 
 class Backend(Protocol):
-    """A sandbox that reports which sandbox runs its programs: docker or local."""
+    """The interface of a sandbox whose promises ``bestofn check`` tests."""
 
     name: str
     unavailable: str  # why no program can be run; "" if programs can be run
@@ -37,10 +37,10 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One promise and its test.
+    """One security promise and its test.
 
-    ``program`` tries to break the promise. ``broken`` reads its execution and returns how the promise was broken ("" if
-    it held).
+    ``program`` tries to break the promise. ``broken`` receives the execution of ``program``. It returns "" if the
+    sandbox kept the promise, otherwise a description of the violation.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. ``observed`` is "holds", or describes how the promise was broken."""
+    """The result of one check. ``observed`` is "holds" or a description of the violation."""
 
     name: str
     promise: str
@@ -60,7 +60,10 @@ class Finding:
 
 
 async def examine(run: Run, checks: Sequence[Check]) -> list[Finding]:
-    """Run the checks one after another and return one finding per check. A check that cannot be run does not hold."""
+    """Run the checks one after another and return one finding per check.
+
+    If a check cannot be run, its finding has ``holds`` False.
+    """
     findings = []
     for check in checks:
         try:
@@ -81,14 +84,14 @@ def _python(source: str, **limits: float) -> Program:
 
 
 def _prints_held(execution: Execution) -> str:
-    """Return "" if the program printed HELD at its end, else the end of its output or its status."""
+    """Return "" if the output ends with HELD. Otherwise return the end of the output, or the status if it is empty."""
     if execution.stdout.strip().endswith("HELD"):
         return ""
     return (execution.stdout.strip() or execution.stderr.strip() or execution.status)[-200:]
 
 
 def _is_stopped(*how: str) -> Callable[[Execution], str]:
-    """Return a function that checks that an execution ended with one of the statuses ``how``."""
+    """Return a ``Check.broken`` function: the promise holds if the execution has one of the statuses ``how``."""
 
     def broken(execution: Execution) -> str:
         if execution.status in how and "NOT-HELD" not in execution.stdout:

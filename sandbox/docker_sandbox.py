@@ -41,9 +41,9 @@ _NO_ENGINE = (
 
 
 def image_tag() -> str:
-    """Return the name of bestofn's image.
+    """Return the name and tag of bestofn's Docker image.
 
-    It depends on the Dockerfile only, because the image contains no code of bestofn.
+    The tag depends on the Dockerfile only, because the image contains no code of bestofn.
     """
     content = (IMAGES / "Dockerfile").read_bytes()
     return f"bestofn-sandbox:{hashlib.sha256(content).hexdigest()[:12]}"

@@ -1,7 +1,7 @@
 """Builds the payload that the host sends to a new box: the Python modules for the box, and its settings.
 
-``Box.start`` sends the payload. ``BOOT``, a loader small enough for ``python -c``, receives it. Therefore an image
-contains no code of bestofn.
+``Box.start`` sends the payload. ``BOOT`` receives it in the box; it is a loader small enough for ``python -c``.
+Therefore a Docker image needs no code of bestofn.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from bestofn.sandbox.box import Box, BoxGone
 log = logging.getLogger(__name__)
 
 RETRY_OPEN_AFTER_S = (0.5, 2.0, 8.0)  # waits before retries if no box starts; a Docker engine restarts within this time
-ENOUGH_TIMEOUTS = 1  # stop after this many inputs of a program timed out; the others would probably time out too
+ENOUGH_TIMEOUTS = 1  # after this many timeouts, the other inputs are not run, because they would probably time out too
 
 
 class Pool:
@@ -49,8 +49,9 @@ class Pool:
         await asyncio.gather(*(box.close() for box in boxes), return_exceptions=True)
 
     async def run(self, program: Program) -> Execution:
-        """Run ``program``. If its box fails, the run is repeated once in a new box; a second failure gives ``infra``.
+        """Run ``program`` and return its execution.
 
+        If the box fails, the run is repeated once in another box. After a second failure the status is ``infra``.
         Raises ``SandboxError`` if no new box can be started, because then no program can be run.
         """
         async with self._free:
@@ -59,9 +60,9 @@ class Pool:
             return await self._run_inputs(program)
 
     async def _run_inputs(self, program: Program) -> Execution:
-        """Run the program once per input.
+        """Run the program once per input and return all runs as one execution.
 
-        Stops after a timeout or a syntax error, and returns the runs as one execution.
+        Stops at the first timeout or syntax error. The execution has the status of the first run that is not "ok".
         """
         runs: list[Execution] = []
         timeouts = 0

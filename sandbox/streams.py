@@ -47,10 +47,10 @@ class SocketStream:
 
 
 class AttachedStream(SocketStream):
-    """The attached streams of a container, in Docker's frames.
+    """The attached standard streams of a container. Docker sends their content in frames.
 
-    A frame is a header of 8 bytes (stream number, 3 zeros, length) and the content. Standard output carries the
-    replies. ``errors`` collects standard error for error messages.
+    A frame is a header of 8 bytes (stream number, 3 zeros, length) and the content. ``receive`` returns bytes of
+    standard output, which contains the box's replies. ``errors`` collects standard error for error messages.
     """
 
     def __init__(self, connection: socket.socket) -> None:

@@ -25,9 +25,9 @@ START_S = 60.0  # time limit for a worker to start and import its modules on a b
 class ProcessPool:
     """Manages at most ``count`` worker processes, which start when needed and are reused.
 
-    A call that exceeds its time limit or is cancelled has its process killed. ``memory_mb`` limits the address space
-    that a worker may add after its start; a call that needs more raises ``MemoryError``. ``preload`` names modules that
-    a worker imports at its start. A worker ends after ``calls_per_worker`` calls.
+    If a call is cancelled or exceeds its time limit, its process is killed. ``memory_mb`` limits how much the address
+    space of a worker may grow after its start. A call that needs more memory raises ``MemoryError``. ``preload``
+    contains the names of modules that a worker imports at its start. A worker ends after ``calls_per_worker`` calls.
     """
 
     name = "process_pool"
@@ -151,7 +151,7 @@ class _Worker:
             raise RuntimeError(f"the worker process ended with exit code {code} during a call") from error
 
     async def _receive(self, timeout_s: float) -> bytes:
-        """Return the next message. It waits in the event loop, so no thread is needed."""
+        """Wait for the next message and return it. The event loop watches the pipe, so no thread is needed."""
         loop = asyncio.get_running_loop()
         readable = asyncio.Event()
         loop.add_reader(self._pipe.fileno(), readable.set)
@@ -219,7 +219,10 @@ def _limit_memory(memory_mb: int) -> None:
 
 
 def _die_with_parent() -> None:
-    """Ask the Linux kernel to kill this process when its parent ends. On other systems the closed pipe ends it."""
+    """Ask the Linux kernel to kill this process when its parent ends.
+
+    On other systems this process ends when the parent's end of the pipe is closed.
+    """
     with contextlib.suppress(OSError, AttributeError):
         import ctypes
 

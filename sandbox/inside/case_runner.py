@@ -1,6 +1,6 @@
 """Runs the test source in the driver's process: first the setup, then one case after another.
 
-``driver`` calls it. A name that setup and tests use but do not define refers to the program; it is bound to a proxy.
+``driver`` calls it. The tests may use names of the program without defining them. Each such name becomes a proxy.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class CaseRunner:
         self.namespace: Namespace = {"__name__": "__main__", "__builtins__": builtins}
 
     def prepare(self) -> None:
-        """Run the setup. Bind names that setup and tests use but do not define to proxies of the program's objects.
+        """Run the setup, and create proxies for the names of the program that the setup and the tests use.
 
-        Raises ``BrokenTests`` if the setup fails although it does not use the program. Raises ``ProgramGone`` if the
-        program may have caused the failure.
+        Raises ``BrokenTests`` if the setup fails without using the program. If it uses the program, the program may
+        have caused the failure, so ``ProgramGone`` is raised instead.
         """
         bound = names.bound([self.setup])
         setup_needs_program = bool(names.read([self.setup], executed=True) - bound - set(dir(builtins)))
@@ -54,12 +54,12 @@ class CaseRunner:
             except BrokenTests as error:  # the program may have caused it
                 raise ProgramGone(str(error)) from None
         if self.entry_point in proxies:
-            self.namespace[self.entry_point] = proxies[self.entry_point]  # even after the setup's star import
+            self.namespace[self.entry_point] = proxies[self.entry_point]  # undo a star import of the setup
         # The setup's uses of the program are not tests, so ``used`` is reset here.
         self.program.used = bool(set(proxies) & names.read(self.cases, executed=True))
 
     def run(self, case: ast.Module) -> None:
-        """Run one case, then call the functions and classes that it defines but does not call: ``check`` and tests."""
+        """Run one case. Then run its tests that it did not call itself: ``check``, test functions and test classes."""
         if "unittest" in names.imported(case):
             import unittest
 
@@ -81,11 +81,14 @@ class CaseRunner:
             exec(compile(self.setup, "<setup>", "exec"), self.namespace)  # noqa: S102
         except ProgramGone:
             raise
-        except BaseException as error:  # also SystemExit: a setup that fails gives no verdict
+        except BaseException as error:  # also SystemExit: without a setup there is no verdict
             raise BrokenTests(f"the setup of the tests fails: {describe_error(error)}") from None
 
     def _proxies(self, bound: set[str]) -> dict[str, Any]:
-        """Return proxies for all names that the program defines and that setup and tests read but do not define."""
+        """Return a proxy for each name of the program that the setup or a test uses.
+
+        Names in ``bound`` are omitted, because the setup defines them.
+        """
         wanted = names.read([self.setup, *self.cases]) - bound - {"*"}
         open_names = {name for name in wanted if not hasattr(builtins, name)} | ({self.entry_point} - {""})
         proxies = self.program.names(sorted(open_names))
@@ -94,17 +97,17 @@ class CaseRunner:
         return proxies
 
     def _function_named_like_a_builtin(self) -> dict[str, Any]:
-        """Return the proxy of a function under test named like a builtin (``def sum(a, b)``), or {} if uncertain.
+        """Return a proxy for the tested function if it has the name of a builtin, for example ``def sum(a, b)``.
 
-        Every case must call this name, and the program must define no other builtin name that every case calls.
-        Otherwise a function of the program could replace a builtin that the tests need, such as ``set``.
+        Every case must call this function. The result is {} if no such function or more than one is found. Otherwise
+        a function of the program could replace a builtin that the tests need, such as ``set``.
         """
         everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
         proxies = self.program.names(sorted(everywhere & set(dir(builtins))))
         return proxies if len(proxies) == 1 else {}
 
     def _run_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Call a function that the case defines if its name is ``check`` or starts with ``test``."""
+        """Call a function of the case if its name is ``check`` or starts with ``test``; otherwise do nothing."""
         is_test = node.name.startswith("test")
         if node.name == "check" or (is_test and _required_arguments(node) == 1 and self.entry_point):
             if self.entry_point not in self.namespace:
@@ -130,7 +133,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _run_class(kind: type) -> None:
-    """Run the tests of a ``unittest.TestCase``, or of a class that pytest would collect."""
+    """Run the tests of a ``unittest.TestCase`` or of a class whose name starts with ``Test``, as in pytest."""
     unittest = sys.modules.get("unittest")
     if unittest is not None and issubclass(kind, unittest.TestCase):
         result = unittest.TestResult()
@@ -145,7 +148,7 @@ def _run_class(kind: type) -> None:
 
 
 def _finish(value: object) -> None:
-    """Run the coroutine of an asynchronous test until it ends."""
+    """If ``value`` is the coroutine of an asynchronous test, run it to its end."""
     if isinstance(value, types.CoroutineType):
         import asyncio  # imported here, because it is large and few tests need it
 
@@ -159,7 +162,7 @@ def _required_arguments(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def _without_stubs(setup: ast.Module, entry_point: str) -> ast.Module:
-    """Return the setup without the functions that the program must define: stubs and the entry point."""
+    """Return the setup without stubs and without the entry point, because the program must define these functions."""
     kept = [node for node in setup.body if getattr(node, "name", None) != entry_point and not _is_stub(node)]
     return ast.Module(body=kept, type_ignores=[])
 

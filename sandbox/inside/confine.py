@@ -36,10 +36,11 @@ class Caps(NamedTuple):
 class Confinement:
     """The confinement of all children of this box.
 
-    With ``uids``, each run gets a separate uid. The supervisor then confines itself once (``share``). Its children
-    inherit Landlock, seccomp and no_new_privs at no cost, and lose their remaining rights when they change their uid.
-    Without ``uids``, the user namespace has only one uid. Each child is then confined separately, because only
-    Landlock's scopes isolate runs, drivers and the supervisor from each other.
+    With ``uids``, each run gets a separate uid. The supervisor then restricts itself once (``share``). Its children
+    inherit Landlock, seccomp and no_new_privs, and lose all other rights when they change their uid.
+
+    Without ``uids``, all processes have the same uid. Only Landlock then isolates them from each other, so each child
+    applies Landlock and seccomp itself.
     """
 
     def __init__(self, readable: Iterable[str] = SYSTEM, uids: bool = True) -> None:
@@ -50,7 +51,7 @@ class Confinement:
         self._files_only_read = Ruleset(KEPT[1], readable, (), DEVICES)
 
     def share(self) -> None:
-        """Apply the restrictions that children inherit to the supervisor."""
+        """Restrict the supervisor itself. Its children inherit these restrictions."""
         for which, value in _CONSTANT:
             resource.setrlimit(which, (value, value))
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
@@ -62,8 +63,9 @@ class Confinement:
     def enter(self, uid: int, caps: Caps, writes: bool = True, address_space: bool = True) -> None:
         """Confine the calling child permanently.
 
-        ``writes`` False: it may not write to any folder. ``address_space`` False: limit its data segment instead of its
-        address space, for runtimes that reserve more address space than they use.
+        If ``writes`` is False and the box has no separate uids, the child may not write to any folder. If
+        ``address_space`` is False, the memory limit applies to the data segment instead of the address space. This is
+        for runtimes that reserve more address space than they use.
         """
         memory = caps.memory_mb * _MIB
         for which, value in (

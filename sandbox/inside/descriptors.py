@@ -1,6 +1,6 @@
-"""The fixed numbers of a child's file descriptors, and functions for exact reads and writes.
+"""The fixed numbers of a child's file descriptors, and functions that read and write complete data.
 
-The supervisor assigns the descriptors; programs, drivers and languages use them.
+The supervisor opens these descriptors for each child; the code of the child uses them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import os
 from collections.abc import Mapping
 
 STDIN, STDOUT, STDERR = 0, 1, 2
-RESULT = 3  # of a program: results to the host, or answers to the driver; of a driver: verdicts to the host
-CONTROL = 4  # of a program: the start signal, then the driver's requests; of a driver: the other end of that pipe
+RESULT = 3  # program: results for the host, or answers for the driver; driver: verdicts for the host
+CONTROL = 4  # program: reads the start signal, then the driver's requests; driver: writes both
 STREAM = 5  # the stream from the host, open until the child has read its part of the request
-FROM_PROGRAM = 6  # of a driver: the program's answers
-READY = 7  # of a driver: pipe on which it reports that it has read its part
+FROM_PROGRAM = 6  # driver: the program's answers
+READY = 7  # driver: pipe to the supervisor; one byte means that the driver has read its part
 
 KEPT = (30, 31)  # the Landlock rulesets; a child closes them after it has applied one
 _ABOVE = 40
@@ -23,9 +23,10 @@ _PIPE = 64 << 10
 
 
 def place(wanted: Mapping[int, int]) -> None:
-    """Make each descriptor ``target`` in ``wanted`` a copy of its ``source``, and close all other descriptors.
+    """Copy file descriptors to fixed numbers. ``wanted`` maps each new number to the existing descriptor.
 
-    All sources are first copied to high numbers, because a target may have the same number as another source.
+    All other descriptors are closed, except those in ``KEPT``. Each descriptor is first copied to a high number,
+    because a new number may equal the number of another existing descriptor.
     """
     copies = {target: fcntl.fcntl(source, fcntl.F_DUPFD, _ABOVE) for target, source in wanted.items()}
     for target, copy in copies.items():
@@ -39,7 +40,7 @@ def place(wanted: Mapping[int, int]) -> None:
 
 
 def read_exactly(fd: int, count: int) -> bytes:
-    """Return ``count`` bytes from ``fd``; fewer only if the other side has closed it."""
+    """Return ``count`` bytes from ``fd``. Returns fewer bytes only if ``fd`` is at its end."""
     parts = []
     while count:
         part = os.read(fd, min(count, 1 << 20))
@@ -58,7 +59,10 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 
 
 def become_stdin(data: bytes) -> None:
-    """Make ``data`` the standard input: as a pipe if it fits into the pipe's buffer, else as a file in memory."""
+    """Make ``data`` the standard input of this process.
+
+    Short data is written to a pipe. Data that does not fit into a pipe's buffer is written to a file in memory.
+    """
     if len(data) <= _PIPE:
         out, into = os.pipe()
         os.write(into, data)

@@ -20,9 +20,9 @@ from bestofn.sandbox.inside.program_client import ProgramClient
 
 
 def drive(job: Job) -> None:
-    """Run each case and write one JSON line per case to RESULT: ``{"passed": bool, "error": str}``.
+    """Run each case and write one JSON line per case to ``RESULT``: ``{"passed": bool, "error": str}``.
 
-    A line ``{"broken": reason}`` invalidates all earlier lines, because the tests cannot be used.
+    If the tests cannot be used, the last line is ``{"broken": reason}``. All earlier lines are then invalid.
     """
     try:
         for line in _verdicts(job):

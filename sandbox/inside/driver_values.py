@@ -1,8 +1,8 @@
 """Converts the driver's values to JSON forms and back: arguments for the program, and answers from the program.
 
-``program_client`` calls it for each message. ``plain`` converts plain data; this module adds objects that exist on one
-side only. A form ``{"mine": reference}`` refers to an object of the program, ``{"yours": number}`` to a function of the
-tests, and ``{"handle": ...}`` to an object that stays in the program.
+``program_client`` calls it for each message. ``plain`` converts plain data; this module adds references to other
+objects. The driver sends ``{"mine": reference}`` for an object of the program, and ``{"yours": number}`` for a function
+of the tests. The program sends ``{"handle": ...}`` for an object that is not plain data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FROM_PROGRAM_NOTE = "raised by the program"  # a note added to each error that t
 class ProgramGone(BaseException):
     """The program's process has ended.
 
-    It is not derived from ``Exception``, so that no test can catch it as an error that the test expects.
+    It is not derived from ``Exception``. Therefore a test that expects an error does not catch it by mistake.
     """
 
 
@@ -33,7 +33,7 @@ class DriverValues:
         self.kinds: dict[str, type] = {}  # classes and exceptions of the program, by name
 
     def encode(self, value: object) -> plain.Form:
-        """Return the form of a value of the tests.
+        """Return the JSON form of a value of the tests.
 
         Raises ``plain.NotPlain`` if the value cannot be sent to the program.
         """
@@ -52,7 +52,7 @@ class DriverValues:
         raise plain.NotPlain(f"a {type(value).__name__} cannot be passed to the program")
 
     def decode(self, form: plain.Form) -> Any:
-        """Return the value of a form that the program sent. Raises ``plain.NotPlain`` if the form is malformed."""
+        """Convert a JSON form that the program sent. Raises ``plain.NotPlain`` if the form is malformed."""
         return plain.decode(form, self._decode_handle)
 
     def _decode_handle(self, tag: str, body: plain.Form) -> object:
@@ -70,7 +70,7 @@ class DriverValues:
         return self.program.request("await", number)
 
     def error(self, form: plain.FormObject) -> BaseException:
-        """Return the error that the program reports, as an exception to raise in the tests."""
+        """Convert an error that the program reported to an exception, which the caller raises in the tests."""
         base = getattr(builtins, form["builtin"], None)
         if not (isinstance(base, type) and issubclass(base, BaseException)):
             base = Exception
@@ -105,7 +105,10 @@ def _same_container(old: object, new: object) -> bool:
 
 
 def update_in_place(old: object, new: object) -> None:
-    """Copy the content of ``new`` into the argument ``old``. ``new`` is the copy that the program may have changed."""
+    """Give the container ``old`` the content of ``new``, without replacing the container.
+
+    ``old`` is an argument of the tests. ``new`` is its copy after the program's call, which may have changed it.
+    """
     if isinstance(old, list) and type(new) is type(old):
         _update_list(old, new)
     elif isinstance(old, bytearray) and type(new) is type(old):

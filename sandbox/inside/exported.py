@@ -1,4 +1,4 @@
-"""The program's side of the connection to a driver: it finds the program's objects, calls them, and answers.
+"""The program's side of the connection to the driver: it finds and calls objects of the program for the driver.
 
 ``languages.python`` calls ``serve_driver`` in the program's process. Plain data is sent by value. Any other object
 stays here, and the driver gets a handle to it. This process runs the untrusted program, so the driver does not trust
@@ -41,9 +41,10 @@ class Exported:
             self.link.send(self.answer(request))
 
     def answer(self, request: plain.FormObject) -> plain.FormObject:
-        """Perform one request and return the message to answer it with.
+        """Perform one request and return the answer.
 
-        The answer is ``{"ok": form, "args": changed arguments}``, ``{"raise": error}`` or ``{"names": descriptions}``.
+        The answer is ``{"ok": result}``, ``{"raise": error}`` or ``{"names": descriptions}``. With ``ok``, the key
+        ``args`` contains the mutable arguments after the call.
         """
         try:
             if request["op"] == "names":
@@ -63,7 +64,7 @@ class Exported:
         return plain.encode(value, self._handle)
 
     def decode(self, form: plain.Form) -> Any:
-        """Decode a value that the driver sent. Raises ``plain.NotPlain`` if the form is unknown."""
+        """Decode a value that the driver sent. Raises ``plain.NotPlain`` if it has an unknown form."""
         return plain.decode(form, self._decode_object)
 
     def _perform(self, request: plain.FormObject, args: list[Any], kwargs: dict[str, Any]) -> object:
@@ -99,7 +100,7 @@ class Exported:
         return True
 
     def _describe(self, name: str) -> plain.FormObject:
-        """Return the description from which the driver creates a proxy for the program's ``name``."""
+        """Describe the program's object ``name``, so that the driver can create a proxy for it."""
         value: object = find_function(self.module, name)
         if isinstance(value, types.ModuleType):
             return {"module": value.__name__}
@@ -143,9 +144,9 @@ class Exported:
         raise plain.NotPlain(f"unknown form {tag!r}")
 
     def _callback(self, number: int) -> Callable[..., object]:
-        """Return a function that calls a function of the tests in the driver.
+        """Return a function that the program can call instead of function ``number`` of the tests.
 
-        Arguments and result are sent by value.
+        It sends the call to the driver and returns the result of the function there.
         """
 
         def call(*args: object, **kwargs: object) -> object:

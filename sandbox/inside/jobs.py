@@ -17,7 +17,10 @@ Keys of a driver's job: ``setup``, ``cases``, ``entry_point``.
 
 
 def await_job() -> Job:
-    """Wait for the start signal, then read this program's part of the request and close the stream."""
+    """Wait for the start signal, then read and return the program's job.
+
+    If the pipe closes without a signal, the process ends.
+    """
     announced = read_exactly(CONTROL, 4)
     if len(announced) < 4:
         os._exit(0)  # the supervisor has ended, or does not need this child
@@ -28,17 +31,17 @@ def await_job() -> Job:
 
 
 def read_job(count: int) -> Job:
-    """Read a part of ``count`` bytes from the stream, close the stream, and return the decoded part."""
+    """Read this child's part of the request (``count`` bytes) from the stream, and close the stream."""
     part = read_exactly(STREAM, count)
     os.close(STREAM)
     return json.loads(part)
 
 
 def start_program(count: int) -> None:
-    """Send the program its start signal, and report to the supervisor that the driver has read its part.
+    """Send the start signal to the program, and report to the supervisor that the driver has read its part.
 
-    The program's part has ``count`` bytes. The driver signals the program itself, because this signal must arrive
-    before the first request.
+    ``count`` is the size of the program's part in bytes. The driver sends the signal, not the supervisor, so that it
+    arrives before the driver's first request.
     """
     os.write(CONTROL, count.to_bytes(4, "little"))
     os.write(READY, b"1")

@@ -1,6 +1,6 @@
 """Finds the names that Python source reads, binds, calls and imports, from its syntax only.
 
-The driver decides with it which names the program must define. The code verifier inspects tests with it.
+The driver uses it to find the names that the program must define. The code verifier inspects tests with it.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def read(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
-    """Return the names that are read.
+    """Return the names that the code reads.
 
-    ``executed`` skips function bodies; otherwise imports from ``solution`` count too.
+    If ``executed`` is True, function bodies are skipped, because they may never run. If it is False, names that are
+    imported from ``solution`` are included.
     """
     names = set()
     for node in _nodes(trees, executed):
@@ -43,7 +44,10 @@ def bound(trees: Iterable[ast.AST]) -> set[str]:
 
 
 def called(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
-    """Return all plain names that are called. ``executed`` skips the bodies of functions."""
+    """Return all names that the code calls, such as ``f`` in ``f(x)``, but no methods.
+
+    If ``executed`` is True, function bodies are skipped.
+    """
     return {
         node.func.id
         for node in _nodes(trees, executed)
@@ -63,7 +67,7 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 def _nodes(trees: Iterable[ast.AST], executed: bool = False) -> Iterator[ast.AST]:
-    """Yield all syntax nodes. ``executed`` skips the bodies of functions, because they may never run."""
+    """Yield all syntax nodes. If ``executed`` is True, function bodies are skipped, because they may never run."""
     waiting = list(trees)
     while waiting:
         node = waiting.pop()

@@ -1,9 +1,10 @@
-"""Plain data as typed JSON: only plain data passes between an untrusted process and another process.
+"""Converts plain data to typed JSON ("forms") and back. Untrusted processes exchange only plain data with others.
 
-The host (``box``), the driver and the program all use it. ``None``, booleans, strings, lists, floats and ints of up to
-64 bits are written unchanged. Every other value becomes an object with one key, its tag. Only the content of builtin
-types is sent. A subclass is read through the methods of the builtin type, so no ``__eq__`` of the untrusted side is
-ever called. A value that is not plain raises ``NotPlain``, or becomes a handle.
+The host (``box``), the driver and the program all use it. Plain data are values of builtin types, and of a few types of
+the standard library such as ``Decimal``. ``None``, booleans, strings, lists, finite floats and ints of up to 64 bits
+are written unchanged. Every other value becomes a JSON object with one key, its tag. A value of a subclass is sent as a
+value of its builtin type, so the receiver never calls methods of the untrusted side. ``encode`` raises ``NotPlain`` for
+other values, unless its caller converts them.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class NotPlain(Exception):
 
 
 def encode(value: Any, other: Callable[[Any], Form] | None = None, depth: int = DEPTH) -> Form:
-    """Return the form of ``value``. If the value is not plain, ``other`` converts it.
+    """Return the form of ``value``. ``other`` is called for each value that is not plain data and returns its form.
 
-    Raises ``NotPlain`` if there is no ``other``, or if the nesting is deeper than ``depth``.
+    Raises ``NotPlain`` if such a value is found and ``other`` is None, or if the nesting is deeper than ``depth``.
     """
     kind = type(value)
     if value is None or kind is bool or kind is str:
@@ -102,9 +103,9 @@ Other = Callable[[str, Form], Any]
 
 
 def decode(form: Form, other: Other | None = None) -> Any:
-    """Return the value of a form.
+    """Return the value of a form. ``other`` is called for forms with an unknown tag.
 
-    Raises ``NotPlain`` if the form is malformed, or if its tag is unknown to ``encode`` and to ``other``.
+    Raises ``NotPlain`` if the form is malformed, or if its tag is unknown and ``other`` is None.
     """
     if form is None or isinstance(form, (bool, int, float, str)):
         return form

@@ -45,9 +45,10 @@ def prepare_interpreter() -> None:
 
 
 def rehearse() -> None:
-    """Perform the steps that every run needs once, while the child waits for its job.
+    """Perform the steps of every run once with an empty program, while the child waits for its job.
 
-    The forked child shares its memory pages until it writes to them. Copying these pages now saves time in the run.
+    A forked child shares its memory pages with its parent. The kernel copies a page when the child first writes to it.
+    The rehearsal causes these copies before the run, so the run is faster.
     """
     json.loads(json.dumps({"source": "", "files": {}, "calls": []}))
     load("name = 0", "rehearsal")
@@ -58,7 +59,7 @@ def rehearse() -> None:
 
 
 def load(source: str, name: str) -> types.ModuleType:
-    """Execute ``source`` as module ``name`` and return the module. Any error of the source is raised."""
+    """Execute ``source`` as module ``name`` and return the module. Raises any error that ``source`` raises."""
     module = types.ModuleType(name)
     module.__dict__.update(__file__=FILE, __builtins__=builtins)
     sys.modules[name] = module
@@ -91,7 +92,7 @@ def run_script(job: Job) -> None:
 
 
 def run_calls(job: Job) -> None:
-    """Make each call of the job, write one JSON line per result to RESULT, then end this process."""
+    """Make each call of the job, write its result as one JSON line to ``RESULT``, then end this process."""
     encode, dumps, write = plain.encode, plain.dumps, write_all  # bound before the program can change modules
     module = load_or_exit(job["source"])
     for call in job["calls"]:

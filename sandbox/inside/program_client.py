@@ -1,6 +1,6 @@
-"""The driver's connection to the program: it sends requests and creates proxies for the names of the program.
+"""The driver's connection to the program. It sends requests, and creates proxies for names that the program defines.
 
-``driver`` creates one client per run; the proxies of ``proxies`` call ``request``. The program's side is
+``driver`` creates one client per run. Each proxy calls ``request`` of the client. The program's side is
 ``exported.Exported``. The program's process is untrusted: a malformed answer ends the tests.
 """
 
@@ -35,8 +35,9 @@ class ProgramClient:
         kwargs: dict[str, Any] | None = None,
         name: str = "",
     ) -> Any:
-        """Perform ``op`` in the program and return its result. Arguments that the program changed are changed here too.
+        """Perform the operation ``op`` in the program and return its result.
 
+        If the program changes a list, dict, set or bytearray among ``args``, the caller's object is changed too.
         Raises the error that the program raised, or ``ProgramGone`` if the program does not answer.
         """
         self.used = True
@@ -56,7 +57,7 @@ class ProgramClient:
             raise ProgramGone(f"the program's answer is malformed: {error!r} {answer!r}") from None
 
     def names(self, wanted: list[str]) -> dict[str, Any]:
-        """Return proxies for the names of ``wanted`` that the program defines."""
+        """Return a proxy for each name in ``wanted`` that the program defines."""
         answer = self._ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):
             raise ProgramGone("the program's answer is malformed")
@@ -64,7 +65,10 @@ class ProgramClient:
         return {name: proxy for name, proxy in proxies.items() if proxy is not None}
 
     def _ask(self, request: plain.FormObject) -> plain.FormObject:
-        """Send one message and return the answer. Meanwhile the program may call functions of the tests."""
+        """Send one message and return the answer.
+
+        Before it answers, the program may call functions of the tests; these calls are made here.
+        """
         try:
             self.link.send(request)
             answer = self.link.receive()
@@ -78,9 +82,9 @@ class ProgramClient:
         return answer
 
     def _call_back(self, message: plain.FormObject) -> plain.FormObject:
-        """Call a function of the tests for the program.
+        """Call the function of the tests that the program asks for in ``message``.
 
-        Returns its result, or the error that it raised, as a message.
+        Returns a message with the function's result, or with the error that it raised.
         """
         try:
             function = self.values.functions[message["callback"]]
@@ -104,7 +108,7 @@ class ProgramClient:
 
 
 def _standard_module(name: str) -> ModuleType | None:
-    """Import a module that the program imported; returns None if it is not in the standard library."""
+    """Import the module ``name``. Returns None if it is not in the standard library or cannot be imported."""
     if name.partition(".")[0] not in sys.stdlib_module_names:
         return None
     try:

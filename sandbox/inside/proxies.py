@@ -1,7 +1,7 @@
 """Proxies for the program's functions, classes and objects in the driver's process, where the tests run.
 
-``program_client.ProgramClient`` creates them. Each operation on a proxy is one request to the program. The driver never
-compares or computes with a proxy itself: ``==`` between a proxy and a plain value is False.
+``program_client.ProgramClient`` creates them. An operation on a proxy is a request to the program, which computes the
+result. ``==`` between a proxy and a plain value is always False and sends no request.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Remote:
         raise TypeError("the driver does not ask an object of the program what it contains; compare plain values")
 
     def __eq__(self, other: object) -> bool:
-        """Compare with the program's own ``==``. Only two objects of the program can be equal."""
+        """Return the result of the program's own ``==``. It is False if ``other`` is not an object of the program."""
         if not isinstance(other, Remote):
             return False
         return self._program.request("equal", self._reference, (other,)) is True
@@ -101,13 +101,12 @@ class Remote:
 
 
 class Instance(Remote):
-    """A proxy for an object of a class that the tests name.
+    """A proxy for an object of a class that the tests mention by name.
 
-    The program computes its operators, because they are tested.
-
-    The driver does not trust the result. An arithmetic operator must return an object of the program, and ordering
-    works only between two objects of the program. Otherwise a program whose class is named ``f`` could pass
-    ``abs(f(0.1) - 0.3) < 1e-9``.
+    The program computes the operators of the object, because the tests check them. The driver does not trust the
+    result: an arithmetic operator must return an object of the program, and ``<`` needs two objects of the program.
+    Otherwise the program could replace the tested function ``f`` by a class ``f`` whose operators pass any test, for
+    example ``abs(f(0.1) - 0.3) < 1e-9``.
     """
 
     _class_name: str

@@ -42,7 +42,7 @@ REFUSED = {
     "adjtimex": (159, 171), "modify_ldt": (154, -1), "iopl": (172, -1), "ioperm": (173, -1), "vhangup": (153, 58),
     "nfsservctl": (180, 42), "uselib": (134, -1), "ustat": (136, -1), "sysfs": (139, -1), "_sysctl": (156, -1),
     "vserver": (236, -1), "security": (185, -1), "tuxcall": (184, -1), "afs_syscall": (183, -1),
-    # asynchronous I/O: has had many vulnerabilities, and it bypasses this filter
+    # asynchronous I/O (io_uring): it had many vulnerabilities, and its operations bypass this filter
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "io_setup": (206, 0),
     "io_submit": (209, 2), "vmsplice": (278, 75),
     # objects that outlive a process or are visible to another process
@@ -75,7 +75,10 @@ def _give(action: int) -> tuple[int, int, int, int]:
 
 
 def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """Return filter instructions for call ``number``: EPERM unless the low half of ``argument`` is in ``allowed``."""
+    """Return filter instructions that allow system call ``number`` only with certain values of one argument.
+
+    ``argument`` is the argument's index. The call fails with EPERM unless the low 32 bits are in ``allowed``.
+    """
     tests = [_load(16 + 8 * argument)]
     tests += [(_JEQ, len(allowed) - place, 0, value) for place, value in enumerate(allowed)]
     tests += [_give(_ERRNO | errno.EPERM), _give(_ALLOW)]
@@ -83,7 +86,10 @@ def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[in
 
 
 def _never(number: int, argument: int, refused: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """Return filter instructions for call ``number``: EPERM if the low half of ``argument`` is in ``refused``."""
+    """Return filter instructions that refuse system call ``number`` with certain values of one argument.
+
+    ``argument`` is the argument's index. The call fails with EPERM if the low 32 bits are in ``refused``.
+    """
     tests = [_load(16 + 8 * argument)]
     tests += [(_JEQ, len(refused) - place, 0, value) for place, value in enumerate(refused)]
     tests += [_give(_ALLOW), _give(_ERRNO | errno.EPERM)]

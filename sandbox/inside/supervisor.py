@@ -65,7 +65,7 @@ class Child(NamedTuple):
 
 
 class Output:
-    """The bytes read from one pipe, at most ``cap``. They are in a memory map that forked children do not inherit."""
+    """Stores the first ``cap`` bytes from one pipe, in memory that forked children do not inherit."""
 
     def __init__(self) -> None:
         self.map = mmap.mmap(-1, _MAP_BYTES)
@@ -74,7 +74,7 @@ class Output:
         self.begin(0, -1)
 
     def begin(self, cap: int, fd: int) -> None:
-        """Start to collect the bytes from ``fd``; -1: there is no pipe."""
+        """Discard the stored bytes and start to collect bytes from ``fd``. If ``fd`` is -1, there is no pipe."""
         if cap + 1 > len(self.view):
             self.view.release()
             self.map.close()
@@ -96,7 +96,7 @@ class Output:
         return got > 0
 
     def drain(self) -> None:
-        """Read the rest of the pipe and close it. All writers have ended, so the read ends."""
+        """Read the remaining bytes and close the pipe. Call it only after all writers have ended."""
         while not self.over and self.read():
             pass
         os.close(self.fd)
@@ -106,7 +106,7 @@ class Output:
         return self.view[: min(self.count, self.cap)]
 
     def forget(self) -> None:
-        """Return the memory of a large output to the kernel."""
+        """Free the memory of a large output."""
         if self.count > _MAP_BYTES:
             self.map.madvise(mmap.MADV_DONTNEED)
 
@@ -143,7 +143,7 @@ class Supervisor:
     # -- starting children
 
     def child_for(self, request: Request) -> Child:
-        """Return the waiting child if its language and limits fit the request, else a new child."""
+        """Return the waiting child if it has the language and limits of the request. Otherwise return a new child."""
         caps = Caps(request.cpu_s, request.memory_mb, request.processes, request.disk_mb)
         child, self.waiting = self.waiting, None
         if child is not None and (child.language, child.caps) != (request.language, caps):
@@ -256,7 +256,7 @@ class Supervisor:
             output.drain()
         status = stopped or _status(code, cpu_s, child.caps)
         if waited_s > seconds / 2 and cpu_s < seconds / 4 and not left:
-            status = "infra"  # other processes used the processors, so the time is no evidence about the program
+            status = "infra"  # the program mostly waited for a processor, so its time limit was not fair
         if any(output.over for output in outputs) and status in ("ok", "error"):
             status = "output"
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
@@ -268,10 +268,10 @@ class Supervisor:
         return Reply(status, flags, code, stdout, stderr, result, verdict, self.sequence, seconds, cpu_s)
 
     def watch(self, main: int, outputs: list[Output], wall_s: float, end: float) -> str:
-        """Read the outputs until ``main`` ends or reaches a limit.
+        """Read the outputs until the process ``main`` ends or a limit is reached.
 
-        Returns "" if it ended by itself, else "timeout" or "output". Each result restarts the limit of ``wall_s``
-        seconds; ``end`` is the deadline for all results together.
+        Returns "" if the process ended, otherwise the limit: "timeout" or "output". ``wall_s`` is the time limit in
+        seconds for one call or case, and starts again at each result. ``end`` is the deadline for all of them.
         """
         deadline = min(end, time.monotonic() + wall_s)
         poll = select.poll()
@@ -304,8 +304,8 @@ class Supervisor:
     def reap(self, main: int, program: int) -> tuple[int, float, bool]:
         """Kill and reap processes until none is left.
 
-        Returns the exit code of ``main``, the CPU seconds used, and True if any process other than ``main`` and
-        ``program`` was found.
+        ``main`` and ``program`` are process ids. Returns the exit code of ``main``, the CPU seconds of both, and
+        whether the run left other processes behind.
         """
         code, cpu_s, left = 0, 0.0, False
         options = os.WNOHANG
@@ -347,7 +347,7 @@ class Supervisor:
 
 
 def _report_own_fault() -> None:
-    """Write the current error to standard error, in the form that the host recognizes as a fault of the sandbox."""
+    """Write the current error to standard error, with a prefix that marks it as a fault of the sandbox."""
     os.write(STDERR, OWN_FAULT + traceback.format_exc().encode()[-2000:])
 
 
@@ -365,10 +365,10 @@ def _end_of(pid: int) -> int:
 
 
 def _waited_for_processor(pid: int) -> float:
-    """Return the seconds that the killed child ``pid`` was ready to run but got no processor.
+    """Return how many seconds the killed child ``pid`` was ready to run but had to wait for a processor.
 
-    The child must not be reaped yet. The kernel adds each wait when the wait ends, so the last one is added when the
-    child ends. Returns 0.0 if the kernel does not report waits.
+    Call it before the child is reaped. It waits until the child has ended, because only then is its last wait counted.
+    Returns 0.0 if the kernel does not report this time.
     """
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

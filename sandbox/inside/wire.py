@@ -1,8 +1,8 @@
 """The messages between the host and the supervisor: headers of fixed size, each followed by its parts.
 
-A request consists of a header, the driver's part and the program's part. The supervisor reads the header only. Each
-part is read by its own child, so that no later child can find it in the supervisor's memory. ``box`` implements the
-host's side.
+A request consists of a header, the driver's part and the program's part. The supervisor reads the header only. The
+driver and the program read their own parts, so that no later child can find them in the supervisor's memory. ``box``
+implements the host's side.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The languages of the sandbox. Each has a module that runs its programs inside a box.
 
-A language is a module with ``LIMITS_ADDRESS_SPACE``, ``become_program(caps)`` and ``become_driver(count, program_count,
-caps)``. The supervisor calls both functions in a confined child; they never return. ``become_program`` waits for its
-job (``jobs.await_job``) and runs it. ``become_driver`` reads ``count`` bytes of tests, signals the program to start
-(``jobs.start_program``) and runs the tests. To add a language, write its module and add its name here and in
+The module of a language defines ``LIMITS_ADDRESS_SPACE``, ``become_program(caps)`` and ``become_driver(count,
+program_count, caps)``. The supervisor calls both functions in confined children, and they never return.
+``become_program`` waits for its job (``jobs.await_job``) and runs it. ``become_driver`` reads ``count`` bytes of tests,
+sends the start signal to the program (``jobs.start_program``) and runs the tests. ``LIMITS_ADDRESS_SPACE`` states
+whether the memory limit applies to the address space. To add a language, write its module and add its name here and in
 ``inside.wire.LANGUAGES``.
 """
 

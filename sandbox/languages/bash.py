@@ -19,8 +19,8 @@ _PATH = "/usr/local/bin:/usr/bin:/bin"
 _ENVIRONMENT = {"PATH": _PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
 _SCRIPT = 10  # file descriptor of the script
 
-# The program's side. A request is a list of NUL-terminated words: their number, then the words of a call. The answer
-# is the call's output and exit status.
+# The program's side. A request is a list of NUL-terminated words: the number of words, then the command to run. The
+# answer contains the command's output and exit status.
 _SERVE = r"""
 while IFS= read -r -d '' -u 4 __count; do
   __words=()
@@ -63,7 +63,7 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Run all cases as one script. The cases pass if the script exits with status 0, as is usual for tests in Bash."""
+    """Run all cases together as one script. They pass together if the script exits with status 0."""
     job = read_job(count)
     start_program(program_count)
     source = "\n".join([f"__entry={shlex.quote(job['entry_point'])}", _DRIVE, *job["cases"]])

@@ -1,4 +1,6 @@
-"""JavaScript source of the program's process: it loads the program, then makes the job's calls or answers the driver.
+"""JavaScript source of the program's process.
+
+It loads the program. Then it either makes the calls of the job or answers the driver's requests.
 
 ``languages.javascript`` starts Node with it.
 """

@@ -45,15 +45,15 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Not supported: the host compares the rows of a query, so SQL needs no driver."""
+    """Raise ``NotImplementedError``. SQL has no driver, because the host compares the rows of the query."""
     raise NotImplementedError("SQL programs are verified by the rows of their query; there are no tests to run")
 
 
 def query(source: str, setup: str) -> list[tuple[Any, ...]]:
     """Run the query ``source`` in a database created by ``setup``, and return its rows.
 
-    Raises ``sqlite3.ProgrammingError`` unless ``source`` contains exactly one query, because only one can be the
-    answer.
+    Raises ``sqlite3.ProgrammingError`` unless ``source`` contains exactly one query. With several queries it would be
+    unclear which one is the answer.
     """
     database = sqlite3.connect(":memory:", isolation_level=None)
     database.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")

@@ -1,7 +1,7 @@
-"""Detects capability refusals: the model says that it is not able to answer, not that it does not want to.
+"""Detects capability refusals: answers in which the model says that it lacks the ability or the tools to answer.
 
-``stages.rollout`` uses it. If a model refuses in this way after invented tool results, the dialogue is repeated with
-tools whose results a model writes.
+``stages.rollout`` uses it. A model may refuse in this way because the tool results were invented from a schema. The
+dialogue is then repeated, and a model writes the tool results.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Matches regular expressions in time linear in the text, for patterns that a model wrote. ``regex.test`` uses it.
+"""Matches regular expressions without backtracking, for patterns that a model wrote. The tool ``regex.test`` uses it.
 
-Python's engine backtracks, so a short hostile pattern can occupy a process for years. Here the parsed pattern becomes a
-list of instructions. All alternatives advance through the text together, in order of preference (Pike's simulation). It
-finds the same match as backtracking, in time proportional to pattern length times text length.
+Python's engine tries one alternative after another (backtracking), so a short hostile pattern can take years. This
+module compiles the pattern to a list of instructions and follows all alternatives at the same time (Pike's algorithm).
+The result is the same. One attempt to match takes time proportional to pattern length times text length.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 MAX_PATTERN = 500  # maximum length of a pattern, in characters
 MAX_PROGRAM = 2000  # maximum number of instructions
-MAX_STEPS = 100_000  # maximum number of steps per search; each start of a match may read to the end of the text
+MAX_STEPS = 100_000  # maximum number of steps per search; an attempt at each position may read to the end of the text
 
 Instruction = tuple[str, Any, Any]
 """One instruction of a compiled pattern: its kind and two operands.
@@ -181,9 +181,10 @@ def _position(code: Node, flags: int) -> Callable[[str, int], bool]:
 
 
 def _match(program: Sequence[Instruction], text: str, start: int, steps: list[int]) -> int | None:
-    """Return the end of the preferred match that begins at ``start``; None if there is no match.
+    """Return the end of the match that begins at ``start``; None if there is no match.
 
-    ``steps[0]`` is the number of steps left; it is reduced here. Raises ``PatternError`` if none is left.
+    If several matches begin there, it is the match that backtracking would find first. ``steps[0]`` is the number of
+    steps that remain, and is reduced here. Raises ``PatternError`` if no steps remain.
     """
     end = None
     threads = _reached(program, [0], text, start)
@@ -196,7 +197,7 @@ def _match(program: Sequence[Instruction], text: str, start: int, steps: list[in
             kind, test, _ = program[counter]
             if kind == "match":
                 end = at
-                break  # the remaining threads are less preferred
+                break  # backtracking would try the remaining threads later
             if at < len(text) and test(text[at]):
                 following.append(counter + 1)
         if not following:
@@ -206,7 +207,10 @@ def _match(program: Sequence[Instruction], text: str, start: int, steps: list[in
 
 
 def _reached(program: Sequence[Instruction], counters: Sequence[int], text: str, at: int) -> list[int]:
-    """Return the next "test" and "match" instructions that follow from ``counters``, in order of preference."""
+    """Return the "test" and "match" instructions that are reached from ``counters`` without reading a character.
+
+    They are positions in ``program``, in the order in which backtracking would try them.
+    """
     reached: list[int] = []
     seen: set[int] = set()
     for counter in counters:

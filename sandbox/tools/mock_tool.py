@@ -107,9 +107,11 @@ def tool(
     """Return a decorator that adds a function to the catalogue.
 
     The function's docstring is the tool's description. Its parameters after ``world`` define the schema of the
-    arguments. ``returns`` shows the shape of the result (``shapes.shape_schema``). ``samples`` are arguments that work
-    in a new world, or after the calls ``after``. ``fails`` are arguments that cause an error. ``aliases`` are other
-    names of the same tool in datasets. ``changes``: the tool changes the world.
+    arguments. ``returns`` shows the shape of the result (``shapes.shape_schema``).
+
+    ``samples`` are example arguments that work in a new world. If ``after`` is given, these calls must be made first.
+    ``fails`` are example arguments that cause an error. ``aliases`` are other names of the tool in datasets.
+    ``changes`` is True if the tool changes the world.
     """
 
     def register(function: ToolFunction) -> ToolFunction:
@@ -136,5 +138,5 @@ def tool(
 
 
 def wire_name(name: str) -> str:
-    """Return the name with ``_`` for every character that services refuse in a name of a tool."""
+    """Return ``name`` with ``_`` instead of each character that is not allowed in a tool name."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)

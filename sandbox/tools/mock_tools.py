@@ -1,17 +1,16 @@
-"""The mock tools of a rollout (``protocols.Tools``): the catalogue first, then an invented result, then a model.
+"""The mock tools of a rollout. They implement ``protocols.Tools``.
 
-The first rule that applies decides how a call is answered:
+The first rule that applies decides how a call is answered. ``ToolResult.source`` records the rule:
 
-1. ``source="deterministic"``: the catalogue has a tool of this name or alias, and the arguments fit this tool;
-2. ``source="schema"``: the most similar tool of the catalogue has a confidence of at least 0.4. The result is invented
-   from the declared output schema, or from the schema of the similar tool;
-3. ``source="llm"``: a model invents the result, if one is configured. A repeated call gets the same result again with
-   ``source="cache"``.
+1. ``deterministic``: the catalogue has a tool with this name or alias, and the arguments are valid for it.
+2. ``schema``: the catalogue has a similar tool, with a confidence of at least 0.4. The result is invented from the
+   declared output schema or, if there is none, from the schema of the similar tool.
+3. ``llm``: a model invents the result. If the same call is repeated, it gets the same result with the source ``cache``.
 
-The content of an error is ``{"error": {"type", "message"}}``. ``source="refused"``: the call was not run, because the
-tool is unknown or the arguments violate its schema. ``source="failed"``: the call failed because of the mock world
-itself (no sandbox, no model, or unusable output of the model). The verifier does not count such a call against the
-answer.
+The content of an error is ``{"error": {"type", "message"}}``. The source ``refused`` means that the call was not run,
+because the tool is unknown or the arguments violate its schema. The source ``failed`` means that the mock tools caused
+the error: there is no sandbox or no model, or the model's output cannot be used. The verifier does not count a failed
+call against the answer.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ MAX_ARGUMENT_CHARS = 100_000
 
 
 class MockTools:
-    """Deterministic tools in a seeded world. Each candidate gets its own ``fresh`` world.
+    """Deterministic tools and their world, which is created from ``seed``. ``fresh`` creates a copy for each candidate.
 
-    ``sampler`` invents the results of tools that no catalogue tool resembles; if it is None, they return an error.
-    ``sandbox`` runs ``code.run_python``. Each ``seed`` gives a different world. ``faults`` is the share of calls that
-    fail once with a rate limit; the seed determines which. ``offered`` lists the catalogue tools or domains
-    (``weather``) of ``declarations()``; empty: all. ``prefer_model``: let the model write every result that would
-    otherwise be invented from a schema.
+    ``sampler`` is the model that invents results of tools that resemble no catalogue tool. If it is None, these tools
+    return an error. ``sandbox`` runs the programs of ``code.run_python``. ``faults`` is the share of calls that fail
+    with a rate limit when they are first made; ``seed`` determines these calls. ``offered`` selects the tools of
+    ``declarations`` by name or by domain, such as ``weather``; if it is empty, all are selected. If ``prefer_model`` is
+    True, the model also writes the results that would otherwise be invented from a schema.
     """
 
     operational = ("sandbox",)
@@ -66,7 +65,7 @@ class MockTools:
                     f"tools.offered contains {name!r}, which is neither a tool nor a domain of the catalogue. "
                     "docs/tools.md lists both."
                 )
-        self.sampler = sampler if isinstance(sampler, Sampler) else None  # recorded answers cannot invent results
+        self.sampler = sampler if isinstance(sampler, Sampler) else None  # an ``Archive`` has only recorded answers
         self.sandbox = sandbox
         self.seed = seed
         self.faults = faults
@@ -88,9 +87,10 @@ class MockTools:
         ]
 
     def fresh(self, seed: int = 0, declarations: Sequence[Tool] = ()) -> MockTools:
-        """Return the same tools with a new world in its initial state.
+        """Return a copy of these tools with a new world in its initial state.
 
-        The calls are checked against ``declarations``. ``seed`` is added to the configured seed.
+        If ``declarations`` are given, only these tools can be called, and the arguments are checked against them.
+        ``seed`` is added to the configured seed.
         """
         copy = self._like(seed=self.seed + seed)
         for declared in declarations:
@@ -99,18 +99,21 @@ class MockTools:
         return copy
 
     def with_model_for_unknown(self) -> MockTools | None:
-        """Return the same tools with ``prefer_model`` set; None if there is no model or it is already set."""
+        """Return a copy of these tools with ``prefer_model=True``.
+
+        Returns None if there is no model or if ``prefer_model`` is already True.
+        """
         if self.sampler is None or self.prefer_model:
             return None
         return self._like(prefer_model=True)
 
     def _like(self, **changed: Any) -> MockTools:
-        """Return tools with a new world and the same settings except ``changed``."""
+        """Return a copy of these tools with a new world. ``changed`` contains the settings that differ."""
         names = ("sampler", "sandbox", "seed", "faults", "offered", "prefer_model")
         return MockTools(**{name: getattr(self, name) for name in names} | changed)
 
     def changes(self) -> JsonObject:
-        """Return the changes made by the calls so far: table -> key -> record, None for a deleted record."""
+        """Return the changes made by the calls so far: table -> key -> record. A deleted record is None."""
         return self.world.changes()
 
     async def call(self, name: str, arguments: Arguments, seed: int = 0) -> ToolResult:
@@ -131,9 +134,9 @@ class MockTools:
         return result
 
     def _function(self, name: str) -> JsonObject | None:
-        """Return the declaration of a tool; None if it is unknown.
+        """Return the declaration of the tool ``name``; None if the tool is unknown.
 
-        If the query declares tools, only these are known; otherwise the catalogue's tools are known.
+        If the query declares tools, it is looked up among them only; otherwise in the catalogue.
         """
         if self._declared:
             return self._declared.get(wire_name(name))
@@ -187,7 +190,10 @@ class MockTools:
         return self._played[key]
 
     def _fault_due(self, name: str, arguments: Arguments) -> bool:
-        """Return True if the schedule selects this call and it is the first such call, so that a retry succeeds."""
+        """Return True if this call must fail with a rate limit.
+
+        The seed and ``faults`` select the calls that fail. A selected call fails only once, so a retry succeeds.
+        """
         key = _json([name, dict(arguments)])
         if not self.faults or key in self._faulted or not Seeded(self.seed, "fault", key).chance(self.faults):
             return False
@@ -200,7 +206,10 @@ def _are_valid(tool: MockTool, arguments: Arguments) -> bool:
 
 
 def _without_nulls(arguments: Arguments, function: JsonObject) -> dict[str, Any]:
-    """Return the arguments except optional ones that are null. In strict mode, models must send every argument."""
+    """Return the arguments without optional ones that are null.
+
+    In strict mode a model must send every argument, and sends null for an argument that it would otherwise omit.
+    """
     required = (function.get("parameters") or {}).get("required") or ()
     return {name: value for name, value in arguments.items() if value is not None or name in required}
 

@@ -32,11 +32,11 @@ async def played(
 ) -> JsonValue:
     """Return the result that a model invents for one call.
 
-    It sees only the declaration and this episode's earlier calls.
+    The model sees only the declaration, the arguments, the seed and the earlier calls of this episode. The sampler
+    records each answer, so the same request of a later candidate gets the recorded answer.
 
-    Each distinct request is sent once; for later candidates, the sampler's journal returns the recorded answer. Raises
-    ``ToolBroken`` if the model cannot be reached, returns no JSON, or violates the declared output schema. Raises
-    ``ToolFailure`` if the model answers with an error of the tool.
+    Raises ``ToolBroken`` if the model cannot be reached, returns no JSON, or violates the declared output schema.
+    Raises ``ToolFailure`` if the model answers that the tool returns an error.
     """
     schema = output_schema(function)
     question = {
@@ -68,7 +68,7 @@ async def played(
 
 
 def output_schema(function: JsonObject) -> JsonObject:
-    """Return the result schema of a declaration, found under one of the usual keys; {} if there is none."""
+    """Return the output schema of a tool declaration, or {} if it has none. Datasets use different keys for it."""
     for key in ("output_schema", "outputSchema", "returns", "response", "response_schema", "results"):
         schema = function.get(key)
         if isinstance(schema, Mapping) and ("type" in schema or "properties" in schema):

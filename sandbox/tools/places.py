@@ -198,7 +198,7 @@ def city_named(text: str) -> City:
 
 
 def find_city(text: str) -> City | None:
-    """Return the city that ``text`` names or mentions; None if there is none."""
+    """Return the city that ``text`` mentions; None if ``text`` mentions no known city."""
     whole = plain(text)
     for name in (whole, plain(text.split(",")[0])):
         name = _OTHER_NAMES.get(name, name)

@@ -1,6 +1,6 @@
-"""Computes the expected final state of a query (``Reference.state``) from its reference calls.
+"""Computes the expected final state of the mock world (``Reference.state``) from the reference calls of a query.
 
-Call ``final_state`` to prepare a dataset; sources also call it.
+Call ``final_state`` when you prepare a dataset.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from bestofn.sandbox.tools.mock_tools import MockTools
 
 
 async def final_state(calls: Sequence[JsonObject], seed: int = 0) -> JsonObject:
-    """Make ``calls`` in the world of ``seed`` and return the changes. Calls in the format of any service are accepted.
+    """Make ``calls`` in a new world with this ``seed``, and return the changes of the world.
 
-    Raises ``SourceError`` if a call fails, because a call that fails cannot be a reference.
+    The calls may have the format of any supported service. Raises ``SourceError`` if a call fails, because a failed
+    call cannot be a reference.
     """
     tools = MockTools(seed=seed)
     for made in calls:

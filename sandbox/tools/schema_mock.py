@@ -23,8 +23,8 @@ _WORDS = _TEXT.split()
 def made_up(schema: JsonObject, given: Arguments, *name: object) -> JsonValue:
     """Return an invented value that is valid for ``schema``.
 
-    A property that has the name of an argument in ``given`` gets the argument's value. ``name`` (the tool, its
-    arguments and the seed) seeds the random draws.
+    ``given`` contains the arguments of the call. If a property has the same name as an argument, it gets the value of
+    the argument. ``name`` seeds the random draws: it contains the seed, the tool's name and the arguments.
     """
     return _value(schema, "", given, Seeded("schema", *name), schema, 0)
 

@@ -1,4 +1,4 @@
-"""Random draws that are the same in every process, because the seed is a hash of the purpose of the draws."""
+"""A random generator that gives the same numbers in every process, because its seed is a hash of given values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Item = TypeVar("Item")
 
 
 class Seeded:
-    """A random generator seeded by ``parts`` (JSON-like values): the same parts always give the same draws.
+    """A random generator whose seed is computed from ``parts``, which are JSON-like values.
 
-    It uses only ``random.random()`` of Python's generator, because Python guarantees only that this sequence stays the
-    same.
+    The same ``parts`` always give the same random numbers. It uses only the method ``random()`` of Python's generator,
+    because the other methods may give different results in another version of Python.
     """
 
     def __init__(self, *parts: object) -> None:
@@ -39,7 +39,10 @@ class Seeded:
         return items[self.integer(0, len(items) - 1)]
 
     def sample(self, items: Sequence[Item], k: int) -> list[Item]:
-        """Return ``k`` items from different positions, in the order drawn; all items if there are fewer than ``k``."""
+        """Return ``k`` of ``items`` in random order, or all of them if there are fewer than ``k``.
+
+        No position of ``items`` is used twice.
+        """
         rest, drawn = list(items), []
         while rest and len(drawn) < k:
             drawn.append(rest.pop(self.integer(0, len(rest) - 1)))

@@ -1,4 +1,4 @@
-"""Finds the catalogue tool that a query's tool declaration most likely means, and a confidence.
+"""Finds the catalogue tool that is most similar to a tool declaration of a query, and states a confidence from 0 to 1.
 
 ``mock_tools`` calls it for each declared tool.
 """
@@ -53,11 +53,11 @@ def exact(name: str) -> MockTool | None:
 
 
 def nearest(name: str, description: str = "", parameters: Sequence[str] = ()) -> Match:
-    """Return the tool that is most similar to the declaration in the words of name, description and arguments.
+    """Return the catalogue tool that is most similar to a declaration, and the confidence of this match.
 
-    The confidence is the weighted share of the declaration's words that the tool also has. Words of the name have the
-    highest weight. A word has more weight if fewer tools have it (inverse document frequency). Words that no tool has
-    count fully against the match.
+    The words of name, description and arguments are compared. The confidence is the weighted share of the
+    declaration's words that also occur in the tool. Words of the name have the highest weight. A word that occurs in
+    few tools has a higher weight (inverse document frequency). Words that occur in no tool lower the confidence.
     """
     same_name = exact(name)
     if same_name:
@@ -89,7 +89,7 @@ def _stem(word: str) -> str:
 
 
 def _content(text_words: Sequence[str]) -> list[str]:
-    """Return each word once, except words that do not help to identify a tool."""
+    """Return each word once. Omits single letters and words in ``_STOP``, such as "the" and "get"."""
     return [word for word in dict.fromkeys(text_words) if word not in _STOP and len(word) > 1]
 
 
@@ -104,7 +104,10 @@ def _names() -> Mapping[str, MockTool]:
 
 @cache
 def _profiles() -> tuple[tuple[MockTool, Mapping[str, float]], ...]:
-    """Return each tool's words with a weight: 1 in the name or an alias, less in the description and the arguments."""
+    """Return each tool of the catalogue with its words and their weights.
+
+    The weight is 1 for words of the name, the aliases and the category. It is lower for other words.
+    """
     profiles = []
     for tool in CATALOGUE.values():
         profile: dict[str, float] = {}
@@ -121,7 +124,7 @@ def _profiles() -> tuple[tuple[MockTool, Mapping[str, float]], ...]:
 
 @cache
 def _rarity() -> Mapping[str, float]:
-    """Return the weight of each word: from 1 (only one tool has it) down to 0.3 (very many tools have it)."""
+    """Return the weight of each word: 1 if it occurs in one tool only, and down to 0.3 if it occurs in many tools."""
     counts = Counter(word for _, profile in _profiles() for word in profile)
     return {word: max(0.3, 1 - math.log(count) / math.log(len(CATALOGUE))) for word, count in counts.items()}
 
@@ -134,9 +137,10 @@ def _score(sought: Mapping[str, float], profile: Mapping[str, float]) -> float:
 
 
 def adapted(tool: MockTool, arguments: Arguments) -> dict[str, Any] | None:
-    """Rename the arguments to the tool's own names, by synonyms. Returns None if a required argument is missing.
+    """Return the arguments under the names that ``tool`` uses. Synonyms in ``glossary`` determine the new names.
 
-    An optional argument that the tool would refuse is omitted, because the query's schema may define it differently.
+    Returns None if a required argument is missing. An optional argument with a value that is invalid for ``tool`` is
+    omitted, because the query's schema may define this argument differently.
     """
     known = tool.parameters["properties"]
     result = {name: value for name, value in arguments.items() if name in known}

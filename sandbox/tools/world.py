@@ -25,9 +25,9 @@ _BUILDERS: dict[str, Callable[[Seeded], Table]] = {}
 
 
 def table(name: str) -> Callable[[Callable[[Seeded], Table]], Callable[[Seeded], Table]]:
-    """Return a decorator that registers the function for the initial content of table ``name``.
+    """Return a decorator for the function that creates the initial content of table ``name``.
 
-    The function receives a seeded generator.
+    The function receives a seeded random generator.
     """
 
     def register(build: Callable[[Seeded], Table]) -> Callable[[Seeded], Table]:
@@ -61,9 +61,9 @@ class World:
         return self._tables[name]
 
     def chance(self, *parts: object) -> Seeded:
-        """Return a seeded generator for facts of this world.
+        """Return a random generator for facts of this world, such as the commits of a repository.
 
-        The same seed and parts give the same draws in every episode.
+        Its seed is computed from the world's seed and ``parts``, so the facts are the same in every episode.
         """
         return Seeded(self.seed, *parts)
 
