@@ -192,7 +192,7 @@ def test_a_worker_killed_for_its_memory_is_a_lost_worker(cluster, tight, tmp_pat
     """Ray raises another error for it than for other lost workers."""
     with OpenAIServer(latency_s=0.05) as server:
         executor = RayExecutor(cluster.address, Place(1, 0.5, resources=tight), shards_in_flight=2)
-        with pytest.raises(MachineError, match=r"(?s)(lost its worker 3 times|while they opened).*low on memory"):
+        with pytest.raises(MachineError, match=r"(?s)(lost its worker 3 times|before they were ready).*low on memory"):
             executor.run(config(tmp_path, server), tmp_path / "ray")
     assert json.loads((tmp_path / "ray" / "manifest.json").read_text())["state"] == "interrupted"
 
@@ -222,7 +222,7 @@ def test_workers_that_never_open_end_the_run(cluster, tmp_path) -> None:
     with OpenAIServer() as server:
         given = config(tmp_path, server)
         given["stages"]["verify"]["verifier"] = {"_target_": "tests.dies_opening.DiesOpening"}
-        with pytest.raises(MachineError, match=r"were lost while they opened"):
+        with pytest.raises(MachineError, match=r"were lost before they were ready"):
             RayExecutor(cluster.address, Place(1, 0.5)).run(given, tmp_path / "ray")
         assert server.requests == 0
 
