@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.verifiers.code_comparison import accepted, same_output, same_rows, same_value
+from bestofn.verifiers.code_verifier.comparison import accepted, same_output, same_rows, same_value
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.verifiers.code_extraction import extract_program, fenced
+from bestofn.verifiers.code_verifier.extraction import extract_program, fenced
 
 USAGE = "Save it, then run:\n\n```bash\nchmod +x flip.sh\n./flip.sh Hello\n```\n"
 

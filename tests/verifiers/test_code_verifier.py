@@ -11,7 +11,8 @@ import pytest
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
 from bestofn.sandbox.auto_sandbox import AutoSandbox
-from bestofn.verifiers.code_verifier import CodeVerifier, join
+from bestofn.verifiers.code_verifier import CodeVerifier
+from bestofn.verifiers.code_verifier.joining import join
 
 DOUBLE = CodeTests("function", "python", ({"args": [2], "expected": 4}, {"args": [5], "expected": 10}), "double")
 ANSWER = "```python\ndef double(x):\n    return 2 * x\n```"

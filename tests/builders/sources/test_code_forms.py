@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bestofn.builders.sources.code_forms import FORMS, code_tests, input_output, livecodebench
-from bestofn.verifiers.code_comparison import accepted
+from bestofn.verifiers.code_verifier.comparison import accepted
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),

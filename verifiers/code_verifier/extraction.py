@@ -1,4 +1,4 @@
-"""Extracts the program from a chat answer: finds the code block and cleans it. ``code_verifier`` uses it."""
+"""Extracts the program from a chat answer: finds the code block and cleans it. ``verifier`` uses it."""
 
 from __future__ import annotations
 

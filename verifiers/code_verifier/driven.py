@@ -1,0 +1,42 @@
+"""Judges programs with tests that are source code: test kinds ``asserts`` and ``check``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bestofn.builders.protocols import Sandbox
+from bestofn.builders.records import CodeTests, JsonObject, Program
+from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
+
+_EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script: exit at the first failure
+
+
+async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
+    """Judge tests of the kinds ``asserts`` and ``check``: a driver runs them and calls the program."""
+    sources = tuple(str(case["source"]) for case in tests.cases)
+    if program.language == "bash":
+        sources = (_EACH_CASE.join(sources),)
+    execution = await sandbox.run(
+        replace(
+            program,
+            tests=sources,
+            setup=tests.setup if program.language == "python" else "",
+            entry_point=tests.entry_point,
+        )
+    )
+    if sandbox_problem(execution):
+        return Tally(0, len(sources), "infra", problem=sandbox_problem(execution))
+    answers = execution.returns
+    broken = next((answer["broken"] for answer in answers if "broken" in answer), "")
+    if broken:
+        return Tally(0, len(sources), "broken tests", problem=broken)
+    verdicts: list[JsonObject | None] = []
+    for number, source in enumerate(sources):
+        shown = {"case": number, "test": short(source)}
+        if number >= len(answers):
+            verdicts.append({**shown, "why": why_ended(execution)})
+        elif answers[number].get("passed") is True:
+            verdicts.append(None)
+        else:
+            verdicts.append({**shown, "why": f"test {number}: {answers[number].get('error') or 'failed'}"})
+    return tally_of(verdicts, len(sources), execution.status)

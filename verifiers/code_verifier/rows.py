@@ -1,0 +1,82 @@
+"""Judges SQL queries by the rows that they return: test kind ``sql``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bestofn.builders.protocols import Sandbox
+from bestofn.builders.records import CodeTests, JsonObject, Program
+from bestofn.verifiers.code_verifier.comparison import same_rows
+from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
+
+
+async def judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
+    """Judge tests of the kind ``sql``: run the query once per case, on the tables of the case, and compare the rows."""
+    cases = tests.cases
+    setups = ["\n".join(filter(None, (tests.setup, str(case.get("setup") or "")))) for case in cases]
+    execution = await sandbox.run(_with_setups(program, program.source, setups))
+    if sandbox_problem(execution):
+        return Tally(0, len(cases), "infra", problem=sandbox_problem(execution))
+    expected_rows = await _expected_rows(sandbox, program, cases, setups)
+    verdicts: list[JsonObject | None] = []
+    for number, (case, expected) in enumerate(zip(cases, expected_rows, strict=True)):
+        if isinstance(expected, str):
+            return Tally(0, len(cases), "broken tests", problem=expected)
+        ordered = case.get("ordered")
+        if ordered is None:
+            ordered = _is_ordered(str(case.get("reference") or ""))
+        shown = {"case": number, "expected": short(expected)}
+        if number >= len(execution.returns):
+            verdicts.append({**shown, "why": why_ended(execution)})
+            continue
+        answer = execution.returns[number]
+        if "value" in answer and same_rows(expected or (), answer["value"], bool(ordered)):
+            verdicts.append(None)
+        else:
+            given = short(answer.get("value", answer.get("error")))
+            verdicts.append(
+                {**shown, "found": given, "why": f"case {number}: returned {given}, expected {short(expected)}"}
+            )
+    return tally_of(verdicts, len(cases), execution.status)
+
+
+_NO_SQL = re.compile(
+    r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\[[^\]]*\]", re.DOTALL
+)  # matches comments, string literals and quoted names
+_INNERMOST = re.compile(r"\([^()]*\)")
+
+
+def _is_ordered(query: str) -> bool:
+    """Return whether ``query`` orders its rows: it has an ORDER BY outside all parentheses."""
+    bare, count = _NO_SQL.sub(" ", query), 1
+    while count:
+        bare, count = _INNERMOST.subn(" ", bare)
+    return bool(re.search(r"\border\s+by\b", bare, re.IGNORECASE))
+
+
+def _with_setups(program: Program, source: str, setups: Sequence[str]) -> Program:
+    """Return a copy of ``program`` that runs the query ``source`` once per item of ``setups``."""
+    calls = tuple({"name": "", "args": [setup]} for setup in setups)
+    return replace(program, source=source, calls=calls)
+
+
+async def _expected_rows(
+    sandbox: Sandbox, program: Program, cases: Sequence[JsonObject], setups: Sequence[str]
+) -> list[Sequence[object] | str | None]:
+    """Return the expected rows of each case, or the reason why the reference query of the case failed.
+
+    Reference queries and the program run in separate executions.
+    """
+    expected_rows: list[Sequence[object] | str | None] = [case.get("expected") for case in cases]
+    by_reference: dict[str, list[int]] = {}
+    for number, case in enumerate(cases):
+        if expected_rows[number] is None:
+            by_reference.setdefault(str(case["reference"]), []).append(number)
+    for reference, numbers in by_reference.items():
+        execution = await sandbox.run(_with_setups(program, reference, [setups[number] for number in numbers]))
+        for place, number in enumerate(numbers):
+            answer = execution.returns[place] if place < len(execution.returns) else {"error": why_ended(execution)}
+            expected_rows[number] = answer.get("value", f"the reference query failed: {answer.get('error')}")
+    return expected_rows

@@ -1,0 +1,60 @@
+"""The result of running the tests of a program, and the texts that explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bestofn.builders.records import Execution, JsonObject
+
+_SHOWN = 300  # maximum length, in characters, of a value in ``detail`` or an explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The result of running the tests: the number that passed, and the first test that failed.
+
+    ``problem`` is the reason why the tests could not be run, or "". The cause is the sandbox or the tests, never the
+    program.
+    """
+
+    passed: int
+    total: int
+    status: str
+    failing: JsonObject | None = None
+    problem: str = ""
+
+
+def short(value: object) -> str:
+    """Return ``value`` as text, shortened to 300 characters, for details and explanations."""
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except ValueError:  # Python refuses to convert an integer with too many digits
+        return "an integer with too many digits to show"
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def why_ended(execution: Execution) -> str:
+    """Return why the program produced no result."""
+    if execution.status == "error":
+        last = execution.stderr.strip().rpartition("\n")[2]
+        return last[:_SHOWN] or f"the program ended with exit code {execution.exit_code}"
+    return {
+        "timeout": "the program exceeded the time limit",
+        "memory": "the program exceeded the memory limit",
+        "output": "the program exceeded the output limit",
+        "ok": "the program ended before the last test",
+    }.get(execution.status, execution.status)
+
+
+def sandbox_problem(execution: Execution) -> str:
+    """Return why the sandbox failed, or "" if it did not fail."""
+    return str(execution.detail.get("reason") or "the sandbox failed") if execution.status == "infra" else ""
+
+
+def tally_of(verdicts: Sequence[JsonObject | None], total: int, status: str) -> Tally:
+    """Return the tally of ``verdicts``. None is the verdict of a passed case; a dictionary describes a failed case."""
+    failing = next((verdict for verdict in verdicts if verdict is not None), None)
+    if failing is None and len(verdicts) < total:
+        failing = {"case": len(verdicts), "why": status}
+    return Tally(sum(verdict is None for verdict in verdicts), total, status, failing)

@@ -1,0 +1,135 @@
+"""Runs the program in an answer against the reference tests, in a sandbox.
+
+``sandboxed_code`` builds the verifier. ``extraction`` finds the program. One module per kind of tests judges it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+from bestofn.builders.protocols import Sandbox
+from bestofn.builders.records import Candidate, CodeTests, Limits, Program, Query, Verdict
+from bestofn.verifiers.code_verifier.calls import judge_calls
+from bestofn.verifiers.code_verifier.driven import judge_driven
+from bestofn.verifiers.code_verifier.extraction import extract_program
+from bestofn.verifiers.code_verifier.inputs import judge_inputs
+from bestofn.verifiers.code_verifier.joining import join
+from bestofn.verifiers.code_verifier.rows import judge_rows
+from bestofn.verifiers.code_verifier.tallies import Tally
+
+_JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Awaitable[Tally]]] = {
+    "stdin": judge_inputs,
+    "output": judge_inputs,
+    "function": judge_calls,
+    "asserts": judge_driven,
+    "check": judge_driven,
+    "sql": judge_rows,
+}
+
+
+class CodeVerifier:
+    """Verifies code: an answer passes if every test passes. ``detail`` records the number of passed tests.
+
+    Expected values are compared in this process and never enter the sandbox together with the program. The verdict
+    is ``abstain`` if there are no tests or if the tests expect no result. It is ``error`` if the tests cannot be run.
+
+    ``timeout_s`` is the wall-clock limit in seconds per test case. The limit for all
+    cases of one execution together is three times ``timeout_s``. ``memory_mb`` is the memory limit in MB. Equal
+    programs with equal tests are run once; ``remembered`` is the maximum number of cached results.
+    """
+
+    name = "code"
+    operational = ("remembered",)
+
+    def __init__(
+        self, sandbox: Sandbox, timeout_s: float = 10.0, memory_mb: int = 512, remembered: int = 10_000
+    ) -> None:
+        self.sandbox = sandbox
+        self.timeout_s = timeout_s
+        self.memory_mb = memory_mb
+        self.remembered = remembered
+        self._judged: OrderedDict[str, asyncio.Future[Tally]] = OrderedDict()
+
+    async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """Return the verdict on one answer: extract its program, run it, and compare its results."""
+        begun = time.monotonic()
+        tests = query.reference.tests
+        if tests is None or not tests.cases:
+            return Verdict("abstain", 0.0, "the query has no tests", self.name)
+        undecided = why_undecidable(tests)
+        if undecided:
+            return Verdict("abstain", 0.0, undecided, self.name)
+        source = extract_program(candidate.text, tests.language, tests.entry_point, _names_in_tests(tests))
+        if not source:
+            detail = {"language": tests.language, "tests_total": len(tests.cases), "tests_passed": 0}
+            explanation = f"the answer contains no {tests.language} program"
+            return Verdict("fail", 0.9, explanation, self.name, detail | {"status": "no program"})
+        tally = await self._once(join(tests, source), tests)
+        return self._verdict(tally, tests, time.monotonic() - begun)
+
+    def _verdict(self, tally: Tally, tests: CodeTests, seconds: float) -> Verdict:
+        detail: dict[str, object] = {
+            "language": tests.language,
+            "tests_total": tally.total,
+            "tests_passed": tally.passed,
+            "status": tally.status,
+        }
+        if tally.problem:
+            return Verdict("error", 0.0, tally.problem, self.name, detail, seconds)
+        if tally.failing is not None:
+            detail["first_failing"] = dict(tally.failing)
+        if tally.passed == tally.total:
+            explanation = "the only test passes" if tally.total == 1 else f"all {tally.total} tests pass"
+            return Verdict("pass", 1.0, explanation, self.name, detail, seconds)
+        why = str((tally.failing or {}).get("why", tally.status))
+        explanation = f"{tally.passed} of {tally.total} tests pass; {why}"
+        return Verdict("fail", 1.0, explanation[:500], self.name, detail, seconds)
+
+    async def _once(self, source: str, tests: CodeTests) -> Tally:
+        """Return the result of the tests. Equal programs with equal tests are run once. A failed run is not reused."""
+        identity = repr((source, tests))  # not JSON, which does not distinguish 1 and "1" as keys
+        key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+        known = self._judged.get(key)
+        if known is not None and not (
+            known.done() and (known.cancelled() or known.exception() or known.result().problem)
+        ):
+            return await asyncio.shield(known)
+        future: asyncio.Future[Tally] = asyncio.ensure_future(self._judge(source, tests))
+        self._judged[key] = future
+        while len(self._judged) > self.remembered:
+            self._judged.popitem(last=False)
+        return await asyncio.shield(future)
+
+    async def _judge(self, source: str, tests: CodeTests) -> Tally:
+        wall = tests.timeout_s or self.timeout_s
+        limits = Limits(wall_s=wall, cpu_s=3 * wall, memory_mb=self.memory_mb)
+        program = Program(tests.language, source, limits=limits)
+        return await _JUDGES[tests.kind](self.sandbox, program, tests)
+
+
+def _names_in_tests(tests: CodeTests) -> set[str]:
+    """Return every identifier in the source code of the tests, including the name of the tested function."""
+    return {name for case in tests.cases for name in re.findall(r"[A-Za-z_]\w*", str(case.get("source") or ""))}
+
+
+def why_undecidable(tests: CodeTests) -> str:
+    """Return the reason why the tests cannot verify a program, or "" if they can."""
+    if tests.kind in ("stdin", "output"):
+        if any(case.get("stdout") is None for case in tests.cases):
+            return "a test case has no expected output"
+        if not any(str(case["stdout"]).strip() for case in tests.cases):
+            return "the tests only expect empty output"
+    if tests.kind == "function" and any("expected" not in case for case in tests.cases):
+        return "a test case has no expected value"
+    if tests.kind in ("asserts", "check"):
+        sources = "\n".join(str(case.get("source", "")) for case in tests.cases)
+        if not re.search(r"assert|raise|throw|check|\[\[|test|expect|exit", sources):
+            return "the tests contain no assertion"
+    if tests.kind == "sql" and any(case.get("expected") is None and not case.get("reference") for case in tests.cases):
+        return "a test case has neither expected rows nor a reference query"
+    return ""
