@@ -85,8 +85,8 @@ class Classifier:
             )
         if not getattr(tokenizer, "chat_template", None):
             raise ConfigError(
-                "The tokenizer of the reward model has no chat template. The scores are only right in the format that "
-                "the model was trained on. Set chat_template to that format (Jinja)."
+                "The tokenizer of the reward model has no chat template, so the format of its training data is "
+                "unknown. Other formats give wrong scores. Set chat_template (Jinja) to the template of that data."
             )
         self.tokenizer, self.max_length = tokenizer, max_length
         if model.config.pad_token_id is None:

@@ -29,7 +29,7 @@ class WeightedReward:
         stray = set(self.weights) - set(self.rewards)
         if not self.rewards or stray:
             raise ConfigError(
-                f"weights names {sorted(stray)}; expected only names of rewards: {sorted(self.rewards)}"
+                f"weights has the keys {sorted(stray)}, which are not rewards; expected keys of {sorted(self.rewards)}"
                 if stray
                 else "rewards is empty; expected at least one reward"
             )

@@ -106,9 +106,9 @@ def _of_query(row: Row) -> Iterable[JudgedStance]:
         stance = (verdict["detail"] or {}).get("stance")
         if stance is None and verdict["outcome"] != "error":
             raise SourceError(
-                f"query {row['query_id']}: the verdict of the verifier {verdict['verifier']!r} has no stance; expected "
-                "verdicts of the verifier posed. Run the same `bestofn build` again with verifier=posed. "
-                "No request is sent twice."
+                f"query {row['query_id']}: the verdict of the verifier {verdict['verifier']!r} has no stance; only "
+                "verifier=posed records stances. Run the same `bestofn build` again with verifier=posed. "
+                "Stored completions are used again, so no request is sent twice."
             )
         yield JudgedStance(str(metadata.get("origin") or row["query_id"]), str(posed), stance or SILENT)
 

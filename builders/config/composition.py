@@ -206,7 +206,7 @@ def check_grammar(word: str) -> None:
         key, _, value = word.partition("=")
         raise ConfigError(
             f"{word}: the value cannot be read. Close every bracket and quote; put text with spaces, commas, brackets "
-            f"or = in quotes that the shell keeps: \"{key}='{value}'\""
+            f"or = in two pairs of quotes, because the shell removes the outer pair: \"{key}='{value}'\""
         ) from error
 
 

@@ -130,9 +130,9 @@ def _check_reachable(address: str | None) -> None:
 def _unreachable(address: str | None, error: Exception) -> MachineError:
     return MachineError(
         f"no Ray cluster could be reached at executor.address={address}: {error}. Start one with `ray start --head`, "
-        "or leave executor.address out to use a cluster on this machine. If the cluster requires a token, copy the "
-        "head's ~/.ray/auth_token to this machine and set RAY_AUTH_MODE=token: without it, Ray sends no token to a "
-        "named address."
+        "or leave executor.address out to use a cluster on this machine. If the cluster requires a token, copy "
+        "~/.ray/auth_token from its head node to this machine and set the environment variable RAY_AUTH_MODE=token. "
+        "Without this variable, Ray sends no token to executor.address."
     )
 
 

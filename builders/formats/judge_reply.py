@@ -98,7 +98,11 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
     if len(decisive) == 1:
         return fitting[-1]
     return _error_message(
-        text, schema, "contains several different objects" if decisive else "contains no object of its own"
+        text,
+        schema,
+        "contains several different objects"
+        if decisive
+        else "contains no object that is not quoted from the judged text; expected an object",
     )
 
 

@@ -133,11 +133,12 @@ class Ledger:
     def check(self, more: float = 0.0) -> None:
         """Raise ``BudgetError`` if the budget is spent, or if less than ``more`` dollars are left."""
         if not self.fits(more):
-            reserved = f", ${self.usd_aside:.4f} more reserved for batch jobs" if self.usd_aside > 0 else ""
+            reserved = f"; ${self.usd_aside:.4f} is reserved for batch jobs" if self.usd_aside > 0 else ""
             needed = f"; the next request may cost ${more:.4f}" if more else ""
+            state = "does not cover the next request" if self.fits() else "is spent"
             raise BudgetError(
-                f"budget_usd={self.budget_usd} is spent: ${self.usd_before + self.usd:.4f} was paid, "
-                f"${self.usd_before:.4f} of this before this run{reserved}{needed}. "
+                f"budget_usd={self.budget_usd} {state}: ${self.usd_before + self.usd:.4f} was paid, of which "
+                f"${self.usd_before:.4f} was paid by earlier runs{reserved}{needed}. "
                 "All replies are stored. To continue, run the same command with a larger budget_usd."
             )
 

@@ -33,7 +33,8 @@ class Malformed:
         unknown = [kind for kind in kinds if kind not in CORRUPTIONS]
         if unknown or not kinds:
             raise SourceError(
-                f"dataset.kinds names {', '.join(unknown) or 'none'}; expected one or more of {', '.join(CORRUPTIONS)}"
+                f"dataset.kinds contains {', '.join(unknown) or 'nothing'}; "
+                f"expected one or more of {', '.join(CORRUPTIONS)}"
             )
         self.source, self.kinds, self.well_posed = source, tuple(kinds), well_posed
         self.name = f"{source.name}-malformed"

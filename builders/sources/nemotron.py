@@ -94,7 +94,7 @@ def route(split: str, version: int | None, strict: bool = False) -> int:
     if version is None:
         if owner is None:
             raise SourceError(
-                f"dataset.splits names {split!r}; Nemotron v1 has {list(SPLITS[1])}, and v2 has {list(SPLITS[2])}"
+                f"dataset.splits contains {split!r}; Nemotron v1 has {list(SPLITS[1])}, and v2 has {list(SPLITS[2])}"
             )
         return PREFERRED_VERSION.get(split, owner)
     if version not in SPLITS:
@@ -102,7 +102,7 @@ def route(split: str, version: int | None, strict: bool = False) -> int:
     if split in SPLITS[version]:
         return version
     if strict or owner is None:
-        raise SourceError(f"dataset.splits names {split!r}; Nemotron v{version} has {list(SPLITS[version])}")
+        raise SourceError(f"dataset.splits contains {split!r}; Nemotron v{version} has {list(SPLITS[version])}")
     log.warning("Nemotron v%s has no split %s: it is taken from v%s", version, split, owner)
     return owner
 

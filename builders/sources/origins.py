@@ -51,7 +51,7 @@ class Origins:
         self._tables: dict[tuple[str, str], Table] = {}
         for name in (*self.paths, *self.only):
             if name not in ORIGINS:
-                raise SourceError(f"dataset.origins names {name!r}; expected one of {', '.join(ORIGINS)}")
+                raise SourceError(f"dataset.origins contains {name!r}; expected one of {', '.join(ORIGINS)}")
 
     def problem(self, pointer: object) -> Problem | str:
         """Return the problem at ``pointer``, ``{"dataset", "split", "index"}``, or the reason why there is none.

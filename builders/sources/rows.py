@@ -141,7 +141,8 @@ def _files_of_split(path: Path, split: str | None) -> Path | list[Path]:
     files = _named_after(split, path)
     if not files and path.name != split and any(_named_after(name, path) for name in SPLITS):
         raise SourceError(
-            f"dataset.path is {_no_files(path, split)} Set dataset.split to one of them, or to null to read all files."
+            f"dataset.path is {_no_files(path, split)} Set dataset.split to the split that one of "
+            "these files is named after, for example train for train.jsonl. To read all files, set dataset.split=null."
         )
     return files or path
 

@@ -44,7 +44,9 @@ class Screened:
         max_queries: int | None = None,
     ) -> None:
         if run < 1:
-            raise SourceError(f"dataset.run is {run}; expected a number of consecutive words, at least 1")
+            raise SourceError(
+                f"dataset.run is {run}; expected at least 1: the number of consecutive words that count as overlap"
+            )
         self.source = source
         self.name = source.name
         self.held_out = [Mapped(one) if isinstance(one, str) else one for one in held_out]

@@ -38,7 +38,7 @@ class Starter:
         chosen = [one.strip() for one in splits.split(",")] if isinstance(splits, str) else list(splits or SPLITS)
         unknown = [split for split in chosen if split not in SPLITS]
         if unknown:
-            raise SourceError(f"dataset.splits names {', '.join(unknown)}; the starter set has {', '.join(SPLITS)}")
+            raise SourceError(f"dataset.splits contains {', '.join(unknown)}; the starter set has {', '.join(SPLITS)}")
         self.name = name or ("starter" if part == "starter" else f"starter-{part}")
         self.part: Part = part
         self.splits, self.max_queries, self.offset, self.seed = chosen, max_queries, offset, seed

@@ -148,7 +148,7 @@ def test_weights_and_missing_parts() -> None:
     assert (first.parts["a"], first.parts["b"]) == (1.0, 3.0)
     assert second.value is None
     assert run(WeightedReward(parts, skip_missing=True), answers("x", "y"))[1].value == 2.0
-    with pytest.raises(ConfigError, match="weights names"):
+    with pytest.raises(ConfigError, match="which are not rewards"):
         WeightedReward(parts, {"c": 1.0})
 
 

@@ -99,7 +99,7 @@ def test_the_budget_counts_what_was_paid_before() -> None:
     ledger.carry(9.0)
     ledger.check()
     ledger.paid(Usage(10, 10), 1.0, 1)
-    with pytest.raises(BudgetError, match=r"\$10\.0000 was paid, \$9\.0000 of this before"):
+    with pytest.raises(BudgetError, match=r"\$10\.0000 was paid, of which \$9\.0000 was paid by earlier runs"):
         ledger.check()
 
 
@@ -117,7 +117,7 @@ def test_the_budget_counts_what_is_set_aside() -> None:
     ledger.set_aside(5.0)
     assert ledger.fits(1.0)
     assert not ledger.fits(1.5)
-    with pytest.raises(BudgetError, match=r"\$5\.0000 more reserved for batch jobs; .* cost \$1\.5000"):
+    with pytest.raises(BudgetError, match=r"\$5\.0000 is reserved for batch jobs; .* cost \$1\.5000"):
         ledger.check(1.5)
     ledger.set_aside(-5.0)
     ledger.check(1.5)
