@@ -1,4 +1,4 @@
-"""Draws the plots of the dataset card as SVG files: pass@k, and the share of verified candidates by index."""
+"""Draws the plots of the dataset card as SVG files: pass@k, and the verified share by candidate index."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Line:
 def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: Point | None = None) -> str:
     """Return a chart of curves over a shared x axis; "" if there are no points.
 
-    The default of ``y_range`` is the range of the values.
+    If ``y_range`` is None, the y axis covers the range of the points and bands.
     """
     xs = [x for curve in curves for x, _ in curve.points]
     if not xs:
@@ -47,7 +47,10 @@ def lines(curves: Sequence[Line], x_label: str, y_label: str, *, y_range: Point 
 
 
 def stacked(bars: Mapping[str, Mapping[str, float]], classes: Sequence[str]) -> str:
-    """Return a chart with one horizontal bar per key of ``bars``. Each bar shows the shares of its ``classes``."""
+    """Return a chart with one horizontal bar per entry of ``bars`` (bar name -> class -> count).
+
+    Each bar is divided into segments: one per class in ``classes``, as wide as the class's share of the counts.
+    """
     rows: list[str] = []
     for name, counts in bars.items():
         total = sum(counts.values()) or 1

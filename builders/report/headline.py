@@ -1,4 +1,4 @@
-"""Writes the last lines of a build: the figures of the run, the location of its files and the next commands."""
+"""Writes the summary that a build prints last: its counts, cost, errors, files and next commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN_ERRORS = 3
 
 
 def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
-    """Return the last lines of the build in the folder ``run``."""
+    """Return the summary of the build in the folder ``run``."""
     pairs = figures.pairs.total if figures.pairs else 0
     lines = ["", _counts(figures), *_splits(figures), f"{pairs:,} preference pairs. {_cost(figures, pairs, manifest)}"]
     if skipped := manifest.get("skipped"):
@@ -52,7 +52,7 @@ def _cost(figures: RunFigures, pairs: int, manifest: Row) -> str:
 
 
 def _splits(figures: RunFigures) -> list[str]:
-    """Return the lines of the table of splits; [] if no candidate counts towards pass@k."""
+    """Return the lines of a table with one row per split; [] if no candidate counts towards pass@k."""
     curve = figures.pass_at()
     if not curve:
         return []
@@ -67,7 +67,9 @@ def _splits(figures: RunFigures) -> list[str]:
 
 
 def _split(figures: RunFigures, split: str | None, largest: int) -> str | None:
-    """Return one row of the table; None if no candidate of the split counts towards pass@k.
+    """Return the table row of ``split``; None if no candidate of the split counts towards pass@k.
+
+    If ``split`` is None, the row covers all splits together.
 
     ``largest`` is the k in the heading of the table. If the split has a different largest k, the row shows that k.
     """

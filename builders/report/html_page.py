@@ -99,7 +99,7 @@ def _code_style() -> str:
 
 
 def _facts(manifest: Row) -> dict[str, str]:
-    """Return a dict from name to value of the run's known settings."""
+    """Return the main settings and facts of the run, name -> text. Missing values are left out."""
     config = manifest.get("config") or {}
     provider = config.get("provider") or {}
     facts = {
@@ -168,7 +168,8 @@ def _split_rows(figures: RunFigures) -> list[SplitRow]:
 def _cell(point: CurvePoint, k: int) -> tuple[str, str, str]:
     """Return (name, value, interval) of a table cell.
 
-    ``k`` is the k of the column. The name is empty if the point has the same k.
+    ``k`` is the k in the heading of the column. If the point has another k, the name is, for example, "pass@4 ".
+    Otherwise the name is empty.
     """
     return "" if point.k == k else f"pass@{point.k} ", percent(point.mean), _bounds(point)
 

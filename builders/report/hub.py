@@ -1,4 +1,4 @@
-"""Uploads a run to the Hugging Face Hub: its files as configs and splits, with a dataset card.
+"""Uploads a run to the Hugging Face Hub as a dataset: one config per table, and a dataset card.
 
 ``bestofn push`` uses this module. The files are uploaded unchanged. ``push_to_hub`` is not used, because it removes the
 metadata in the schemas of the files. Each file is one commit, so an interrupted push can be repeated. The card is

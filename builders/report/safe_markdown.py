@@ -15,9 +15,9 @@ from xml.etree.ElementTree import Element, tostring
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-FENCE = re.compile(r"```[ \t]{0,8}([\w+-]{0,40})[^\n]{0,200}\n(.*?)(?:```|\Z)", re.DOTALL)  # bounded: see _FORMULA_TEXT
+FENCE = re.compile(r"```[ \t]{0,8}([\w+-]{0,40})[^\n]{0,200}\n(.*?)(?:```|\Z)", re.DOTALL)  # limited lengths: see below
 LONGEST_FORMULA = 2_000  # characters; a longer formula is not converted
-# The length is limited, because a search from every start of a formula to the end of the text is quadratic in time.
+# Without a limit, the time of the search would be quadratic in the length of a text with many unclosed formulas.
 _FORMULA_TEXT = rf".{{1,{LONGEST_FORMULA}}}?"
 FORMULA = re.compile(
     rf"\$\$(?P<display>{_FORMULA_TEXT})\$\$|\\\[(?P<bracket>{_FORMULA_TEXT})\\\]|\\\((?P<paren>{_FORMULA_TEXT})\\\)"

@@ -1,6 +1,6 @@
 """Reads and writes ``manifest.json``, the manifest of a run: its state, configuration and library versions.
 
-The schema of every published Parquet file contains the same information. Secrets in the configuration are redacted.
+The schema of every published Parquet file contains most of these facts. Secrets in the configuration are redacted.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SECRET = re.compile(r"(?i)(api[_-]?key|access[_-]?key|token|secret|password|auth
 
 
 def write(out: Path, manifest: JsonObject) -> None:
-    """Replace ``manifest.json`` in ``out`` by ``manifest``, atomically."""
+    """Write ``manifest`` to ``manifest.json`` in ``out``, atomically."""
     write_text(out / FILE, json.dumps(manifest, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
 def read(out: Path) -> dict[str, Any]:
-    """Return the manifest in ``out``; ``{}`` if there is none. Raises ``MachineError`` if it is not valid JSON."""
+    """Return the manifest in ``out``; ``{}`` if it does not exist. Raises ``MachineError`` if it is not valid JSON."""
     path = out / FILE
     if not path.exists():
         return {}
@@ -84,7 +84,7 @@ def redacted(value: object, key: str = "") -> object:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace the content of ``path`` by ``text`` atomically.
+    """Write ``text`` to ``path``, atomically.
 
     If the process is killed, the file has either its old or its new content.
     """

@@ -1,9 +1,9 @@
 """Copies a run to a URL, for ``out=s3://bucket/run``. Works with ``gs://``, ``hf://`` and all fsspec file systems.
 
-The run itself uses a folder on this machine; the journal and the cache stay there. A completed shard is copied to the
-URL within seconds: first its part, then its marker. The views are copied at the end, and the manifest last. So if a
-reader finds a complete manifest, the whole run has been copied. If this machine is lost, another machine continues from
-the copied shards. Used by ``scripts.build``.
+The run itself uses a folder on this machine. The journal and the cache are not copied. A completed shard is copied to
+the URL within seconds: first its part, then its marker. The views are copied at the end, and the manifest last. So if
+the manifest at the URL has the state "complete", the whole run has been copied. If this machine is lost, another
+machine continues from the copied shards. Used by ``scripts.build``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ def folder_of(url: str) -> Path:
 
 
 class Mirror:
-    """Copies completed shards of ``folder`` to ``url`` until the block ends. ``finish`` copies all other files.
+    """Context manager: copies completed shards of ``folder`` to ``url`` in the background, until the block ends.
+
+    ``finish`` copies all other files.
 
     A failed copy is retried; only the failure of the last attempt is an error. Raises ``ConfigError`` if no
     installed fsspec package supports the URL, and ``MachineError`` if the URL cannot be read or written.
@@ -127,7 +129,7 @@ class Mirror:
                 self._push_shards()
                 failing = False
             except MachineError as error:
-                if not failing:  # log one warning per series of failures
+                if not failing:  # log only the first of several failures in a row
                     log.warning("%s The copy is retried.", error)
                 failing = True
 
@@ -136,13 +138,13 @@ class Mirror:
             part = marker.with_suffix(".parquet")
             self._remove_remote_marker(f"shards/{part.name}", f"shards/{marker.name}")
             self._push(f"shards/{part.name}")
-            if self._copied.get(f"shards/{part.name}") == _state(part):  # if not, the part was replaced during the copy
+            if self._copied.get(f"shards/{part.name}") == _state(part):  # otherwise the part changed during the copy
                 self._push(f"shards/{marker.name}")
 
     def _remove_remote_marker(self, part: str, marker: str) -> None:
-        """Remove ``marker`` at the URL if the copy of ``part`` there will be replaced.
+        """Remove ``marker`` at the URL if ``part`` must be copied again.
 
-        A marker says that its part is complete, and the copy is not complete while it is being replaced.
+        Otherwise a reader would find the marker of a complete part while the copy at the URL is being replaced.
         """
         if self._copied.get(part) == _state(self.folder / part):
             return

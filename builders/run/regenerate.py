@@ -1,10 +1,10 @@
 """Samples selected candidates of a finished run again and leaves all others unchanged: ``bestofn regenerate``.
 
-    RUN/regenerations/ID/00000.parquet    a shard with its new candidates, until all are sampled
+    RUN/regenerations/ID/00000.parquet    a shard with its new candidates; moved when all shards are ready
     RUN/regenerations/ID/made_of.json     size and modification time of the shards at the start
     RUN/regenerations/ID/before/          the shards before the regeneration
-    RUN/regenerations/ID/ready.json       all candidates are sampled; the shards are being exchanged
-    RUN/regenerations/ID/done.json        the settings, and the number of selected candidates per change of outcome
+    RUN/regenerations/ID/ready.json       all candidates are sampled; the new shards are replacing the old ones
+    RUN/regenerations/ID/done.json        the settings, and the counts of outcome changes such as "fail -> pass"
 
 A regenerated candidate is a new attempt with the same index. The journal keeps all attempts, so an interrupted
 regeneration sends no request twice. The new response gets its own verdict. Rewards and pairs depend on all candidates
@@ -46,10 +46,11 @@ Selected = dict[Path, dict[int, list[int]]]
 
 @dataclass(frozen=True)
 class RegenerateSettings:
-    """The settings of a regeneration. It samples again the candidates that ``where`` selects, at most ``most`` of them.
+    """The settings of a regeneration.
 
-    For the syntax of ``where``, see ``run.selection``. With ``keep_if_better``, a new response replaces the old one
-    only if the new verdict is better. ``changes`` are the changed settings of the run, as the user wrote them.
+    Candidates that ``where`` selects (see ``run.selection``) are sampled again, at most ``most`` of them. With
+    ``keep_if_better``, a new response replaces the old one only if the new verdict is better. ``changes`` are the
+    settings that the user changed, as text: for example ``sampling.temperature=0.9``.
     """
 
     where: str
@@ -65,7 +66,7 @@ class RegenerateResult:
     chosen: int = 0
     queries: int = 0
     replaced: int = 0
-    moves: dict[str, int] = field(default_factory=dict)  # "fail -> pass" -> candidates
+    moves: dict[str, int] = field(default_factory=dict)  # such as {"fail -> pass": 3}, in candidates
     spending: JsonObject = field(default_factory=dict)
     note: str = ""
 
@@ -75,9 +76,9 @@ def regenerate(
 ) -> RegenerateResult:
     """Sample the selected candidates of the run in ``out`` again, with the settings in ``config``.
 
-    An earlier regeneration may have been interrupted while it replaced shards. In this case, only that regeneration is
-    finished. Raises ``ConfigError`` if ``where`` has an unknown word, if a setting is wrong, or if the responses of the
-    run were not sampled.
+    If an earlier regeneration was interrupted while it replaced shards, this call only finishes that regeneration.
+    Raises ``ConfigError`` if ``where`` has an unknown word, if a setting is wrong, or if the responses of the run were
+    recorded, not sampled.
     """
     wanted = condition(settings.where)
     if not dry_run and _finish_interrupted(out):
@@ -114,7 +115,7 @@ def select(parts: Sequence[Path], wanted: Condition, most: int | None) -> Select
 def _regenerate_parts(
     run: Run, parts: Sequence[Path], selected: Selected, settings: RegenerateSettings, result: RegenerateResult
 ) -> None:
-    """Write the new shards into the folder of this regeneration, exchange them, and publish the run again."""
+    """Write the new shards to the folder of this regeneration, replace the old shards, and publish the run again."""
     states = {part.name: _file_state(part) for part in parts}
     markers = [marker_of(part).read_text("utf-8") for part in parts]
     folder = run.out / "regenerations" / fingerprint(asdict(settings), markers, states)[:12]
@@ -175,10 +176,10 @@ class _Regeneration:
         return sampled
 
     def _replace(self, row: dict[str, Any], position: int, new: dict[str, Any], verdict: dict[str, Any]) -> bool:
-        """Replace the candidate at ``position`` by ``new``, and return True.
+        """Put ``new`` in the place of the candidate at ``position``, and return True.
 
-        With ``keep_if_better``, the old candidate stays and False is returned if the new verdict is not better. The
-        response that is not used is added to the history of the candidate in the row.
+        With ``keep_if_better``, if the new verdict is not better, the old candidate stays and the result is False. The
+        unused response is added to the history of the used one (``detail["history"]``).
         """
         old, old_verdict = row["candidates"][position], row["verdicts"][position]
         before, after = old_verdict["outcome"], verdict["outcome"]
@@ -217,7 +218,7 @@ def _history_entry(candidate: Row, verdict: Row, was_published: bool) -> dict[st
 
 
 def _exchange(out: Path, folder: Path) -> None:
-    """Replace the old shards by the new ones, and copy the old ones to ``before``.
+    """Copy each old shard to ``before``, then put the new shard in its place.
 
     If the process is killed, this function can be run again. If an old shard has changed since the start of the
     regeneration, the new shard is deleted, because it would overwrite newer data. Its responses stay in the journal.

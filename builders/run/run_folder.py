@@ -36,7 +36,10 @@ def marker_of(part: Path) -> Path:
 
 
 def remove_marker(part: Path) -> None:
-    """Remove the marker of ``part``. Call it before replacing the part: a kill must not leave an outdated marker."""
+    """Remove the marker of ``part``.
+
+    Call this before the part is replaced. Then a killed process cannot leave a new part with the old marker.
+    """
     marker_of(part).unlink(missing_ok=True)
 
 
@@ -56,7 +59,10 @@ def is_complete(part: Path, fingerprint: str) -> bool:
 
 
 def store_received_part(out: Path, number: int, content: bytes, marker: str) -> None:
-    """Write a part and its marker that were received from another machine. The marker is written last."""
+    """Write a part and the text of its marker, which another machine computed and sent.
+
+    The marker is written last, so a killed process cannot leave a marker without its part.
+    """
     part = part_of(out, number)
     temporary = part.with_suffix(".tmp")
     with temporary.open("wb") as file:

@@ -1,6 +1,7 @@
-"""Parses ``where=…``, which selects candidates, for example ``failed``, ``error+split:math``, ``truncated,refused``.
+"""Parses the setting ``where``, which selects candidates by words.
 
-A comma means *or*, a plus means *and*, ``!`` before a word means *not*. Used by ``bestofn regenerate``.
+Examples: ``where=failed``, ``where=error+split:math``, ``where=truncated,refused``. A comma means *or*, a plus
+means *and*, and ``!`` before a word means *not*. Used by ``bestofn regenerate``.
 
     failed abstained passed error unverified    by outcome (unverified: any outcome but pass)
     truncated refused filtered empty            by response: cut off, a refusal, stopped by a filter, no text

@@ -1,4 +1,4 @@
-"""Batch jobs at a service: submits them, finds them if their id was lost, and polls them until they are done.
+"""Submits batch jobs to a service, searches for jobs whose id was lost, and polls jobs until they are done.
 
 Each step is recorded in the journal, so that the next run can resume the jobs of a killed run. Before a job is
 submitted, the journal stores the names of its requests and a generated text, the mark. The job then has the state
@@ -6,7 +6,7 @@ submitted, the journal stores the names of its requests and a generated text, th
 to search for the job at the service.
 
 A job that was found in this way has the state "found". Some services store no mark. The search then compares only the
-submission time and the number of requests, so it may find a wrong job.
+submission time and the number of requests, so it may find the wrong job.
 
 Used by ``builders.sampling.batch_queue``.
 """
@@ -56,7 +56,7 @@ class BatchRequest:
     request: bytes = b""
     expected_usd: Callable[[], float] = lambda: 0.0
     reserved_usd: float = 0.0  # reserved in the budget until the reply is stored
-    parked: bool = False  # its reply will not be stored now, and nothing waits for it
+    parked: bool = False  # its reply cannot be stored now, so the queue does not wait for it
     reply: asyncio.Future[Reply | ProviderError | None] = field(default_factory=_new_future)
 
 
@@ -192,7 +192,7 @@ class BatchJobs:
         await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (job.id,)) for job in jobs])
 
     async def _search(self, job: BatchJob) -> list[str]:
-        """Return the ids of the service's batch jobs that have the mark, size and submission time of ``job``."""
+        """Return the ids of the service's batch jobs that match ``job``: same mark, size and submission time."""
         for attempt in range(1, SEARCHES + 1):
             try:
                 return await self._api.find(job.id, len(job.names), job.submitted_at)
@@ -207,7 +207,7 @@ class BatchJobs:
         raise AssertionError("SEARCHES is at least 1")
 
     async def _identify(self, job: BatchJob, batch: str, state: State) -> None:
-        """Replace the mark of the planned ``job`` by the service's id ``batch``, in memory and in the journal."""
+        """Store the service's id ``batch`` as the id of the planned ``job``, in memory and in the journal."""
         mark, job.id, job.state = job.id, batch, state
         self._claim(batch)
         row = batch_row(batch, self._identity, state, list(job.names), job.submitted_at)

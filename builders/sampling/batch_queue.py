@@ -36,7 +36,7 @@ class BatchQueue:
         self._postponed: list[BatchRequest] = []  # requests that do not fit into the budget now
         self._waiting_for: set[BatchJob] = set()  # jobs at the service with unsettled requests
         self._resumed: list[BatchJob] = []
-        self._unclaimed: set[str] = set()  # names without a reply in one uncertain job; another may contain them
+        self._unclaimed: set[str] = set()  # no reply in one uncertain job; another uncertain job may have it
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -51,7 +51,7 @@ class BatchQueue:
         except BaseException:
             await self.close()
             raise
-        for job in self._resumed:  # after all searches, because the requests of one job may be in another
+        for job in self._resumed:  # after all searches, because a request may be in several jobs
             log.warning("%s: resuming batch job %s with %d requests", self._identity, job.id, len(job.names))
             job.first_check = asyncio.Event()
             self._follow(job)
@@ -95,7 +95,7 @@ class BatchQueue:
         return request is None or request.reply.done()
 
     async def settle(self, name: str) -> None:
-        """Record that the reply to ``name`` is stored or no longer expected. Close all jobs that are now complete."""
+        """Record that the reply to ``name`` is stored or no longer expected. Close all jobs without open requests."""
         request = self._requests.pop(name, None)
         if request is not None:
             self._release(request)
@@ -114,7 +114,7 @@ class BatchQueue:
 
         The job of the request stays open, but the queue no longer counts the request as in flight.
         """
-        if name in self._requests:  # if not, the request is settled
+        if name in self._requests:  # otherwise the request is already settled
             self._requests[name].parked = True
         self._requeue_postponed()
 

@@ -58,9 +58,9 @@ class BatchRoute:
         await self._queue.close()
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
-        """Return the completions of one request from its batch job. If the job has no usable reply, send it online.
+        """Return the completions of one request from its batch job. Without a usable reply, send the request online.
 
-        A request of an earlier run waits until a caller needs it before it is sent online.
+        A request of an earlier run is sent online only if a caller needs its samples.
         """
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, indices)
         try:

@@ -1,8 +1,8 @@
 """Batch jobs in the journal: one row per job, with the names of its requests.
 
-The name of a request holds its journal key, attempt, first index and number of samples. So a reply can be stored by its
-name alone, even if no caller needs it or the settings have changed. Used by ``builders.sampling.batch_jobs`` and
-``batch_route``.
+The name of a request holds its journal key, attempt, first index and number of samples. So the name of a
+reply shows where to store the reply, even if no caller needs it or the settings have changed. Used by
+``builders.sampling.batch_jobs`` and ``batch_route``.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Price:
     source: str = ""
 
     def of(self, usage: Usage, *, answers: float = 1.0, batch: bool = False) -> float:
-        """Return the cost in dollars of ``answers`` completions. ``usage`` is the sum of their usage."""
+        """Return the cost in dollars of ``answers`` completions. ``usage`` is their total token usage."""
         plain = usage.prompt - usage.cached - usage.cache_write
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.cache_write is None else self.cache_write
@@ -76,10 +76,10 @@ class Prices:
 
 
 def load_prices(own: JsonObject | None = None) -> Prices:
-    """Return the prices in ``conf/prices``, together with the prices in ``own``.
+    """Return the prices in ``conf/prices`` and the user's prices ``own``.
 
-    If a model is in both, the price in ``own`` applies. ``own`` has the form of a file in ``conf/prices``, or only of
-    its ``models``: model -> {input, output, …}. Raises ``ConfigError`` if a price is malformed.
+    If a model is in both, the price in ``own`` applies. ``own`` has the keys of a file in ``conf/prices``, or is only
+    its mapping ``models``: model -> {input, output, …}. Raises ``ConfigError`` if a price is malformed.
     """
     table = dict(_shipped())
     if own:
@@ -110,7 +110,7 @@ class Ledger:
     def price_of(self, model: str, *, free: bool = False) -> Price | None:
         """Return the price of ``model``.
 
-        If the price is not known, returns None; but if a budget is set, raises ``ConfigError``.
+        For a model without a known price, returns None. If a budget is set, raises ``ConfigError`` instead.
         """
         price = self.prices[model] or (FREE if free else None)
         if price is None and self.budget_usd is not None:
@@ -122,12 +122,12 @@ class Ledger:
         return price
 
     def watch(self, limiter: Limiter) -> None:
-        """Add ``limiter`` to ``totals``: the number of its retries, and the reason why its requests wait."""
+        """Include ``limiter`` in ``totals``: the number of its retries, and the reason why its requests wait."""
         if limiter not in self._limiters:
             self._limiters.append(limiter)
 
     def carry(self, usd: float) -> None:
-        """Record the cost of earlier runs. ``usd`` is the cost of all replies in the journal, including this run's."""
+        """Record the cost of earlier runs. ``usd`` is the cost of all replies in the journal, including this run."""
         self.usd_before = max(self.usd_before, usd - self.usd)
 
     def check(self, more: float = 0.0) -> None:
@@ -155,7 +155,7 @@ class Ledger:
             self.usd_aside += usd
 
     def time_left(self, seconds: float) -> float:
-        """Return how much of ``seconds`` is left; at least 0. The time starts at the first call of this method."""
+        """Return how many of ``seconds`` are left, at least 0. The time runs from the first call of this method."""
         self._stopping_since = self._stopping_since or time.monotonic()
         return max(0.0, self._stopping_since + seconds - time.monotonic())
 
@@ -208,7 +208,7 @@ class Estimate:
     plan: Plan
     queries: int
     prompt_tokens: int
-    completion_tokens: tuple[int, int]  # (expected, maximum); the same for ``usd``
+    completion_tokens: tuple[int, int]  # (expected, maximum), also in ``usd``
     usd: tuple[float, float] | None
     price: Price | None = None
 

@@ -1,7 +1,7 @@
 """Requests in flight, shared by all callers that need the same sample.
 
-Every caller that needs a sample waits for the one request in flight for it. When one caller is cancelled, the request
-continues for the others. Used by ``builders.sampling.sampler`` and its two routes, ``online`` and ``batch_route``.
+All callers that need the same sample wait for the same request. When one caller is cancelled, the request continues
+for the others. Used by ``builders.sampling.sampler`` and its two routes, ``online`` and ``batch_route``.
 """
 
 from __future__ import annotations

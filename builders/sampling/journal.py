@@ -2,7 +2,7 @@
 
     requests   each request once, with the identity of its provider
     calls      the unparsed replies of the service, so that a later version can parse them again for free
-    answers    (request, attempt, index) -> the call and the choice that answer this sample
+    answers    (request, attempt, index) -> the call, and the choice in its reply
 
 The key of an answer is (hash of the provider identity and the whole request, attempt, sample index). Resume looks up
 the same keys, a larger n looks up higher indices, and regeneration looks up a higher attempt. A thread commits all
@@ -32,8 +32,8 @@ Values = Sequence[object] | Mapping[str, object]
 class StoredAnswer:
     """A stored answer: one choice in a stored reply.
 
-    ``reply`` is the unparsed reply, ``call`` its row in the table ``calls``, and ``choice`` the number of the choice in
-    it. ``answers`` is the number of choices in the reply, and ``usd`` is the cost of all of them together.
+    ``reply`` is the unparsed reply, ``call`` its id in the table ``calls``, and ``choice`` the number of the choice
+    in the reply. ``answers`` is the number of choices in the reply, and ``usd`` is the cost of all of them together.
     """
 
     call: int

@@ -13,7 +13,7 @@ from bestofn.builders.sampling.journal import Journal
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """The journal's totals for one provider identity. Times are in seconds since 1970."""
+    """The totals of the stored replies of one provider identity. Times are in seconds since 1970."""
 
     provider: str
     requests: int
@@ -109,9 +109,9 @@ class Pruned:
 def prune(journal: Journal, *, provider: str = "", before: float | None = None, dry_run: bool = False) -> Pruned:
     """Delete calls from the journal and shrink the file.
 
-    ``before`` is a time in seconds since 1970: only calls made before it are deleted. None means all calls. Only calls
-    of providers whose identity contains the text ``provider`` are deleted. A run that needs a deleted sample requests
-    it and pays for it again.
+    ``before`` is a time in seconds since 1970: only calls made before this time are deleted. None means no limit. Only
+    calls of providers whose identity contains the text ``provider`` are deleted. A run that needs a deleted sample
+    requests it and pays for it again.
     """
     chosen = (
         "SELECT calls.id FROM calls JOIN requests ON requests.id = calls.request "

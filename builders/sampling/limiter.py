@@ -1,12 +1,12 @@
-"""Rate limits and retries: how many requests to one model may be in flight, their rate, and the retries after errors.
+"""Limits how many requests to one model are in flight and sent per minute, and retries requests after errors.
 
 Each (service, model) has one ``Limiter``, shared by all its callers: sampling, judges and mocked tools.
 Only the limiter retries. It applies:
 
 - ``RateLimits``: the limits that the user has set;
 - token buckets for requests, input tokens and output tokens, with rates learned from response headers;
-- ``Retry-After`` for all waiting requests; if it exceeds ``patience_s``, the run stops;
-- a limit of requests in flight (the window), which grows by one per round trip and shrinks by 30 % per overload (AIMD);
+- ``Retry-After`` headers, to all waiting requests; if the wait would exceed ``patience_s``, the run stops;
+- a limit on requests in flight (the window), which grows by one per round trip and shrinks by 30 % per overload (AIMD);
 - a circuit breaker: after many failures in a row, only one request at a time is sent, until one succeeds.
 
 Used by ``builders.sampling.online``.
@@ -44,7 +44,7 @@ REFUSED_AT_START = 25  # this many refused requests before any success stop the 
 SHRINK = 0.7  # the window is multiplied by this at each overload
 FIRST_BACKOFF_S = 0.5
 LONGEST_PAUSE_S = 60.0
-BURST_S = 0.25  # a full bucket contains the tokens of this many seconds: any 5 s stay within 10 % of the rate
+BURST_S = 0.25  # a full bucket holds the tokens of this many seconds, so 5 s exceed the rate by less than 10 %
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Limiter:
         if input_tokens:
             self._input.take(input_tokens - size.input_tokens)
 
-    # --- turns -------------------------------------------------------------------------------------------------------
+    # --- the queue ---------------------------------------------------------------------------------------------------
 
     async def _turn(self, size: Size, first: bool) -> None:
         """Wait until a request of ``size`` may be sent, then count it as in flight.
@@ -269,7 +269,7 @@ class Limiter:
         self._failures += 1
         self._down_since = self._down_since or sent_at
         overloaded = isinstance(error, RateLimitError) or error.status in (503, 529)
-        if overloaded and sent_at >= self._shrunk_at:  # older requests carry no new information
+        if overloaded and sent_at >= self._shrunk_at:  # an older request says nothing about the present window
             self.window = max(1.0, self.window * SHRINK)
             self._shrunk_at = now
         patience = self.limits.patience_s if self._succeeded else min(self.limits.patience_s, 20.0)
@@ -312,7 +312,7 @@ class Limiter:
 
     def _apply(self, allowance: Allowance) -> None:
         bucket = {"requests": self._requests, "input": self._input, "output": self._output}[allowance.of]
-        if allowance.window_s <= 60:  # a longer limit, such as a daily one, does not change the rate
+        if allowance.window_s <= 60:  # limits per hour or day do not change the rate
             bucket.learn(allowance.limit / allowance.window_s)
         if allowance.remaining is not None and allowance.remaining <= 0 and allowance.reset_s:
             until = time.monotonic() + min(allowance.reset_s, LONGEST_PAUSE_S)

@@ -28,8 +28,8 @@ class OnlineRoute:
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
         """Send one request, store its completions in the journal, and return them by sample index.
 
-        The limiter counts the request as in flight until its reply is on disk. So a killed run loses at most as many
-        replies as the limiter allows requests in flight.
+        The limiter counts the request as in flight until its reply is on disk. So a killed run loses at most the
+        replies of the requests in flight, whose number is limited.
         """
         request = in_flight.seeded(indices[0])
         size = Size(len(in_flight.body) / CHARACTERS_PER_TOKEN, len(indices))

@@ -22,10 +22,9 @@ Mode = Literal["online", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One reply of a service, not parsed. The journal stores this form, so that later versions can parse it again.
+    """One unparsed reply of a service. The journal stores it unparsed, so that later versions can parse it again.
 
-    ``body`` is JSON; ``seconds`` is the wall-clock time until its last byte; ``headers`` may
-    contain rate limits.
+    ``body`` is JSON; ``seconds`` is the wall-clock time until its last byte; ``headers`` may contain rate limits.
     """
 
     body: bytes
@@ -119,7 +118,7 @@ class BatchApi(Protocol):
 
 @runtime_checkable
 class BatchProvider(Provider, Protocol):
-    """A provider whose service has a batch API. ``mode`` selects whether the sampler uses it."""
+    """A provider whose service has a batch API. The sampler uses this API if ``mode`` is "batch"."""
 
     mode: Mode
     batching: Batching

@@ -76,7 +76,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _window(limit: float, remaining: float | None, reset_s: float | None) -> float:
-    """Estimate the period of ``limit`` in seconds from OpenAI's ``reset``, the time until the bucket is full again.
+    """Estimate the seconds to which ``limit`` applies, from OpenAI's ``reset``: the time until the bucket is full.
 
     Returns the nearest of ``WINDOWS_S``; 60 if ``reset_s`` or ``remaining`` is missing.
     """

@@ -41,11 +41,14 @@ class ReplyStore:
         self.price = ledger.price_of(provider.model, free=provider.free)
 
     def cost_of(self, usage: Usage, answers: int, mode: str) -> float | None:
-        """Return the cost in dollars of ``answers`` completions; ``usage`` is their sum. None if no price is known."""
+        """Return the cost in dollars of ``answers`` completions; None if no price is known.
+
+        ``usage`` is the total token usage of these completions.
+        """
         return None if self.price is None else self.price.of(usage, answers=answers, batch=mode == "batch")
 
     def find(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, StoredAnswer]:
-        """Return the stored answers to ``in_flight`` by sample index, for ``indices``."""
+        """Return the stored answers to the samples ``indices`` of ``in_flight``, by sample index."""
         return self._journal.find(in_flight.key, in_flight.attempt, indices)
 
     def replay(self, stored: Mapping[int, StoredAnswer]) -> dict[int, Completion]:

@@ -25,8 +25,8 @@ def request_body(request: Request) -> bytes:
     """Return ``request`` as canonical JSON.
 
     Settings with their default value are left out. So a new setting, added in a later version, does not change existing
-    keys. Canonical JSON sorts the properties of a schema, but a service returns them in the schema's own order. So if
-    that order is not alphabetical, the body contains it separately.
+    keys. Canonical JSON sorts the properties of a schema, but a completion depends on their original order. So if the
+    original order is not alphabetical, the body also contains the list of the property names.
     """
     sampling = {
         field.name: value

@@ -66,7 +66,7 @@ class JournaledSampler:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Wait up to ``GRACE_S`` seconds until the requests in flight are stored, then cancel the other requests."""
+        """Wait up to ``GRACE_S`` seconds until the requests in flight are stored, then cancel the rest."""
         if self._batches is not None:
             await self._batches.close()
         for in_flight in self._own:
@@ -80,7 +80,10 @@ class JournaledSampler:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def cost_of(self, usage: Usage, answers: int = 1) -> float | None:
-        """Return the cost in dollars of ``answers`` completions; ``usage`` is their sum. None if no price is known."""
+        """Return the cost in dollars of ``answers`` completions; None if no price is known.
+
+        ``usage`` is the total token usage of these completions.
+        """
         return self._replies.cost_of(usage, answers, "batch" if self.batch else "online")
 
     async def draw(self, request: Request, indices: Sequence[int] = (0,), attempt: int = 0) -> list[Answer]:
@@ -154,7 +157,7 @@ class JournaledSampler:
         self._journal.in_flight.add(in_flight)
 
     async def _run(self, in_flight: InFlight) -> dict[int, Answer]:
-        """Return the answers to ``in_flight``. At the end, remove it from the requests in flight."""
+        """Return the answers to ``in_flight``, which is then no longer registered as in flight."""
         try:
             if in_flight.after is not None:
                 await asyncio.wait([in_flight.after.task])

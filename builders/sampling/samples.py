@@ -1,4 +1,4 @@
-"""Pure functions over samples: their seeds, their grouping into requests, and the division of usage and cost."""
+"""Computes the seeds of samples, groups samples into requests, and divides usage and cost among completions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEDS = 2**31 - 1
 
 
 def seed_of(sampling: Sampling, index: int, attempt: int) -> int | None:
-    """Return the seed of sample ``index``: the base seed plus the index, so that the seeds of a request differ.
+    """Return the seed of sample ``index``: the base seed plus the index, so each sample has its own seed.
 
     Returns None if ``sampling`` has no base seed.
     """
