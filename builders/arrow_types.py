@@ -1,7 +1,7 @@
 """Types for the parts of pyarrow and datasets that ``schema`` and ``tables`` use; neither library has type stubs.
 
 The functions import the libraries on first use, because the import takes a second. ``import_module`` returns a module
-without type information, so a type checker checks the types declared here.
+without type information, so type checkers use the types that are declared here.
 """
 
 from __future__ import annotations

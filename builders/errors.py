@@ -11,13 +11,14 @@
     └── ProviderError          a request to a provider failed
         ├── AuthenticationError  the API key is missing or refused (401, 403): stops the run
         ├── RequestError         the request itself is refused (400, 404, 422): never retried
-        ├── RateLimitError       too many requests (429); ``retry_after_s`` is the provider's value
+        ├── RateLimitError       too many requests (429); ``retry_after_s``: wait that the service asks for
         ├── ServiceError         the service failed: 5xx, overloaded, malformed reply
         │   └── UnreadableReply  a complete, paid reply that cannot be parsed: requested again at most once
         └── ConnectionFailed     no connection, connection lost, or timeout
 
-A wrong setting ends the command before the first paid request. A failure of one row is stored as data. A failure that
-affects every row stops the run. Each message says what was found, what was expected, and what to do.
+A wrong setting ends the command before the first paid request. If one row fails, its error is stored as data and the
+run continues. An error that affects every row stops the run. Each message says what was found, what was
+expected, and what to do.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The interfaces between the packages: the methods of samplers, verifiers, sandboxes, rewards, sources and stages.
 
-An implementation imports these protocols and no other implementation. An object that holds a connection, a container
-or a model opens it in ``__aenter__``, never in ``__init__``. So building the objects of a configuration is fast and
-has no side effects. All coroutines run in one event loop (``builders.concurrency.event_loop``) and may be called
-concurrently.
+An implementation of a protocol imports this module, but no other implementation. An object that holds a connection, a
+container or a model opens it in ``__aenter__``, never in ``__init__``. So building the objects of a configuration is
+fast and has no side effects. All coroutines run in one event loop (``builders.concurrency.event_loop``) and may be
+called concurrently.
 
 Each optional feature of an object has its own protocol (``ReportsSkipped``, ``ReportsDropped``, ``OffersModelTools``)
 and is tested with ``isinstance``. The interface of providers is in ``builders.sampling.provider``, because only the
@@ -125,18 +125,21 @@ class Workers(Protocol):
 
 @runtime_checkable
 class Tools(Protocol):
-    """A simulated world of tools. The configured object is a template: each candidate uses its own ``fresh`` copy."""
+    """Tools and the simulated data that they read and change.
+
+    The configured object is a template: each candidate uses a copy that ``fresh`` returns.
+    """
 
     def declarations(self) -> Sequence[Tool]:
         """Return the declarations of the offered tools, in the form that is sent with a request."""
         ...
 
     def fresh(self, seed: int, declarations: Sequence[Tool] = ()) -> Tools:
-        """Return a new, independent world in its initial state. ``declarations`` are the query's own tools."""
+        """Return an independent copy with the initial data. ``declarations`` are the tools that the query declares."""
         ...
 
     def changes(self) -> JsonObject:
-        """Return the changes that the calls made so far: table -> key -> record, or None for a deleted record."""
+        """Return the data changed by all calls so far: table -> key -> record, or None for a deleted record."""
         ...
 
     async def call(self, name: str, arguments: JsonObject, seed: int) -> ToolResult:
@@ -149,7 +152,7 @@ class Tools(Protocol):
 
 @runtime_checkable
 class OffersModelTools(Protocol):
-    """Tools that can ask a language model to invent unknown results. By default a schema is used to invent them."""
+    """Tools that can use a language model to invent unknown results. By default, results are invented from a schema."""
 
     def with_model_for_unknown(self) -> Tools | None:
         """Return a copy of the tools in which a language model invents unknown results.
@@ -171,7 +174,7 @@ class Reward(Protocol):
 
 
 Pairing = Callable[[Sequence[Judged]], Iterator[Pair]]
-"""A pairing is a plain function of one query's judged candidates. The configuration binds its settings."""
+"""A function that yields the pairs of one query from its judged candidates. Its other arguments are already bound."""
 
 
 @runtime_checkable
@@ -219,7 +222,7 @@ class Stage(Protocol):
 
 
 class Executor(Protocol):
-    """Runs the shards of a build, in this process or on other machines. Each shard receives only the configuration."""
+    """Runs the shards of a build, in this process or on other machines."""
 
     name: str
 

@@ -60,7 +60,7 @@ class CodeTests:
     ========  ===========================================================================
     stdin     ``{"stdin": str, "stdout": str}``
     function  ``{"args": [...], "kwargs": {...}?, "expected": value}`` for ``entry_point``; ``also``: a list of
-              further correct results; ``json``: the values were written in JSON, so a tuple may replace a list
+              further correct results; ``json``: true if tuples count as lists, because JSON has no tuples
     asserts   ``{"source": "assert f(1) == 2"}`` (MBPP)
     check     one case ``{"source": "def check(candidate): ..."}`` for ``entry_point`` (HumanEval)
     output    ``{"stdout": str}``: the program runs without input
@@ -72,7 +72,7 @@ class CodeTests:
     language: Language
     cases: tuple[JsonObject, ...]
     entry_point: str = ""
-    setup: str = ""  # source placed before the candidate (imports, a given prefix, tables)
+    setup: str = ""  # source that precedes the candidate's code: imports, a given prefix, SQL tables
     timeout_s: float | None = None  # wall-clock seconds per case; None: the verifier's default
 
 
@@ -153,7 +153,7 @@ class Usage:
     cache_hour: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(  # written out for speed, because this runs for every completion
+        return Usage(  # no loop over the fields, because this runs for every completion
             self.prompt + other.prompt,
             self.completion + other.completion,
             self.cached + other.cached,
@@ -177,8 +177,8 @@ class Completion:
     request_id: str = ""
     detail: JsonObject = field(
         default_factory=_empty_object
-    )  # signatures and raw blocks that the next turn must send back
-    cost_usd: float | None = None  # its price in US dollars, set by the sampler; None: no price is known
+    )  # provider data that the next request must send back, such as signed thinking blocks
+    cost_usd: float | None = None  # price in US dollars, set by the sampler; None: no price is known
 
     @property
     def text(self) -> str:
@@ -303,8 +303,8 @@ class Program:
     ``stdins``: the program runs once per input; the results are in ``Execution.runs``.
     ``calls``: the program is loaded once, then each call ``{"name", "args", "kwargs"}`` is made. For SQL, ``args`` is
     ``[setup]``, and each call gets a new database.
-    ``tests``: source code that a separate driver process executes after ``setup``. The driver
-    sends each call of the program's functions to the process of the program.
+    ``tests``: source code that a separate driver process executes after ``setup``. If a test calls a function of the
+    program, the driver forwards the call to the program's process.
     """
 
     language: Language
@@ -354,7 +354,7 @@ def content_text(content: object) -> str:
 
 
 def with_system_text(messages: Sequence[Message], before: str, after: str = "") -> tuple[Message, ...]:
-    """Return ``messages`` with ``before`` in front of the system prompt and ``after`` behind it."""
+    """Return ``messages`` with ``before`` and ``after`` added around the text of the system prompt."""
     own, rest = "", tuple(messages)
     if rest and rest[0].get("role") in ("system", "developer"):
         own, rest = content_text(rest[0].get("content")), rest[1:]

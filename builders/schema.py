@@ -3,10 +3,10 @@
 One row is one query; ``candidates``, ``verdicts`` and ``scores`` are lists of equal length and order. The stages and
 the tables use these functions.
 
-Values whose keys vary (tool arguments, details) are ``datasets.Json`` columns. They are always JSON objects. A plain
-string would be changed if its text is valid JSON, because datasets 5.2 decodes it. The tests, calls and state of a
-reference are encoded with ``formats.exact_json``, which decodes them to exactly the same values. In all other places
-``clean`` replaces values that Arrow or JSON cannot hold.
+Objects with varying keys (tool arguments, details) are stored in ``datasets.Json`` columns. These columns never contain
+plain strings, because datasets 5.2 would decode a string such as ``"1"`` to a number. The tests, calls and state of a
+reference are encoded with ``formats.exact_json``, so they are read back unchanged. In all other data, ``clean``
+replaces values that Arrow or JSON cannot hold.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bestofn.builders.records import (
 )
 
 SCHEMA_VERSION = "1.0.0"
-USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # ``cache_hour`` only changes the price
+USAGE = ("prompt", "completion", "cached", "cache_write", "reasoning")  # not ``cache_hour``: only prices use it
 
 
 @cache
@@ -147,7 +147,7 @@ def verdict_from_row(row: Row) -> Verdict:
 
 
 def score_to_row(score: Score) -> dict[str, Any]:
-    """Convert a score to an entry of the column ``scores``. An infinite or NaN value becomes null, with an error."""
+    """Convert a score to an entry of the column ``scores``. An infinite or NaN value becomes null and sets an error."""
     value = score.value
     if value is not None and not math.isfinite(value):
         error = f"the reward returned {value}; expected a finite number"
@@ -179,7 +179,7 @@ def clean(value: Any) -> Any:
         return value
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):  # tested before Mapping, because the test for Mapping is slow
+    if isinstance(value, dict):  # tested first, because the test for Mapping is slow
         members = cast("dict[object, object]", value)
         return {clean(str(key)): clean(item) for key, item in members.items()}
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
 """Best-of-N analysis of one run: how the accuracy grows with k, and whether the reward selects a correct candidate.
 
-``bestofn analyze`` prints and plots the analysis. Unbiased estimators compute the results for every k up to n from the
-n candidates of each query, so no new samples are needed. Confidence intervals come from a bootstrap over queries. The
-run is read twice. The first pass finds the largest k and computes all figures except the curves. The second pass
+``bestofn analyze`` prints and plots the analysis. Each query has n candidates. From these, unbiased estimators compute
+the results for every k up to n, so no new samples are needed. Confidence intervals come from a bootstrap over queries.
+The run is read twice. The first pass finds the largest k and computes all figures except the curves. The second pass
 computes the curves.
 """
 
@@ -27,8 +27,7 @@ class SweepStep(TypedDict):
     """One point of the accuracy curve: the results with ``k`` samples per query.
 
     ``share`` is the accuracy, from 0 to 1. ``gain`` is the increase of the accuracy since the previous step, divided by
-    the number of additional samples.
-    ``seconds`` is the total time of ``k`` samples, sampled one after another.
+    the number of additional samples. ``seconds`` is the time to sample ``k`` candidates one after another.
     """
 
     k: int
@@ -77,7 +76,8 @@ class GreedyComparison(TypedDict):
 class RewardAccuracy(TypedDict):
     """How often the reward ranks a pass above a fail, and how strongly it correlates with the length of the answer.
 
-    ``auc`` is the share of pass-fail pairs within a query in which the pass has the higher reward; a tie counts half.
+    ``auc``: all pairs of a pass and a fail of the same query are compared. The value is the share of pairs in which the
+    pass has the higher reward; a tie counts half.
     """
 
     auc: float | None
@@ -117,7 +117,7 @@ def analyze(path: Path, *, resamples: int = intervals.RESAMPLES, seed: int = 0, 
 
     Raises ``SourceError`` if ``path`` has no candidates table.
     """
-    sizes: Counter[int] = Counter()  # number of candidates that count towards pass@k -> number of queries
+    sizes: Counter[int] = Counter()  # candidates per query that count towards pass@k -> number of queries
     greedy, reward, disagreements = _GreedyPass(), _RewardPass(), _Disagreements(read)
     for query in query_records(path):
         sizes[len(query.counting)] += 1
@@ -163,7 +163,7 @@ def sweep(curves: Curves) -> list[SweepStep]:
 
 
 def knees(curves: Curves) -> dict[str, float]:
-    """Return a dict from accuracy curve to the k of its knee. After the knee, doubling k improves the accuracy less."""
+    """Return the k at the knee of each accuracy curve, by curve name. Beyond the knee, more samples help less."""
     lines = curves["lines"]
     return {
         name: estimators.knee(curves["k"], lines[name]["mean"])
@@ -173,7 +173,7 @@ def knees(curves: Curves) -> dict[str, float]:
 
 
 def over_optimization(curves: Curves) -> OverOptimization | None:
-    """Return the figures on reward over-optimization; None if the run has no rewards."""
+    """Compare the accuracy at the largest k with the highest accuracy; None if the run has no rewards."""
     truth, reward = curves["lines"].get("best_by_reward"), curves["lines"].get("reward_of_best")
     if truth is None or reward is None:
         return None
@@ -194,7 +194,7 @@ def _mean_at(curve: Curve | None, place: int) -> float | None:
 class _GreedyPass:
     """Collects the data for ``GreedyComparison`` from the queries that have a greedy candidate.
 
-    Candidates whose verdict is neither pass nor fail are omitted. The reward would rarely select them.
+    Candidates whose verdict is neither pass nor fail are omitted, because the reward would rarely select them.
     """
 
     def __init__(self) -> None:
@@ -237,7 +237,8 @@ class _RewardPass:
     def __init__(self) -> None:
         self._ordered = 0.0  # pairs in which the pass has the higher reward; a tie counts half
         self._pairs = 0
-        self._squares = np.zeros((2, 2))  # sums of squared deviations of reward and length from their means per query
+        # Sums of products of the deviations of (reward, length) from their means in the query.
+        self._squares = np.zeros((2, 2))
         self._scored = 0
 
     def add(self, query: QueryRecord) -> None:
@@ -266,7 +267,7 @@ class _RewardPass:
 
 
 class _Disagreements:
-    """Keeps at most ``most`` disagreements: those with the largest differences between the two rewards."""
+    """Keeps the ``most`` disagreements with the largest ``gap``."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -293,7 +294,7 @@ class _Disagreements:
                 self._widest = self.widest()
 
     def widest(self) -> list[Disagreement]:
-        """Return the disagreements with the largest gaps, largest first."""
+        """Return at most ``most`` disagreements, sorted by ``gap``, largest first."""
         return heapq.nsmallest(self._most, self._widest, key=lambda row: (-row["gap"], row["query_id"]))
 
 

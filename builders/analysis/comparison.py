@@ -42,7 +42,7 @@ class QueryOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The means of one measure in both runs, over the same queries. ``queries`` is the number of these queries.
+    """The mean of one measure in each of the two runs. Both means are over the same ``queries`` queries.
 
     ``interval`` is the 95 % confidence interval of ``after`` − ``before``; None if there are no queries.
     """
@@ -91,7 +91,7 @@ class Comparison:
 
 
 def outcomes_by_query(queries: Iterable[QueryRecord]) -> dict[str, QueryOutcome]:
-    """Return a dict from query id to results; queries that have only a greedy candidate are omitted."""
+    """Return the results per query id. Queries that have only a greedy candidate are omitted."""
     return {query.query_id: QueryOutcome.of(query) for query in queries if query.sampled}
 
 

@@ -1,4 +1,4 @@
-"""Computes the curves of a best-of-N analysis: accuracy and other means per k, over the queries of one run.
+"""Computes the curves of a best-of-N analysis of one run: accuracy, reward and time for each number of samples k.
 
 ``analysis.best_of_n`` adds one query at a time. The largest k is chosen so that at least 95 % of the queries have at
 least k candidates. All curves use only these queries.
@@ -21,7 +21,7 @@ MAJORITY_RESAMPLES = 100  # random subsets per query and k
 
 
 class Curve(TypedDict):
-    """One mean per k, with the lower and upper end of the 95 % interval of each mean."""
+    """The mean at each k, and the two ends of its 95 % interval (``low``, ``high``)."""
 
     mean: list[float]
     low: list[float]
@@ -32,8 +32,8 @@ class Curves(TypedDict):
     """All curves over the same queries. ``queries`` is the number of these queries.
 
     Selecting the best of k samples by reward changes the distribution of the answers. ``kl_bound`` is an upper bound of
-    the KL divergence between this distribution and the model, in nats. The line ``kl_estimate`` estimates the same
-    divergence from the distinct answers. The probability of an answer is the share of candidates in its answer cluster.
+    the KL divergence between this distribution and the model, in nats. The curve ``kl_estimate`` estimates the same
+    divergence from the distinct answers. Here, the probability of an answer is the share of candidates that give it.
     """
 
     queries: int
@@ -45,7 +45,8 @@ class Curves(TypedDict):
 class CurvesOverK:
     """Accumulates the curves over queries.
 
-    ``sizes`` maps a number of candidates that count towards pass@k to the number of queries with this many.
+    ``sizes`` counts the queries by their number of candidates that count towards pass@k: ``{8: 100}`` means that 100
+    queries have 8 such candidates.
     """
 
     def __init__(self, sizes: Mapping[int, int], *, seed: int = 0) -> None:
@@ -56,7 +57,7 @@ class CurvesOverK:
         self._lines: dict[str, list[RunningMean]] = {}
 
     def add(self, query: QueryRecord) -> None:
-        """Add one query. It is ignored if fewer candidates count towards pass@k than the largest k."""
+        """Add one query. A query with fewer candidates than the largest k is ignored."""
         candidates = query.counting
         if len(candidates) < self._largest:
             return
@@ -66,7 +67,7 @@ class CurvesOverK:
                 values.add(point)
 
     def to_json(self, *, resamples: int) -> Curves:
-        """Return the curves for which every query has a value."""
+        """Return the curves that could be computed for every query."""
         lines = {
             name: _curve(line, resamples, self._seed)
             for name, line in self._lines.items()
@@ -81,7 +82,7 @@ class CurvesOverK:
 
 
 def curves_of_query(candidates: Sequence[CandidateRecord], ks: Sequence[int], seed: int) -> dict[str, list[float]]:
-    """Return a dict from name to curve of one query. A curve is omitted if its data is missing in a candidate."""
+    """Return the curves of one query by name. A curve is omitted if a candidate lacks the data, such as a reward."""
     marks = [candidate.right for candidate in candidates]
     n, right = len(marks), sum(marks)
     curves = {
@@ -134,7 +135,7 @@ def _weighted_majority(
 
 
 def _first_places(clusters: Sequence[Hashable]) -> tuple[int, ...]:
-    """Number the clusters in the order of their first candidates: a, b, a, c → 0, 1, 0, 2."""
+    """Number the clusters in order of first occurrence: a, b, a, c → 0, 1, 0, 2."""
     places: dict[Hashable, int] = {}
     return tuple(places.setdefault(cluster, len(places)) for cluster in clusters)
 

@@ -1,7 +1,7 @@
 """Measures on malformed problems whether the model notices that a problem has no answer (epistemic calibration).
 
-``bestofn epistemic`` prints the rates. An origin is the original problem from which queries were derived. Every rate is
-a mean over origins, so a problem with six malformed versions counts once. Confidence intervals come from a bootstrap
+``bestofn epistemic`` prints the rates. An *origin* is the original problem from which queries were derived. Every rate
+is a mean over origins, so an origin with six malformed versions counts once. Confidence intervals come from a bootstrap
 over origins.
 """
 
@@ -17,7 +17,7 @@ from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Row
 from bestofn.builders.statistics.intervals import bootstrap_interval
 
-NOTICES = frozenset({"flags", "asks"})  # stances of answers that report the fault of the problem or ask about it
+NOTICES = frozenset({"flags", "asks"})  # stances of answers that report the problem's fault or ask about this fault
 DECLINES = NOTICES | {"refuses"}  # stances of answers that give no result
 SILENT = "silent"
 
@@ -49,7 +49,7 @@ class Rate:
 class EpistemicReport:
     """The rates of a run. ``silent`` is the number of answers with no readable stance; no rate includes them."""
 
-    correct_refusals: Rate  # CRR: share of malformed problems whose answer names the fault or asks about it
+    correct_refusals: Rate  # CRR: share of malformed problems whose answer reports or asks about the fault
     hallucinations: Rate  # share of malformed problems whose answer states a result
     hedges: Rate  # share of malformed problems whose answer gives a result with a stated assumption
     false_refusals: Rate  # FRR: share of well-posed problems whose answer gives no result

@@ -13,7 +13,7 @@ SHOWN_METADATA = ("model", "num_candidates", "temperature", "max_tokens", "split
 
 
 class RatesJson(TypedDict):
-    """Rates of all queries or of one split, from 0 to 1; a rate is None if no query has a value for it."""
+    """Rates of all queries or of one split, from 0 to 1; a rate is None if it cannot be computed for any query."""
 
     queries: int
     candidates: int

@@ -21,7 +21,7 @@ Side = Literal["A", "B", "tie"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One pair of answers, judged in both orders. A is the same answer in both orders, and so is B.
+    """One pair of answers, A and B, judged in both orders. The letters do not change with the order.
 
     ``first_order`` is the verdict with A in the first position. ``second_order`` is the verdict with B in the first
     position. A verdict is None if the judge's reply could not be parsed.
@@ -45,11 +45,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class PairwiseReport:
-    """The quality of a pairwise judge. All shares are over the pairs whose replies could be parsed in both orders.
+    """The quality of a pairwise judge. Only pairs with parsed replies in both orders count, except in ``unread``.
 
-    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). The pairs are divided into two groups: either the
-    judge's own model or another model wrote the better answer. The value is the rate at which the better answer wins in
-    the first group, minus this rate in the second group. It is None if a group is empty.
+    ``self_preference`` follows Wataoka et al. (arXiv:2410.21819). It compares pairs whose better answer is by the
+    judge's own model with pairs whose better answer is by another model. The value is the share of better answers that
+    win in the first group, minus this share in the second group. It is None if a group is empty.
     """
 
     pairs: int
@@ -59,8 +59,8 @@ class PairwiseReport:
     accuracy_first_order: float  # share of labelled pairs with the correct verdict in the first order
     consistency: float  # share of pairs with the same verdict in both orders
     ties: float
-    position_bias: float  # (share of pairs with the first position preferred in both orders) − (same for the second)
-    length_bias: float  # correlation of the preferred answer (A +1, B −1) with the longer one (A +1, B −1)
+    position_bias: float  # share of pairs that prefer the first position in both orders − share for the second
+    length_bias: float  # correlation of the preferred with the longer answer; each is coded A = +1, B = −1
     longer_wins: float  # share of decided pairs of unequal length that the longer answer wins
     self_preference: float | None = None
 
@@ -110,7 +110,7 @@ class CalibrationReport:
     accuracy: float
     accuracy_interval: tuple[float, float]
     ece: float  # expected calibration error, with bins of equal width
-    brier: float  # mean squared error of the stated probability that the answer is correct
+    brier: float  # mean squared error of the judge's probability that the answer is correct
     kappa: float  # Cohen's kappa between the verdicts and the labels
     length_bias: float  # correlation of the verdict (pass 1, fail 0) with the length; 0.0 if lengths are unknown
     self_preference: float | None = None
@@ -124,10 +124,11 @@ def calibration_report(
     bins: int = 10,
     own: Sequence[bool] = (),
 ) -> CalibrationReport:
-    """Return the report of a pointwise judge. Its verdicts ``says`` (True: pass) are compared with ``labels``.
+    """Compare the verdicts of a pointwise judge with labels.
 
-    ``own`` has one value per answer: whether the judge's own model wrote the answer. If ``own`` is empty,
-    ``self_preference`` is None. Raises ``ValueError`` if the numbers of verdicts, confidences and labels differ.
+    ``says`` has the judge's verdicts (True: pass). ``labels`` has the correct verdicts. ``own`` is True for each answer
+    that the judge's own model wrote; if ``own`` is empty, ``self_preference`` is None.
+    Raises ``ValueError`` if the numbers of verdicts, confidences and labels differ.
     """
     if not len(says) == len(confidences) == len(labels):
         raise ValueError(
@@ -155,7 +156,7 @@ def calibration_report(
 def _self_preference(better: Sequence[tuple[bool, bool]]) -> float | None:
     """Return the win rate of the judge's own answers minus the win rate of other answers; None if a group is empty.
 
-    ``better`` has one entry per answer that should win: (whether it is the judge's own answer, whether it won).
+    ``better`` has one tuple (own, won) per answer that should win. ``own``: the judge's model wrote the answer.
     """
     own = [won for mine, won in better if mine]
     others = [won for mine, won in better if not mine]
@@ -175,7 +176,7 @@ def expected_calibration_error(confidences: Sequence[float], right: Sequence[boo
 def cohens_kappa(first: Sequence[bool], second: Sequence[bool]) -> float:
     """Return Cohen's kappa (1960) of two lists of verdicts.
 
-    It is 0.0 for empty input, and 1.0 if both lists contain only one value and it is the same value.
+    The result is 0.0 if the lists are empty, and 1.0 if all verdicts in both lists are equal.
     """
     n = len(first)
     if n == 0:

@@ -38,7 +38,7 @@ class PairSample:
         self._most, self._added, self._random = most, 0, random.Random(seed)
 
     def add(self, pair: PairRecord) -> None:
-        """Process one more pair. If the sample is full, the pair replaces a random pair or is dropped."""
+        """Add ``pair``. If the sample is full, either ``pair`` or a random pair of the sample is dropped."""
         self._added += 1
         if len(self.pairs) < self._most:
             self.pairs.append(pair)
@@ -48,7 +48,7 @@ class PairSample:
 
 @dataclass
 class PairFigures:
-    """The figures of all pairs added so far. The memory does not grow with the number of pairs."""
+    """The figures of all pairs added so far. Memory use does not grow with the number of pairs."""
 
     by_side: dict[str, int] = field(default_factory=dict)  # train or test -> number of pairs; empty if read from shards
     total: int = 0
@@ -102,7 +102,7 @@ def _pair_of_shard(pair: Row, answers: Mapping[int, Sequence[JsonObject]]) -> Pa
 
 
 def _decoded(message: JsonObject | str | bytes) -> JsonObject:
-    """Return a message of a Parquet row as a dict; the row may contain the message as JSON text."""
+    """Return ``message`` as a dict. Parquet rows may contain messages as JSON text."""
     return json.loads(message) if isinstance(message, str | bytes) else message
 
 

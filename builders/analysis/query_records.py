@@ -28,10 +28,10 @@ class CandidateRecord(NamedTuple):
     index: int
     outcome: str  # pass, fail, abstain or error
     right: bool  # whether the outcome is pass
-    greedy: bool  # whether it is the greedy candidate of the query, sampled at temperature 0
+    greedy: bool  # whether the candidate is the greedy one, sampled at temperature 0
     counts: bool  # whether the candidate counts towards pass@k
     reward: float | None
-    answer_cluster: str | None  # candidates with the same answer have the same cluster
+    answer_cluster: str | None  # equal for candidates with the same answer
     seconds: float | None
     characters: int | None  # length of the answer
     explanation: str  # the explanation of the verdict
@@ -70,7 +70,7 @@ class QueryRecord(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """The columns of the candidates table that the figures use; all except the first two may be missing."""
+    """The columns of the candidates table that the figures use. Only the first two columns are required."""
 
     query_id: str
     is_verified: bool
@@ -110,7 +110,7 @@ def records_of_table(table: CandidateTable) -> Iterator[QueryRecord]:
     batches = (_rows(batch) for batch in table.batches(TableRow._fields))
     if not _queries_are_adjacent(table):
         batches = iter([_by_query(row for batch in batches for row in batch)])
-    unfinished: list[TableRow] = []  # rows of the last query of a batch; the next batch may have more rows of it
+    unfinished: list[TableRow] = []  # rows of a batch's last query; the next batch may continue this query
     for batch in batches:
         groups = [list(rows) for _, rows in groupby(unfinished + batch, attrgetter("query_id"))]
         unfinished = groups.pop() if groups else []

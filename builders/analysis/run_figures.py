@@ -1,7 +1,7 @@
-"""Computes the figures of a run in one pass over its queries. Runs with many queries need hardly more memory.
+"""Computes the figures of a run in one pass over its queries. Memory use hardly grows with the number of queries.
 
-``figures_of_run`` reads a run. The last lines of a build, ``bestofn inspect``, ``bestofn report`` and the dataset card
-print the figures. ``figures_json`` converts the figures to JSON.
+``figures_of_run`` reads a run. ``bestofn build`` (at its end), ``bestofn inspect``, ``bestofn report`` and the dataset
+card print the figures. ``figures_json`` converts the figures to JSON.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Table = Mapping[str, NDArray[np.float64]]  # column -> one value per ``QueryKind
 class Pool(NamedTuple):
     """The candidates of one query that count towards pass@k.
 
-    ``ranks`` has one entry per distinct reward, lowest first: (number of candidates with this reward, number of passes
-    among them). Only the order of the rewards is stored. Queries with equal pools are counted together.
+    ``ranks`` has one tuple (candidates, passes) per distinct reward, lowest reward first: the numbers of candidates and
+    of passes with this reward. The rewards themselves are not stored. Queries with equal pools are counted together.
     """
 
     size: int
@@ -44,7 +44,7 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, candidates: Iterable[tuple[float | None, bool]]) -> Pool:
-        """Build the pool from a tuple (reward, passed) per candidate; a reward may be None."""
+        """Build the pool. ``candidates`` has one tuple (reward or None, whether it passed) per candidate."""
         pool = list(candidates)
         ranks: list[tuple[int, int]] = []
         lower: float | None = None
@@ -59,7 +59,7 @@ class Pool(NamedTuple):
 
     @property
     def scored(self) -> list[tuple[float, float]]:
-        """A tuple (rank of the reward, share of passes at this rank) for each candidate that has a reward."""
+        """For each candidate with a reward: (rank of its reward, share of passes among the candidates of this rank)."""
         return [(rank, right / size) for rank, (size, right) in enumerate(self.ranks) for _ in range(size)]
 
     @property
@@ -72,7 +72,7 @@ class Pool(NamedTuple):
 
 
 class QueryKind(NamedTuple):
-    """The values of one query that the figures use. Queries with equal values are counted together."""
+    """The facts about one query that the figures use. Queries with equal facts are counted together."""
 
     split: str
     candidates: int
@@ -85,7 +85,7 @@ class QueryKind(NamedTuple):
 
     @classmethod
     def of(cls, query: QueryRecord) -> QueryKind:
-        """Return the values of ``query`` that the figures use."""
+        """Return the facts about ``query`` that the figures use."""
         sampled, candidates = query.sampled, query.candidates
         return cls(
             split=query.split,
@@ -100,7 +100,7 @@ class QueryKind(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """Rates of a run or of one split; a rate is None if no query has a value for it."""
+    """Rates of a run or of one split; a rate is None if it cannot be computed for any query."""
 
     queries: int
     candidates: int
@@ -115,13 +115,13 @@ class Rates(NamedTuple):
 
 @dataclass(slots=True)
 class Total:
-    """The sum and the number of the known values."""
+    """Sums values that may be None. ``known`` counts the values that are not None."""
 
     sum: float = 0.0
     known: int = 0
 
     def add(self, values: Sequence[float | None]) -> None:
-        """Add ``values``; a value that is None is ignored."""
+        """Add all ``values`` that are not None."""
         for value in values:
             if value is not None:
                 self.sum += value
@@ -129,7 +129,7 @@ class Total:
 
     @property
     def mean(self) -> float | None:
-        """The mean of the known values; None if there are no known values."""
+        """The mean of the values that are not None; None if all values are None."""
         return share(self.sum, self.known)
 
 
@@ -166,13 +166,13 @@ class CandidateTotals:
 
 @dataclass
 class RunFigures:
-    """The figures of one run. The properties and methods cover all queries that were added with ``add``."""
+    """The figures of one run. They cover all queries that were added with ``add``."""
 
     name: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)  # metadata of the candidates table
     counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # (split, index, outcome) -> candidates
-    kinds: Counter[QueryKind] = field(default_factory=Counter)  # values of a query -> number of such queries
-    errors: Counter[str] = field(default_factory=Counter)  # explanation of an outcome "error" -> number of candidates
+    kinds: Counter[QueryKind] = field(default_factory=Counter)  # facts about a query -> number of queries
+    errors: Counter[str] = field(default_factory=Counter)  # explanation of an error verdict -> candidates
     totals: CandidateTotals = field(default_factory=CandidateTotals)
     pairs: PairFigures | None = None  # None if the run has no table of pairs
 
@@ -186,7 +186,7 @@ class RunFigures:
 
     @property
     def outcomes(self) -> Counter[str]:
-        """A counter from outcome to number of candidates."""
+        """The number of candidates per outcome."""
         outcomes: Counter[str] = Counter()
         for (_, _, outcome), count in self.counts.items():
             outcomes[outcome] += count
@@ -194,7 +194,7 @@ class RunFigures:
 
     @property
     def by_split(self) -> dict[str, Counter[str]]:
-        """One counter per split, from outcome to number of candidates; splits are sorted by name."""
+        """The number of candidates per outcome in each split; splits are sorted by name."""
         splits: dict[str, Counter[str]] = {split: Counter() for split in sorted({key[0] for key in self.counts})}
         for (split, _, outcome), count in self.counts.items():
             splits[split][outcome] += count
@@ -202,7 +202,7 @@ class RunFigures:
 
     @property
     def by_index(self) -> dict[int, Counter[str]]:
-        """One counter per candidate index, from outcome to number of candidates; indices are sorted."""
+        """The number of candidates per outcome for each candidate index; indices are sorted."""
         indices: dict[int, Counter[str]] = {index: Counter() for index in sorted({key[1] for key in self.counts})}
         for (_, index, outcome), count in self.counts.items():
             indices[index][outcome] += count
@@ -244,10 +244,10 @@ class RunFigures:
         return estimators.pass_curve(sizes, resamples=resamples)
 
     def best_of(self, k: int, split: str | None = None) -> estimators.CurvePoint | None:
-        """Return the accuracy if the reward selects the best of ``k`` samples, with its 95 % interval.
+        """Return the accuracy of the sample with the highest reward among ``k`` samples, and its 95 % interval.
 
-        Only queries that ``pass_at`` uses and that have at least ``k`` rewards count. The result is None if there are
-        no such queries. For ``k`` = 1, the accuracy equals pass@1 if every candidate has a reward.
+        Only queries that ``pass_at`` uses and that have at least ``k`` candidates with a reward count. The result is
+        None if no query counts. For ``k`` = 1, the accuracy equals pass@1 if every candidate has a reward.
         """
         pools = self._pools(split)
         sizes: Counter[int] = Counter()
@@ -272,7 +272,7 @@ class RunFigures:
         return sum(truth * count for truth, count in known) / max(sum(count for _, count in known), 1)
 
     def pass_rates(self) -> Counter[float]:
-        """Return a counter from the pass rate of a query to the number of queries with this pass rate."""
+        """Return how many queries have each pass rate: pass rate -> number of queries."""
         rates: Counter[float] = Counter()
         for pool, count in self._pools(None).items():
             rates[pool.passes / pool.size] += count
@@ -297,7 +297,7 @@ class RunFigures:
         )
 
     def _table(self, split: str | None) -> Table:
-        """Return a table with one row per ``QueryKind``, as a dict from column to values; a missing value is NaN."""
+        """Return the columns of a table with one row per ``QueryKind``: column name -> array. None becomes NaN."""
         kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
         names = ("candidates", "passes", "sampled", "first", "any_right", "best_by_reward")
         rows = [(k.candidates, k.passes, k.sampled, k.first, k.any_right, k.best_by_reward) for k in kinds]
@@ -306,7 +306,7 @@ class RunFigures:
         return {**columns, "queries": np.array(list(kinds.values()), np.float64)}
 
     def _pools(self, split: str | None) -> Counter[Pool]:
-        """Return a counter from each non-empty pool to its number of queries."""
+        """Count the queries of each pool: pool -> number of queries. Empty pools are omitted."""
         pools: Counter[Pool] = Counter()
         for kind, count in self.kinds.items():
             if kind.pool.size and split in (None, kind.split):
@@ -364,6 +364,6 @@ def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
 
 
 def _mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
-    """Return the mean over the queries that have a value; None if there are no such queries."""
+    """Return the mean of ``values`` weighted by ``counts``, without NaN; None if every value is NaN."""
     known = ~np.isnan(values)
     return share(float(values[known] @ counts[known]), int(counts[known].sum()))

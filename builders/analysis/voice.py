@@ -1,8 +1,8 @@
-"""Measures the voice of a persona in the answers of a run: its strength, its leaks and the diversity of the answers.
+"""Measures the voice of a persona in the answers of a run: strength and leaks of the voice, diversity of the answers.
 
-``bestofn voice`` prints the report. This module counts matches of the persona's markers, which are regular expressions.
-The module ``verifiers.judge_persona`` measures the voice with a judge model instead. A leak is a marker in code, a
-formula or a box, where the persona must not appear.
+``bestofn voice`` prints the report. The strength is the number of matches of the persona's markers, which are regular
+expressions. A leak is a marker in code, a formula or a box, where the persona must not appear. The module
+``verifiers.judge_persona`` uses a judge model instead of markers.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class JudgedVoice:
 
 
 def judged_voice(scores: Sequence[int | None], model: str, min_score: int = 3) -> JudgedVoice:
-    """Return the report over one score per answer; a score is None if the judge's reply could not be parsed."""
+    """Return the report. ``scores`` has one score per answer; None if the judge's reply could not be parsed."""
     read = [score for score in scores if score is not None]
     return JudgedVoice(
         model=model,
@@ -97,7 +97,7 @@ def voice(persona: Persona, text: str) -> Voice:
 
 
 def voice_report(persona: Persona, queries: Sequence[tuple[str, Sequence[str]]]) -> VoiceReport:
-    """Return the report over ``queries``, each as (split, texts of its answers).
+    """Return the report. ``queries`` has one tuple (split, texts of the answers) per query.
 
     Raises ``ValueError`` if there are no answers.
     """
