@@ -1,4 +1,4 @@
-"""Reads the Berkeley Function Calling Leaderboard (BFCL): one JSON object per line, answers in a separate file.
+"""Reads the Berkeley Function Calling Leaderboard (BFCL): one JSON object per line, with answers in another file.
 
 ``conf/dataset/bfcl.yaml`` uses it. The files are not read with Arrow. Arrow would give every tool the arguments of all
 other tools, with null values.
@@ -21,8 +21,8 @@ class Bfcl:
     """The single-turn queries of one BFCL file, in the order of the file.
 
     ``answers`` is the file of possible answers; by default ``possible_answer/<same name>`` in the folder of ``path``.
-    If the file name contains ``irrelevance``, the correct response calls no tool, and no file of possible answers is
-    needed. ``skipped`` counts the multi-turn rows and the rows without a possible answer. ``offset`` skips rows;
+    If the file name contains ``irrelevance``, the correct response calls no tool, and the file of possible answers is
+    not read. ``skipped`` counts the multi-turn rows and the rows without a possible answer. ``offset`` skips rows;
     ``max_queries`` limits queries.
     """
 

@@ -1,4 +1,4 @@
-"""The setting ``dataset.tests``: how a dataset encodes its tests, and which columns hold their other settings."""
+"""Reads the setting ``dataset.tests``: the encoding of the tests, and the columns with entry point and setup code."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ SETTINGS = ("form", "language", "entry_point", "setup", "timeout_s")
 
 @dataclass(frozen=True, slots=True)
 class CodeColumns:
-    """How a dataset encodes its tests. ``form`` is a key of ``FORMS`` in ``sources.code_forms``.
+    """The setting ``dataset.tests``. ``form`` is the encoding of the tests: a key of ``code_forms.FORMS``.
 
-    ``entry_point`` and ``setup`` are the columns of the function's name and of the code before the program.
+    ``entry_point`` is the column with the name of the tested function. ``setup`` is the column with code that runs
+    before the program.
     """
 
     form: str = "asserts"

@@ -46,8 +46,8 @@ def input_output(value: object) -> Cases | None:
 def input_output_columns(value: object) -> Cases | None:
     """Decode ``{"input": […], "output": […]}``, or a list of such mappings (CodeContests).
 
-    The result is None if the list contains a text. The text is the name of a file that the programs read or write, so
-    they do not use standard input and output.
+    A text in the list is the name of a file that the programs use instead of standard input or output. The result is
+    None for such a list.
     """
     tables = value if isinstance(value, Sequence) else [value]
     if any(isinstance(table, str) and table.strip() for table in tables):
@@ -169,7 +169,7 @@ def _call(given: object, expected: object) -> dict[str, object]:
 
 
 def _possibly_wrapped_call(given: object, expected: object) -> dict[str, object]:
-    """Build the case of one call with the rule of APPS: for an expected ``[3]``, the result 3 is also accepted.
+    """Build the case of one call. As in APPS, if ``[3]`` is expected, the result 3 is also accepted.
 
     JSON converts integer keys to text. So the keys of a single argument are converted back to integers, and a result
     may have integer or text keys. APPS also accepts the first item of a longer list. This function does not, because

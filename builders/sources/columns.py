@@ -8,7 +8,7 @@ A column is a string or a mapping of steps, applied in this order:
     {path: completions, each: text}        the path ``text`` in every item of a list
     {paths: [public, private]}             the values of several columns, as a list
     {path: solution, take: boxed}          the last \\boxed{…}; ``hashes``: the text after ####; ``text``: unchanged;
-                                           ``calls``: the tool calls written in it; ``list``: its last list in JSON
+                                           ``calls``: the tool calls in the text; ``list``: its last JSON list
     {path: text, regex: "Answer: (.*)"}    the first group of the last match
     {template: "{a}\\n\\n{b}"}               several columns in one text; the items of a list are on separate lines
     {constant: math}                       the same value for every row
@@ -37,7 +37,7 @@ PATH_STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 def calls_in(text: str) -> list[JsonObject] | None:
     """Return the tool calls in ``text`` as reference calls.
 
-    Returns None if there are none; then the verifier does not compare calls.
+    Returns None if the text contains no calls. The verifier then does not compare calls.
     """
     return list(expected_from_calls(written_calls(text))) or None
 

@@ -62,7 +62,7 @@ class Problem:
 
 
 def constraint_removal(text: str, answer: str) -> Corrupted | None:
-    """Replace the numbers in the sentence with most numbers by "several".
+    """Write "several" instead of each number in the sentence that has most numbers.
 
     The sentence itself stays, because a problem often stays solvable if a whole sentence is removed.
     """
@@ -75,7 +75,7 @@ def constraint_removal(text: str, answer: str) -> Corrupted | None:
 
 
 def undefined_variable(text: str, answer: str) -> Corrupted | None:
-    """Replace a number by an undefined letter, which ``Corrupted.symbol`` names."""
+    """Write an undefined letter, such as "k", instead of a number. ``Corrupted.symbol`` is the letter."""
     problem = Problem.of(text)
     place = problem.most_numeric
     sentence = problem.asked if place is None else problem.given[place]
@@ -90,7 +90,7 @@ def undefined_variable(text: str, answer: str) -> Corrupted | None:
 
 
 def formula_omission(text: str, answer: str) -> Corrupted | None:
-    """Replace the sentence with most numbers by a reference to a formula that the text does not contain."""
+    """Delete the sentence that has most numbers, and refer to a formula "given below" that does not exist."""
     problem = Problem.of(text)
     place = problem.most_numeric
     if place is None:
@@ -100,7 +100,7 @@ def formula_omission(text: str, answer: str) -> Corrupted | None:
 
 
 def contradiction(text: str, answer: str) -> Corrupted | None:
-    """Repeat the sentence with most numbers, with a different number, so that the two contradict each other."""
+    """Repeat the sentence that has most numbers and change one number, so that the two sentences contradict."""
     problem = Problem.of(text)
     place = problem.most_numeric
     if place is None:
@@ -115,7 +115,7 @@ def contradiction(text: str, answer: str) -> Corrupted | None:
 
 
 def overdetermined(text: str, answer: str) -> Corrupted | None:
-    """Add a sentence that states a wrong result, which contradicts the other conditions."""
+    """Add the sentence "It is already known that the result is exactly N", where N is a wrong number."""
     problem = Problem.of(text)
     if not _NUMBER.fullmatch(answer.strip().lstrip("-")):
         return None
@@ -125,7 +125,7 @@ def overdetermined(text: str, answer: str) -> Corrupted | None:
 
 
 def insufficient_info(text: str, answer: str) -> Corrupted | None:
-    """Replace the question by a question about a topic that the text does not mention."""
+    """Ask about a topic that the text does not mention, instead of the original question."""
     problem = Problem.of(text)
     if not problem.given:
         return None
@@ -144,11 +144,11 @@ CORRUPTIONS: Mapping[str, Callable[[str, str], Corrupted | None]] = {
     "overdetermined": overdetermined,
     "insufficient_info": insufficient_info,
 }
-"""Kind of corruption → its function of (text, correct answer)."""
+"""Kind of corruption → the function that makes it from (text, correct answer)."""
 
 
 def _with(given: tuple[str, ...], place: int, *sentences: str) -> tuple[str, ...]:
-    """Replace the sentence at index ``place`` of ``given`` by ``sentences``."""
+    """Return ``given`` with ``sentences`` instead of the sentence at index ``place``."""
     return (*given[:place], *sentences, *given[place + 1 :])
 
 

@@ -28,7 +28,7 @@ JSON_EXPECTED = "Expected: one object per line, or one list of objects."
 
 
 def json_rows(files: Sequence[Path]) -> Iterator[Row]:
-    """Yield the rows of ``files`` in order. A file is JSON Lines or one list, and may be compressed (``COMPRESSION``).
+    """Yield the rows of ``files`` in order. A file is JSON Lines or one JSON list, maybe compressed (``COMPRESSION``).
 
     A row has all keys of the first ``HEAD_BYTES`` bytes and of all earlier rows; missing values are None. A row that is
     a text becomes ``{"text": …}``. Raises ``SourceError`` with file and line if a row cannot be parsed.

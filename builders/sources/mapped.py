@@ -66,18 +66,18 @@ class Mapped:
     prompt ends at the ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``.
 
     The split of a query is the value of the column ``split``, else of ``domain``. If neither exists, it depends on the
-    reference: answer → math, tests → code, tools → tool_calling.
+    query: tests → code, tools or tool calls → tool_calling, answer → math, otherwise chat.
 
-    ``group_by`` names a column. All rows with the same value in this column become one query. Their ``candidate``
-    columns are the recorded answers of the query, which are held in memory. A row without a value in this column is
-    left out.
+    ``group_by`` names a column. All rows with the same value in this column become one query. Their values in the
+    column ``candidate`` are the recorded answers of the query. All these queries are in memory at once. A row without a
+    value in this column is left out.
 
-    ``answer`` may be a list. If it has one item, this item is the answer (OlympiadBench). A list of several answers is
-    ambiguous: one of them may be enough, or all may be required. Such a query has no reference answer, and ``skipped``
-    counts it. If one answer is enough, map the column to ``answers``.
+    The column ``answer`` may contain a list. If the list has one item, this item is the answer (OlympiadBench). A list
+    of several answers is ambiguous: one of them may be enough, or all may be required. Such a query has no reference
+    answer, and ``skipped`` counts it. If one answer is enough, map the column to ``answers``.
 
-    ``origins`` finds the question and tests of rows with the question "-" in another table. The ``origin`` column names
-    the row of that table: ``{dataset, split, index}``. If there is no such column, the row itself has these three keys.
+    If the question of a row is "-", ``origins`` reads the question and the tests from another table. The ``origin``
+    column names the row of that table: ``{dataset, split, index}``. Without this column, the row itself has these keys.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class Mapped:
         return f"question under {self.min_query_chars} characters" if len(text) < self.min_query_chars else ""
 
     def _messages_from_origin(self, row: Row, origins: Origins) -> tuple[list[Message], Problem | None, str]:
-        """Replace the question "-" by the question in the original table.
+        """Return the prompt of a row whose question is "-": it gets the question in the original table.
 
         Returns (prompt, problem, ""), or ([], None, reason) if the question cannot be read.
         """
@@ -302,7 +302,10 @@ class Mapped:
         )
 
     def _answer(self, row: Row) -> str | None:
-        """Return the reference answer: the value of its column, else the last ``\\boxed{…}`` of the solution."""
+        """Return the reference answer: the column ``answer``, or else the last ``\\boxed{…}`` of the solution.
+
+        If the value contains ``####``, the answer is the text after it.
+        """
         answer = unwrapped(self._value(row, "answer"))
         if isinstance(answer, list | tuple):
             if not self.skipped[SEVERAL_ANSWERS]:

@@ -23,7 +23,7 @@ _CACHE_KIB = 64 * 1024
 
 
 class SeenPrompts:
-    """The prompts seen so far: a context manager with a temporary file, which is deleted even after a kill.
+    """The prompts seen so far: a context manager with a temporary file, deleted even if the process is killed.
 
     Two prompts are near duplicates if the Jaccard similarity of their sets of 4-token sequences is at least ``near``.
     If ``near`` is None, only prompts with equal words are duplicates. Numbers, tools and messages of other roles must

@@ -34,7 +34,7 @@ class Nemotron:
     If ``version`` is None, a split comes from its version in ``PREFERRED_VERSION``, or from the only version that has
     it. If ``version`` lacks a split, the other version is used, with a warning; with ``strict``, this is an error. With
     ``origins``, ``code`` comes from version 1, because its rows name the original rows that hold the tests. ``paths``
-    replaces the Hub by local copies: {1: FOLDER, 2: FOLDER}, with a subfolder per split.
+    names local copies to read instead of the Hub: {1: FOLDER, 2: FOLDER}, with a subfolder per split.
     """
 
     name = "nemotron"

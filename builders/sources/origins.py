@@ -25,7 +25,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The default path of a table, and functions that return the question and the encoded tests of its rows.
+    """An original table: its default path, and functions that return the question and the tests of a row.
 
     ``form`` is the encoding of the tests: a key of ``FORMS`` in ``builders.sources.code_forms``.
     """
@@ -37,12 +37,12 @@ class Origin:
 
 
 class Origins:
-    """The original tables, from which the problems are read.
+    """Opens the original tables and returns the problems in their rows.
 
-    ``paths`` replaces the Hub by local copies: ``{"taco": FOLDER}``. A copy is a folder that ``save_to_disk`` wrote, a
-    folder with a file or folder per split (``train.jsonl``, ``test/``), or a single file. ``only`` names the tables
-    that may be opened. Rows that refer to other tables are left out and counted, so these tables are not downloaded.
-    Raises ``SourceError`` if ``paths`` or ``only`` names an unknown table.
+    ``paths`` names local copies to read instead of the Hub: ``{"taco": FOLDER}``. A copy is a folder that
+    ``save_to_disk`` wrote, a folder with a file or folder per split (``train.jsonl``, ``test/``), or a single file.
+    ``only`` names the tables that may be opened. If a row refers to any other table, that table is not downloaded: the
+    row is left out and counted. Raises ``SourceError`` if ``paths`` or ``only`` names an unknown table.
     """
 
     def __init__(self, *, paths: Mapping[str, str] | None = None, only: Sequence[str] | None = None) -> None:
@@ -54,7 +54,7 @@ class Origins:
                 raise SourceError(f"dataset.origins contains {name!r}; expected one of {', '.join(ORIGINS)}")
 
     def problem(self, pointer: object) -> Problem | str:
-        """Return the problem at ``pointer``, ``{"dataset", "split", "index"}``, or the reason why there is none.
+        """Return the problem at ``pointer``, ``{"dataset", "split", "index"}``, or the reason if it is missing.
 
         Raises ``SourceError`` if the table cannot be opened, so that a failed download is not counted as missing rows.
         """

@@ -31,7 +31,10 @@ def tokens(text: str) -> list[str]:
 
 
 def context_digest(query: Query) -> str:
-    """Return a digest of the numbers, the tools and the messages of other roles. Equal prompts have equal digests."""
+    """Return a digest of the numbers, the tools, and the messages of roles other than user.
+
+    Near duplicates must have the same digest.
+    """
     others = [(m.get("role"), content_text(m.get("content"))) for m in query.messages if m.get("role") != "user"]
     numbers = [token for token in words(user_text(query)) if any(map(str.isdigit, token))]
     return digest(json.dumps([numbers, list(query.tools), others], sort_keys=True, default=str))

@@ -46,8 +46,8 @@ def rows(
     ``split`` are read, or all files if ``split`` is None. In any other folder, and for a single file, ``split`` is
     ignored.
 
-    A dataset of the Hub or of ``save_to_disk`` with several splits needs ``split``. No split is guessed. A wrong guess
-    could make the training rows the held-out set, and then the test prompts would not be protected.
+    A dataset of the Hub or of ``save_to_disk`` with several splits needs ``split``. No split is guessed. After
+    a wrong guess, the training rows could be the held-out set, and the test prompts would not be protected.
 
     Raises ``SourceError`` if the path, the split or the format is wrong, or if a file cannot be read.
     """
@@ -65,7 +65,7 @@ def rows(
         yield from loaded
     except SourceError:
         raise
-    except Exception as error:  # datasets raises many kinds for a file it cannot read
+    except Exception as error:  # datasets raises many types of errors for an unreadable file
         raise SourceError(
             f"dataset.path is {path}: it cannot be read as {format or 'a dataset'} "
             f"({type(error).__name__}: {_first_line(error)}). Check the file, or set dataset.format."
@@ -111,7 +111,7 @@ def table(path: str, split: str) -> Table:
         return _load(chosen, None, None, split, streaming=False)
     except SourceError:
         raise
-    except Exception as error:  # datasets raises many kinds for a file it cannot read
+    except Exception as error:  # datasets raises many types of errors for an unreadable file
         raise SourceError(
             f"{path}, split {split!r}, cannot be opened ({type(error).__name__}: {_first_line(error)}). "
             "Set dataset.origins.paths to a local copy, or remove the table from dataset.origins.only."

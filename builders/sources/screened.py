@@ -28,8 +28,8 @@ class Screened:
     ``SeenPrompts``. With ``repeats=False``, repeated queries are not dropped. ``max_queries`` limits the queries that
     this source yields.
 
-    ``skipped`` counts the dropped queries by reason. ``dropped`` has the first 200 of them, each with the id of the
-    overlapping prompt. Only the held-out index is in memory; earlier prompts are in a temporary file.
+    ``skipped`` counts the dropped queries by reason. ``dropped`` has the first 200 dropped queries, each with the id of
+    the overlapping prompt. Only the held-out index is in memory; earlier prompts are in a temporary file.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Reads the counts of skipped rows of a wrapped source. ``screened``, ``malformed`` and ``vague`` use it."""
+"""Reads how many rows a wrapped source has skipped. ``screened``, ``malformed`` and ``vague`` use it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Twins:
 
 
 def integer_multiple(rng: Random) -> Twins:
-    """Ask for a number divided by a factor; unsolvable if the number is not a multiple of the factor."""
+    """Ask for the whole number x with factor · x = product; unsolvable if the factor does not divide the product."""
     factor, times = rng.randint(3, 9), rng.randint(4, 20)
     off = factor * times + rng.randint(1, factor - 1)
     ask = f"Which whole number multiplied by {factor} gives {{}}?"
@@ -80,7 +80,10 @@ def part_of_whole(rng: Random) -> Twins:
 
 
 def mean_of_three(rng: Random) -> Twins:
-    """Ask for the sum of two of three positive numbers with a given mean; unsolvable if the third is too large."""
+    """Give the mean of three positive numbers and one of them; ask for the sum of the other two.
+
+    Unsolvable if the given number is larger than the sum of all three.
+    """
     mean = rng.randint(5, 20)
     one, large = rng.randint(2, mean), 3 * mean + rng.randint(1, 9)
     ask = f"Three positive whole numbers have a mean of {mean}. One of them is {{}}. What is the sum of the other two?"
@@ -88,7 +91,7 @@ def mean_of_three(rng: Random) -> Twins:
 
 
 def between(rng: Random) -> Twins:
-    """Ask for the whole number between two numbers; unsolvable if the numbers are consecutive."""
+    """Ask for the whole number between two others, such as 20 and 22; unsolvable for 20 and 21."""
     low = rng.randint(10, 90)
     ask = f"Which whole number is greater than {low} and less than {{}}?"
     return Twins(ask.format(low + 2), low + 1, ask.format(low + 1), "none lies between neighbours")

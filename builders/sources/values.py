@@ -13,7 +13,7 @@ Turns = Literal["first", "last"]
 
 
 def as_list(value: object) -> list[object]:
-    """Convert ``value`` to a list. JSON text of a list is decoded, None gives [], and any other value a list of one."""
+    """Convert ``value`` to a list. JSON text of a list is decoded, None becomes [], any other value ``[value]``."""
     if value is None:
         return []
     if isinstance(value, str):
