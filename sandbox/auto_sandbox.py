@@ -1,6 +1,6 @@
 """The default sandbox (``sandbox=auto``).
 
-It uses the strongest isolation available and never runs without isolation.
+It uses the strongest isolation that this machine offers. Without isolation, it runs no program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class AutoSandbox:
     """Runs programs in ``DockerSandbox`` if it can be opened, otherwise in ``LocalSandbox``.
 
     If neither can be opened, no program is executed and the build continues. Each execution then has the status
-    ``infra``. ``unavailable`` states the reason and what to install; it is logged once.
+    ``infra``. The reason is logged once and stored in ``unavailable``.
     """
 
     name = "auto"

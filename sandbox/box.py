@@ -47,7 +47,7 @@ class Stream(Protocol):
 
 
 class BoxGone(Exception):
-    """The box ended or stopped answering. This does not show that the program is wrong."""
+    """The box ended or stopped answering. This error says nothing about the program."""
 
 
 class Box:
@@ -189,9 +189,9 @@ def _ran_out_of_memory(stderr: str, exit_code: int) -> bool:
 
 
 def _returns(raw: bytes, driver: bool) -> tuple[JsonObject, ...]:
-    """Parse ``raw``, which has one call's result or one test's verdict per line.
+    """Parse ``raw``: one line per call with its result, or one line per test with its verdict.
 
-    ``driver`` is True for verdicts. A malformed line becomes an entry with the key ``error``.
+    ``driver`` is True if the lines contain verdicts. A malformed line becomes an entry with the key ``error``.
     """
     entries: list[JsonObject] = []
     for line in raw.split(b"\n"):

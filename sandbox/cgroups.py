@@ -81,7 +81,10 @@ def _set(folder: Path, values: dict[str, int]) -> None:
 
 
 def _hierarchies() -> list[tuple[int, set[str], Path, str]]:
-    """Return (version, controllers, mount point, own path) of each hierarchy with a memory or pids controller."""
+    """Return (version, controllers, mount point, path) of each hierarchy that has a memory or pids controller.
+
+    The path is the cgroup of this process, below the mount point.
+    """
     own: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
@@ -108,7 +111,7 @@ def _has_controllers(mount: Path) -> bool:
 
 
 def _parents(mount: Path, own: str) -> list[Path]:
-    """Return the cgroup of this process and the cgroups above it, nearest first. Omits those that are not writable."""
+    """Return the cgroup of this process and the cgroups above it, nearest first. Only writable cgroups are included."""
     here = mount / own.strip("/")
     above = [here, *[parent for parent in here.parents if parent == mount or parent.is_relative_to(mount)]]
     return [folder for folder in above if os.access(folder, os.W_OK)]

@@ -84,7 +84,10 @@ def _python(source: str, **limits: float) -> Program:
 
 
 def _prints_held(execution: Execution) -> str:
-    """Return "" if the output ends with HELD. Otherwise return the end of the output, or the status if it is empty."""
+    """Return "" if the output ends with HELD.
+
+    Otherwise return the last 200 characters of the output, or the status if there is no output.
+    """
     if execution.stdout.strip().endswith("HELD"):
         return ""
     return (execution.stdout.strip() or execution.stderr.strip() or execution.status)[-200:]

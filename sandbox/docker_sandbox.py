@@ -52,8 +52,8 @@ def image_tag() -> str:
 def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: str | None = None) -> ContainerSettings:
     """Return the arguments for ``containers.create`` that give the container only the rights that the supervisor needs.
 
-    Its three capabilities let the supervisor give each run a separate uid and kill the run. Memory plus swap has the
-    same limit as memory, so the container cannot swap.
+    The three capabilities allow the supervisor to give each run a separate uid and to kill the run. Memory plus swap
+    has the same limit as memory, so the container cannot swap.
     """
     settings: ContainerSettings = {
         "command": ["/usr/bin/python3", *COMMAND],
@@ -86,7 +86,7 @@ class DockerSandbox:
     """Runs programs in containers, one program at a time per container.
 
     ``workers`` is the maximum number of containers; None: one per processor. ``image`` None: bestofn's image, which is
-    built if it is missing. ``base`` is the base image of that build, for machines that cannot reach a registry.
+    built if it is missing. ``base`` is the base image of this build; change it if the machine cannot reach a registry.
     ``runtime`` "runsc" runs the containers in gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of
     one run together. Opening the sandbox raises ``SandboxError`` if no Docker engine answers or the image cannot be
     built.
@@ -197,7 +197,7 @@ class DockerSandbox:
 
 
 async def open_box(client: DockerClient, image: str, settings: ContainerSettings) -> Box:
-    """Create and start a container, attach to its streams and send it the supervisor.
+    """Create and start a container, attach to its streams and send the supervisor's code to it.
 
     Raises ``SandboxError`` if one of these steps fails.
     """

@@ -36,9 +36,9 @@ _numbers = itertools.count(1)
 class LocalSandbox:
     """Runs programs in boxes that it creates itself. Requires Linux 5.13 or newer.
 
-    Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. It raises
-    ``SandboxError`` if one of them does not work; there is no weaker mode. ``workers`` is the maximum number of boxes;
-    None: one per processor. ``box_memory_mb`` limits all processes of one run together.
+    Opening the sandbox tests the process limit, the memory limit and the network isolation in a box. If one of these
+    protections does not work, ``SandboxError`` is raised; there is no weaker mode. ``workers`` is the maximum number of
+    boxes; None: one per processor. ``box_memory_mb`` limits all processes of one run together.
     """
 
     unavailable = ""
@@ -168,7 +168,7 @@ def _python() -> str:
 
 
 def _folders() -> list[str]:
-    """Return the folders that a box may read: the system's programs and libraries, and the homes of Python and Node."""
+    """Return the folders that a box may read: system programs, system libraries, and the folders of Python and Node."""
     homes = [Path(sys.base_prefix).resolve()]
     node = shutil.which("node")
     if node:

@@ -36,8 +36,8 @@ class CaseRunner:
     def prepare(self) -> None:
         """Run the setup, and create proxies for the names of the program that the setup and the tests use.
 
-        Raises ``BrokenTests`` if the setup fails without using the program. If it uses the program, the program may
-        have caused the failure, so ``ProgramGone`` is raised instead.
+        If the setup fails and does not use the program, ``BrokenTests`` is raised. If the setup uses the program, the
+        program may have caused the failure, so ``ProgramGone`` is raised instead.
         """
         bound = names.bound([self.setup])
         setup_needs_program = bool(names.read([self.setup], executed=True) - bound - set(dir(builtins)))
@@ -59,7 +59,10 @@ class CaseRunner:
         self.program.used = bool(set(proxies) & names.read(self.cases, executed=True))
 
     def run(self, case: ast.Module) -> None:
-        """Run one case. Then run its tests that it did not call itself: ``check``, test functions and test classes."""
+        """Run one case, then call the tests that it defines: ``check``, test functions and test classes.
+
+        A test that the case calls itself is not called again.
+        """
         if "unittest" in names.imported(case):
             import unittest
 
@@ -99,8 +102,8 @@ class CaseRunner:
     def _function_named_like_a_builtin(self) -> dict[str, Any]:
         """Return a proxy for the tested function if it has the name of a builtin, for example ``def sum(a, b)``.
 
-        Every case must call this function. The result is {} if no such function or more than one is found. Otherwise
-        a function of the program could replace a builtin that the tests need, such as ``set``.
+        Every case must call this function. If no such function or more than one is found, the result is {}. This
+        prevents a function of the program from replacing a builtin that the tests need, such as ``set``.
         """
         everywhere = set.intersection(*(names.called([case]) for case in self.cases)) if self.cases else set()
         proxies = self.program.names(sorted(everywhere & set(dir(builtins))))
@@ -118,7 +121,7 @@ class CaseRunner:
 
 
 def raise_if_module_is_missing(error: BaseException) -> None:
-    """Raise ``BrokenTests`` if the tests, not the program, import a module that is not installed here."""
+    """Raise ``BrokenTests`` if the tests, not the program, import a module that the sandbox does not have."""
     if (
         isinstance(error, ImportError)
         and FROM_PROGRAM_NOTE not in getattr(error, "__notes__", ())

@@ -64,8 +64,8 @@ class Confinement:
         """Confine the calling child permanently.
 
         If ``writes`` is False and the box has no separate uids, the child may not write to any folder. If
-        ``address_space`` is False, the memory limit applies to the data segment instead of the address space. This is
-        for runtimes that reserve more address space than they use.
+        ``address_space`` is False, the memory limit applies to the data segment instead of the address space. Node
+        needs this, because it reserves more address space than it uses.
         """
         memory = caps.memory_mb * _MIB
         for which, value in (

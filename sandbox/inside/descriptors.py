@@ -1,4 +1,4 @@
-"""The fixed numbers of a child's file descriptors, and functions that read and write complete data.
+"""The fixed numbers of a child's file descriptors, and functions that read or write a given number of bytes.
 
 The supervisor opens these descriptors for each child; the code of the child uses them.
 """

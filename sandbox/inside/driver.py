@@ -1,9 +1,9 @@
 """The driver decides per test case whether the program passes. Its process never executes the program's code.
 
 ``languages.python`` calls ``drive`` in a confined child. The test source runs here (``case_runner``) and communicates
-with the program only by messages (``program_client``). Values are sent as checked data (``driver_values``). An object
-that is not plain data stays in the program, and a proxy represents it (``proxies``). If the program ends early, all
-remaining cases fail.
+with the program only by messages (``program_client``). Plain values are sent as JSON forms and checked
+(``driver_values``). An object that is not plain data stays in the program, and a proxy represents it (``proxies``). If
+the program ends early, all remaining cases fail.
 """
 
 from __future__ import annotations

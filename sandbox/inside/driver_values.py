@@ -33,7 +33,7 @@ class DriverValues:
         self.kinds: dict[str, type] = {}  # classes and exceptions of the program, by name
 
     def encode(self, value: object) -> plain.Form:
-        """Return the JSON form of a value of the tests.
+        """Return the JSON form of ``value``, which is a value of the tests.
 
         Raises ``plain.NotPlain`` if the value cannot be sent to the program.
         """

@@ -146,7 +146,8 @@ class Exported:
     def _callback(self, number: int) -> Callable[..., object]:
         """Return a function that the program can call instead of function ``number`` of the tests.
 
-        It sends the call to the driver and returns the result of the function there.
+        The returned function sends the call to the driver. The driver calls the function of the tests and sends the
+        result back.
         """
 
         def call(*args: object, **kwargs: object) -> object:

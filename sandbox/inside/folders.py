@@ -9,8 +9,8 @@ import os
 def empty_folder(folder: str) -> None:
     """Remove every file and folder below ``folder`` that this process may remove.
 
-    It works with descriptors, so it follows no symbolic link. It moves the content of each folder up to the root, so
-    that deep nesting exhausts neither the stack nor the descriptors.
+    The function uses directory descriptors, so it follows no symbolic link. It moves the content of each folder up to
+    the root, so that deep nesting exhausts neither the stack nor the descriptors.
     """
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     names = os.listdir(root)

@@ -40,8 +40,8 @@ def read_job(count: int) -> Job:
 def start_program(count: int) -> None:
     """Send the start signal to the program, and report to the supervisor that the driver has read its part.
 
-    ``count`` is the size of the program's part in bytes. The driver sends the signal, not the supervisor, so that it
-    arrives before the driver's first request.
+    ``count`` is the size of the program's part in bytes. The driver sends the signal, not the supervisor. Therefore the
+    signal arrives before the driver's first request.
     """
     os.write(CONTROL, count.to_bytes(4, "little"))
     os.write(READY, b"1")

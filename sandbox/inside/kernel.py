@@ -52,7 +52,7 @@ def syscall(number: int, *arguments: object) -> int:
 def fork() -> int:
     """Fork this process faster than ``os.fork``, with one fifth of its page faults.
 
-    Python prepares nothing for the child. Use it only in a process with one thread.
+    Python's fork handlers do not run. Use this function only in a process with one thread.
     """
     return check(libc.fork(), "fork")
 
@@ -74,5 +74,5 @@ _CAP_HEADER = _CapHeader(0x20080522, 0)
 
 
 def drop_capabilities() -> None:
-    """Drop all capabilities of the calling child. With no_new_privs set, it cannot regain them."""
+    """Drop all capabilities of the calling child. If no_new_privs is set, the child cannot regain them."""
     check(libc.capset(ctypes.byref(_CAP_HEADER), _NO_CAPABILITIES), "capset")

@@ -64,7 +64,8 @@ def _unshare(flags: int) -> None:
 def _new_user(first_uid: int | None) -> None:
     """Enter a new user namespace.
 
-    A range of uids must be mapped from outside the namespace, so a helper process stays outside until that is done.
+    A range of uids must be mapped from outside the namespace. Therefore a helper process stays outside and writes the
+    map.
     """
     uid, gid = os.getuid(), os.getgid()
     if first_uid is None:
@@ -174,7 +175,7 @@ def _enter_root(root: str) -> None:
 
 
 def _mount_proc(target: str) -> None:
-    """Mount /proc, if possible with the box's own processes only. If the mount is not permitted, /proc stays empty."""
+    """Mount /proc with the strictest options that the kernel accepts. If no mount is permitted, /proc stays empty."""
     for options in ("subset=pid,hidepid=2", "hidepid=2", ""):
         with contextlib.suppress(OSError):
             _mount("proc", target, "proc", _NOSUID | _NODEV | _NOEXEC, options)

@@ -1,4 +1,4 @@
-"""Sends and receives whole messages between the driver and the program over two pipes. Both sides use it."""
+"""Sends and receives complete messages between the driver and the program over two pipes. Both sides use it."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def read(trees: Iterable[ast.AST], executed: bool = False) -> set[str]:
     """Return the names that the code reads.
 
-    If ``executed`` is True, function bodies are skipped, because they may never run. If it is False, names that are
-    imported from ``solution`` are included.
+    If ``executed`` is True, function bodies are skipped, because they may never run. If ``executed`` is False, names
+    that are imported from ``solution`` are included.
     """
     names = set()
     for node in _nodes(trees, executed):

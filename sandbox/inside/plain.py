@@ -1,10 +1,11 @@
 """Converts plain data to typed JSON ("forms") and back. Untrusted processes exchange only plain data with others.
 
-The host (``box``), the driver and the program all use it. Plain data are values of builtin types, and of a few types of
-the standard library such as ``Decimal``. ``None``, booleans, strings, lists, finite floats and ints of up to 64 bits
-are written unchanged. Every other value becomes a JSON object with one key, its tag. A value of a subclass is sent as a
-value of its builtin type, so the receiver never calls methods of the untrusted side. ``encode`` raises ``NotPlain`` for
-other values, unless its caller converts them.
+The host (``box``), the driver and the program use this module. Plain data are values of builtin types, and of a few
+types of the standard library such as ``Decimal``. ``None``, booleans, strings, lists, finite floats and ints of up to
+64 bits are written unchanged. Every other value becomes a JSON object with one key, its tag: the tuple ``(1, 2)``
+becomes ``{"t": [1, 2]}``. A value of a subclass is sent as a value of its builtin type, so the receiver never calls
+methods of the untrusted side. ``encode`` raises ``NotPlain`` for other values, unless its argument ``other`` converts
+them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 DEPTH = 200  # maximum levels of nesting that are encoded
 
 Form = Any
-"""The JSON form of a value. It may come from an untrusted process, so only ``decode`` checks its shape."""
+"""The JSON form of a value. It may come from an untrusted process, so only ``decode`` may convert it."""
 
 FormObject = dict[str, Any]
 """A form or a message that is a JSON object."""
@@ -42,9 +43,10 @@ class NotPlain(Exception):
 
 
 def encode(value: Any, other: Callable[[Any], Form] | None = None, depth: int = DEPTH) -> Form:
-    """Return the form of ``value``. ``other`` is called for each value that is not plain data and returns its form.
+    """Return the JSON form of ``value``, for example ``{"t": [1, 2]}`` for ``(1, 2)``.
 
-    Raises ``NotPlain`` if such a value is found and ``other`` is None, or if the nesting is deeper than ``depth``.
+    For each value that is not plain data, ``other`` is called and must return the form. Raises ``NotPlain`` if there is
+    such a value but no ``other``, or if the nesting is deeper than ``depth``.
     """
     kind = type(value)
     if value is None or kind is bool or kind is str:
@@ -99,13 +101,14 @@ _DATES = {datetime.date: "date", datetime.datetime: "dt", datetime.time: "time"}
 
 
 Other = Callable[[str, Form], Any]
-"""Returns the value of a form with an unknown tag, given the tag and its content. It may raise ``NotPlain``."""
+"""A function that converts a form with an unknown tag: (tag, content) -> value. It may raise ``NotPlain``."""
 
 
 def decode(form: Form, other: Other | None = None) -> Any:
-    """Return the value of a form. ``other`` is called for forms with an unknown tag.
+    """Return the value that a JSON form represents, for example ``(1, 2)`` for ``{"t": [1, 2]}``.
 
-    Raises ``NotPlain`` if the form is malformed, or if its tag is unknown and ``other`` is None.
+    For a form with an unknown tag, ``other`` is called and must return the value. Raises ``NotPlain`` if the form is
+    malformed, or if a tag is unknown and ``other`` is None.
     """
     if form is None or isinstance(form, (bool, int, float, str)):
         return form

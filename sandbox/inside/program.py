@@ -1,6 +1,7 @@
 """Runs a Python program in a child process that was forked for it: as a script, or one call at a time.
 
-``languages.python`` calls it. ``exported`` loads the program with it and then answers a driver's requests.
+``languages.python`` runs programs with this module. ``exported`` loads a program with it before it answers the driver's
+requests.
 """
 
 from __future__ import annotations
@@ -141,7 +142,11 @@ def print_traceback(error: BaseException) -> None:
 
 
 def exit_code(error: SystemExit) -> int:
-    """Return the exit status that ``sys.exit`` requested. A text is printed to standard error, as Python does."""
+    """Return the exit status that ``sys.exit`` requested.
+
+    If the program passed a text to ``sys.exit``, the text is printed to standard error and the status is 1, as in
+    Python.
+    """
     if error.code is None or isinstance(error.code, int):
         return (error.code or 0) & 0xFF
     print(error.code, file=sys.stderr)

@@ -65,9 +65,10 @@ class ProgramClient:
         return {name: proxy for name, proxy in proxies.items() if proxy is not None}
 
     def _ask(self, request: plain.FormObject) -> plain.FormObject:
-        """Send one message and return the answer.
+        """Send one message to the program and return its answer.
 
-        Before it answers, the program may call functions of the tests; these calls are made here.
+        The program may call functions of the tests before it answers. This method runs these functions and sends their
+        results.
         """
         try:
             self.link.send(request)
@@ -82,9 +83,9 @@ class ProgramClient:
         return answer
 
     def _call_back(self, message: plain.FormObject) -> plain.FormObject:
-        """Call the function of the tests that the program asks for in ``message``.
+        """Call the function of the tests whose number is in ``message``.
 
-        Returns a message with the function's result, or with the error that it raised.
+        Returns a message with the result of the function, or with the error that the function raised.
         """
         try:
             function = self.values.functions[message["callback"]]

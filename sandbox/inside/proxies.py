@@ -83,7 +83,7 @@ class Remote:
         raise TypeError("the driver does not ask an object of the program what it contains; compare plain values")
 
     def __eq__(self, other: object) -> bool:
-        """Return the result of the program's own ``==``. It is False if ``other`` is not an object of the program."""
+        """Return the result of ``==`` in the program. If ``other`` is not an object of the program, return False."""
         if not isinstance(other, Remote):
             return False
         return self._program.request("equal", self._reference, (other,)) is True
@@ -103,10 +103,10 @@ class Remote:
 class Instance(Remote):
     """A proxy for an object of a class that the tests mention by name.
 
-    The program computes the operators of the object, because the tests check them. The driver does not trust the
-    result: an arithmetic operator must return an object of the program, and ``<`` needs two objects of the program.
-    Otherwise the program could replace the tested function ``f`` by a class ``f`` whose operators pass any test, for
-    example ``abs(f(0.1) - 0.3) < 1e-9``.
+    The program computes the object's operators, because the tests check them. The driver does not trust the result: an
+    arithmetic operator must return an object of the program, and ``<`` needs two objects of the program. Without these
+    rules, a program could define a class ``f`` instead of the tested function ``f``. The operators of this class could
+    pass any test, for example ``abs(f(0.1) - 0.3) < 1e-9``.
     """
 
     _class_name: str
@@ -129,7 +129,10 @@ class Instance(Remote):
 
 
 def _arithmetic_operator(name: str, reflected: bool = False) -> Any:
-    """Return the method of ``Instance`` that computes ``operator.<name>`` in the program."""
+    """Return the method of ``Instance`` that computes ``operator.<name>`` in the program.
+
+    If ``reflected`` is True, the instance is the right operand, as in ``__radd__``.
+    """
 
     def compute(self: Instance, *others: object) -> Remote:
         operands = (*others, self) if reflected else (self, *others)
@@ -175,7 +178,7 @@ def remote_class(program: Requests, name: str) -> type[Instance]:
 
 
 class _ClassMember:
-    """A proxy for a static method or a class method of a class of the program."""
+    """A proxy for a method that the tests call on a class of the program, for example ``Point.parse("1,2")``."""
 
     def __init__(self, program: Requests, owner: str, name: str) -> None:
         self._program, self._owner, self._name = program, owner, name

@@ -89,7 +89,7 @@ class Output:
         return self.count > self.cap
 
     def read(self) -> bool:
-        """Read once from the pipe; returns False at its end. Bytes beyond ``cap`` are discarded."""
+        """Read once from the pipe. Returns False if the pipe is at its end. Bytes beyond ``cap`` are discarded."""
         room = self.view[self.count : self.cap + 1] if not self.over else self.view[self.cap : self.cap + 1]
         got = os.readv(self.fd, [room])
         self.count += got if not self.over else 0
@@ -183,7 +183,7 @@ class Supervisor:
     def start_driver(self, request: Request, child: Child) -> tuple[int, int]:
         """Fork the driver, connect it to the program's pipes, and wait until it has read its part of the request.
 
-        Returns its process id, and the descriptor of the pipe with its verdicts.
+        Returns the driver's process id, and the descriptor of the pipe from which its verdicts are read.
         """
         self.uid += 1
         ready, ready_w = os.pipe()
@@ -271,7 +271,8 @@ class Supervisor:
         """Read the outputs until the process ``main`` ends or a limit is reached.
 
         Returns "" if the process ended, otherwise the limit: "timeout" or "output". ``wall_s`` is the time limit in
-        seconds for one call or case, and starts again at each result. ``end`` is the deadline for all of them.
+        seconds for one call or case; the time restarts at each result. ``end`` is the deadline for all calls or cases
+        together.
         """
         deadline = min(end, time.monotonic() + wall_s)
         poll = select.poll()
@@ -357,7 +358,7 @@ def _kill(pid: int) -> None:
 
 
 def _end_of(pid: int) -> int:
-    """Return a descriptor that is readable once ``pid`` has ended; -1 if the kernel does not support it."""
+    """Return a descriptor that is readable once ``pid`` has ended; -1 if the kernel does not offer such descriptors."""
     try:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""The languages of the sandbox. Each has a module that runs its programs inside a box.
+"""The languages of the sandbox. Each language has a module that runs programs inside a box.
 
 The module of a language defines ``LIMITS_ADDRESS_SPACE``, ``become_program(caps)`` and ``become_driver(count,
 program_count, caps)``. The supervisor calls both functions in confined children, and they never return.

@@ -1,4 +1,4 @@
-"""JavaScript source that both processes share: it sends whole messages over pipes and converts values to plain data.
+"""JavaScript source that both processes share: it sends messages over pipes and converts values to plain data.
 
 ``javascript_program`` and ``javascript_driver`` begin with it.
 """
@@ -41,7 +41,7 @@ function receive(fd) {
 }
 """
 
-# It writes the same forms as ``inside.plain``.
+# ``encode`` returns the same JSON forms as ``inside.plain.encode``.
 VALUES = r"""// Makes an own property, also for the name `__proto__`.
 function assign(made, key, value) {
   Object.defineProperty(made, key, {value, enumerable: true, writable: true, configurable: true});

@@ -2,7 +2,7 @@
 
 Python's engine tries one alternative after another (backtracking), so a short hostile pattern can take years. This
 module compiles the pattern to a list of instructions and follows all alternatives at the same time (Pike's algorithm).
-The result is the same. One attempt to match takes time proportional to pattern length times text length.
+Both methods find the same matches. One attempt to match takes time proportional to pattern length times text length.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 MAX_PATTERN = 500  # maximum length of a pattern, in characters
 MAX_PROGRAM = 2000  # maximum number of instructions
-MAX_STEPS = 100_000  # maximum number of steps per search; an attempt at each position may read to the end of the text
+MAX_STEPS = 100_000  # maximum number of steps per search; each of its attempts may read to the end of the text
 
 Instruction = tuple[str, Any, Any]
 """One instruction of a compiled pattern: its kind and two operands.

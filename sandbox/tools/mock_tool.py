@@ -36,7 +36,7 @@ class ToolFailure(Exception):
 
 
 class ToolBroken(ToolFailure):
-    """The tool cannot work here, for example because there is no sandbox or no model.
+    """The tool cannot work in this run, for example because there is no sandbox or no model.
 
     This error never counts against the candidate.
     """
@@ -104,14 +104,14 @@ def tool(
     changes: bool = False,
     after: Sequence[tuple[str, Arguments]] = (),
 ) -> Callable[[ToolFunction], ToolFunction]:
-    """Return a decorator that adds a function to the catalogue.
+    """Return a decorator that adds a function to the catalogue as the tool ``name``.
 
-    The function's docstring is the tool's description. Its parameters after ``world`` define the schema of the
-    arguments. ``returns`` shows the shape of the result (``shapes.shape_schema``).
-
-    ``samples`` are example arguments that work in a new world. If ``after`` is given, these calls must be made first.
-    ``fails`` are example arguments that cause an error. ``aliases`` are other names of the tool in datasets.
-    ``changes`` is True if the tool changes the world.
+    The docstring of the function becomes the tool's description. The parameters after ``world`` become the tool's
+    arguments.
+    ``returns`` is a literal that shows the shape of the result, such as ``{"id": str}`` (see ``shapes.shape_schema``).
+    ``samples`` are example arguments that work in a new world, after the calls in ``after`` if there are any. ``fails``
+    are example arguments that cause an error. ``aliases`` are other names that datasets use for the tool. ``changes``
+    is True if the tool changes the world.
     """
 
     def register(function: ToolFunction) -> ToolFunction:

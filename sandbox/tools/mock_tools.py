@@ -38,9 +38,9 @@ MAX_ARGUMENT_CHARS = 100_000
 class MockTools:
     """Deterministic tools and their world, which is created from ``seed``. ``fresh`` creates a copy for each candidate.
 
-    ``sampler`` is the model that invents results of tools that resemble no catalogue tool. If it is None, these tools
-    return an error. ``sandbox`` runs the programs of ``code.run_python``. ``faults`` is the share of calls that fail
-    with a rate limit when they are first made; ``seed`` determines these calls. ``offered`` selects the tools of
+    ``sampler`` is the model that invents the result if a tool resembles no catalogue tool. If ``sampler`` is None, such
+    a tool returns an error. ``sandbox`` runs the programs of ``code.run_python``. ``faults`` is the share of calls
+    whose first attempt fails with a rate limit; ``seed`` determines these calls. ``offered`` selects the tools of
     ``declarations`` by name or by domain, such as ``weather``; if it is empty, all are selected. If ``prefer_model`` is
     True, the model also writes the results that would otherwise be invented from a schema.
     """
@@ -108,12 +108,12 @@ class MockTools:
         return self._like(prefer_model=True)
 
     def _like(self, **changed: Any) -> MockTools:
-        """Return a copy of these tools with a new world. ``changed`` contains the settings that differ."""
+        """Return new tools with the same settings and a new world. ``changed`` contains the settings that differ."""
         names = ("sampler", "sandbox", "seed", "faults", "offered", "prefer_model")
         return MockTools(**{name: getattr(self, name) for name in names} | changed)
 
     def changes(self) -> JsonObject:
-        """Return the changes made by the calls so far: table -> key -> record. A deleted record is None."""
+        """Return the records that the calls so far changed: ``{table: {key: record}}``. A deleted record is None."""
         return self.world.changes()
 
     async def call(self, name: str, arguments: Arguments, seed: int = 0) -> ToolResult:
@@ -136,7 +136,7 @@ class MockTools:
     def _function(self, name: str) -> JsonObject | None:
         """Return the declaration of the tool ``name``; None if the tool is unknown.
 
-        If the query declares tools, it is looked up among them only; otherwise in the catalogue.
+        If the query declares tools, only these tools are known. Otherwise all tools of the catalogue are known.
         """
         if self._declared:
             return self._declared.get(wire_name(name))

@@ -1,4 +1,4 @@
-"""The cities and countries that the tools know, with rounded figures, and functions that find them by name."""
+"""The cities and countries that the tools know, with rounded numbers, and functions that find them by name."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from bestofn.sandbox.tools.mock_tools import MockTools
 async def final_state(calls: Sequence[JsonObject], seed: int = 0) -> JsonObject:
     """Make ``calls`` in a new world with this ``seed``, and return the changes of the world.
 
-    The calls may have the format of any supported service. Raises ``SourceError`` if a call fails, because a failed
-    call cannot be a reference.
+    Each call may have any supported API format. Raises ``SourceError`` if a call fails, because a failed call cannot be
+    a reference.
     """
     tools = MockTools(seed=seed)
     for made in calls:

@@ -92,7 +92,7 @@ def _text(schema: JsonObject, key: str, chance: Seeded) -> str:
 
 
 def _resolved(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """Return ``schema`` with local ``$ref`` resolved, and with the first alternative of ``anyOf`` or ``oneOf``."""
+    """Return ``schema`` with local ``$ref`` resolved. Of ``anyOf`` and ``oneOf``, the first alternative is used."""
     for _ in range(8):
         if isinstance(schema.get("$ref"), str) and schema["$ref"].startswith("#"):
             target: JsonValue = root

@@ -41,7 +41,7 @@ class Seeded:
     def sample(self, items: Sequence[Item], k: int) -> list[Item]:
         """Return ``k`` of ``items`` in random order, or all of them if there are fewer than ``k``.
 
-        No position of ``items`` is used twice.
+        The items are drawn without replacement.
         """
         rest, drawn = list(items), []
         while rest and len(drawn) < k:

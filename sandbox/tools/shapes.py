@@ -1,4 +1,4 @@
-"""Creates JSON Schemas: for arguments from a Python signature, for results from a literal that shows their shape.
+"""Creates JSON Schemas: for arguments from a Python signature, for results from a literal such as ``{"id": str}``.
 
 ``mock_tool.tool`` creates the schemas of the catalogue with it.
 """

@@ -106,7 +106,7 @@ def _names() -> Mapping[str, MockTool]:
 def _profiles() -> tuple[tuple[MockTool, Mapping[str, float]], ...]:
     """Return each tool of the catalogue with its words and their weights.
 
-    The weight is 1 for words of the name, the aliases and the category. It is lower for other words.
+    Words of the name, the aliases and the category have weight 1. Other words have a lower weight.
     """
     profiles = []
     for tool in CATALOGUE.values():
@@ -137,10 +137,11 @@ def _score(sought: Mapping[str, float], profile: Mapping[str, float]) -> float:
 
 
 def adapted(tool: MockTool, arguments: Arguments) -> dict[str, Any] | None:
-    """Return the arguments under the names that ``tool`` uses. Synonyms in ``glossary`` determine the new names.
+    """Return the arguments with the names that ``tool`` uses, for example ``symbol`` instead of ``ticker``.
 
-    Returns None if a required argument is missing. An optional argument with a value that is invalid for ``tool`` is
-    omitted, because the query's schema may define this argument differently.
+    The synonyms in ``glossary`` determine the names. Returns None if a required argument is missing. An optional
+    argument with a value that is invalid for ``tool`` is omitted, because the query's schema may define this argument
+    differently.
     """
     known = tool.parameters["properties"]
     result = {name: value for name, value in arguments.items() if name in known}

@@ -8,7 +8,10 @@ from bestofn.sandbox.tools.mock_tool import ToolFailure
 
 
 def parse_day(text: str) -> date:
-    """Return the date of an ISO date or of an ISO date and time. Raises ``ToolFailure`` if it cannot be parsed."""
+    """Return the date in ``text``, which is an ISO date with or without a time.
+
+    Raises ``ToolFailure`` if ``text`` cannot be parsed.
+    """
     try:
         return datetime.fromisoformat(text.strip()).date()
     except ValueError:

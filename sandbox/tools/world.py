@@ -47,7 +47,7 @@ def _initial(name: str, seed: int) -> Table:
 
 
 class World:
-    """The tables of one episode. When a table is first read, its initial content is copied."""
+    """The tables of one episode. The initial content of a table is copied when the table is first read."""
 
     def __init__(self, seed: int = 0, sandbox: Sandbox | None = None) -> None:
         self.seed = seed
@@ -82,7 +82,10 @@ class World:
         self._tables = copy.deepcopy(dict(snapshot))
 
     def changes(self) -> dict[str, dict[str, Record | None]]:
-        """Return the records that differ from the initial state: table -> key -> record. A deleted record is None."""
+        """Return the records that differ from the initial state: ``{table: {key: record}}``.
+
+        The value of a deleted record is None.
+        """
         changed: dict[str, dict[str, Record | None]] = {}
         for name in sorted(self._tables):
             now, before = self._tables[name], _initial(name, self.seed)
