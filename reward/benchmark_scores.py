@@ -54,7 +54,7 @@ def style_accuracies(rows: Iterable[tuple[Sequence[float], Sequence[float]]]) ->
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """For one prompt of the subset Ties: the spread of the right scores and their margin over the wrong scores."""
+    """Two differences between scores of one prompt of the subset Ties."""
 
     among_right: float | None  # highest minus lowest right score; None if there is only one right answer
     above_wrong: float  # lowest right score minus highest wrong score
@@ -71,12 +71,12 @@ def ties_score(reference: Mapping[str, Margins], tied: Mapping[str, Margins]) ->
     Both arguments map prompt ids to margins. Each prompt has two versions: ``reference`` has one right answer, ``tied``
     has many. The score is the sum of the parts with these weights: ``tied`` 0.3, ``reference`` 0.3, ``preferred`` 0.2,
     ``preferred_hard`` 0.2, ``margin`` 0.01.
-
     - ``tied``, ``reference``: the share of prompts in this version whose right answers all score above the wrong ones.
-    - ``preferred``: the share of prompts whose margin is larger than their spread, both from the version ``tied``.
-    - ``preferred_hard``: the share of prompts for which the margins of both versions are larger than that spread.
-    - ``margin``: the mean of tanh(m / spread − 1), where m is the smaller margin of the two versions. A prompt with a
-      spread of 0 contributes 0.
+    - ``preferred``: the share of prompts for which ``above_wrong`` of the version ``tied`` is larger than the spread.
+    - ``preferred_hard``: the share of prompts for which ``above_wrong`` of both versions is larger than the spread.
+    - ``margin``: the mean of tanh(m / spread − 1), where m is the smaller ``above_wrong`` of the two versions. A prompt
+      with a spread of 0 contributes 0.
+    The spread is ``among_right`` of the version ``tied``.
     """
     both = sorted(reference.keys() & tied.keys())
     rows = [(tied[key].among_right or 0.0, tied[key].above_wrong, reference[key].above_wrong) for key in both]

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 def strengths(wins: Sequence[Sequence[float]], prior: float = 0.1, rounds: int = 200) -> list[float]:
     """Fit a Bradley–Terry model to ``wins`` and return the logarithm of each strength; the mean is 0.
 
-    ``wins[i][j]`` is how often i beat j; a tie counts ½ for both. The function uses Zermelo's iteration in its
-    minorise-maximise form (Hunter 2004) with at most ``rounds`` iterations. ``prior`` wins are added to both sides of
-    each pair. So an answer that always wins has a finite strength, and the comparison graph is connected.
-    Raises ``ValueError`` if ``wins`` is not square.
+    ``wins[i][j]`` is how often answer i beat answer j; a tie counts ½ for both. The function uses Zermelo's iteration
+    in its minorise-maximise form (Hunter 2004) with at most ``rounds`` iterations. ``prior`` wins are added to both
+    sides of each pair. Therefore an answer that always wins has a finite strength, and the comparison graph is
+    connected. Raises ``ValueError`` if ``wins`` is not square.
     """
     n = len(wins)
     if any(len(row) != n for row in wins):

@@ -19,9 +19,9 @@ LONGEST = 20_000  # characters per block; a longer block may be nested so deeply
 class CodeReward:
     """Scores the Python blocks of an answer: 0 if there is no block or a block has a syntax error.
 
-    Otherwise the value starts at 1 and falls by ``per_fault`` for each line with a style fault. It never falls below
-    0.5, so valid code always ranks above invalid code. Style faults are: more than ``width`` characters, tabs in the
-    indentation, white space at the end of the line, several statements in one line, and a bare ``except``.
+    Otherwise the score starts at 1 and decreases by ``per_fault`` for each line with a style fault. It never falls
+    below 0.5, so valid code always ranks above invalid code. Style faults are: more than ``width`` characters, tabs in
+    the indentation, white space at the end of the line, several statements in one line, and a bare ``except``.
     """
 
     name = "code"
@@ -32,7 +32,7 @@ class CodeReward:
         self.width, self.per_fault = width, per_fault
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the score of every candidate. A candidate with an error has no value."""
+        """Return one score per candidate. The value is None if the candidate has an error."""
         return [self._one(candidate) for candidate in candidates]
 
     def _one(self, candidate: Candidate) -> Score:

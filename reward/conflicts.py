@@ -9,10 +9,10 @@ from collections.abc import Mapping
 def cycles(n: int, first_wins: Mapping[tuple[int, int], float]) -> list[tuple[int, int, int]]:
     """Return the triples of answers whose comparisons form a cycle.
 
-    ``first_wins[(a, b)]`` is the result when answer a is shown first: 1 if a wins, 0 if b wins, ½ for a tie.
-    A pair has a winner if both orders agree, or if only one order has a result. Pairs without a winner are ignored.
-    If every pair has a winner and there is no cyclic triple, the answers can be ranked consistently (Kendall and
-    Babington Smith 1940).
+    ``first_wins[(a, b)]`` is the result when answer a is shown first: 1 if a wins, 0 if b wins, ½ for a tie. Each pair
+    has one or two results. The pair has a winner if the same answer wins in every result; otherwise the pair is
+    ignored. If every pair has a winner and there is no cyclic triple, the answers can be ranked consistently (Kendall
+    and Babington Smith 1940).
     """
     beats = _winners(n, first_wins)
     return [

@@ -18,8 +18,8 @@ class EnsembleReward:
     ``combine`` is ``mean``, ``min``, or ``uwo``: mean − ``penalty`` · variance (Coste et al. 2023). By default the
     z-scores of a reward are computed from the answers to one query. ``scales`` sets a (mean, standard deviation) per
     reward instead, so that values are comparable between queries. ``parts`` holds the value and the z-score of each
-    reward. ``parts["disagreement"]`` is the variance of the z-scores. If one reward has no value for a candidate, the
-    combined score has no value.
+    reward. ``parts["disagreement"]`` is the variance of the z-scores. If the value of one reward is None for a
+    candidate, the combined value is also None.
     """
 
     name = "ensemble"

@@ -34,7 +34,7 @@ class FormatReward:
         self._once = re.findall(r"</?\w+>", pattern or "")
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the score of every candidate. A candidate with an error has no value."""
+        """Return one score per candidate. The value is None if the candidate has an error."""
         return [self._one(query, candidate) for candidate in candidates]
 
     def _one(self, query: Query, candidate: Candidate) -> Score:
@@ -62,7 +62,7 @@ class FormatReward:
 
 
 def _call_problem(call: JsonObject, declared: set[str]) -> str:
-    """Describe the problem of a tool call; "" if the call is valid."""
+    """Return the problem of a tool call as text; "" if the call is valid."""
     function = call.get("function") or {}
     if function.get("name") not in declared:
         return f"tool {function.get('name')!r} is not declared"

@@ -14,15 +14,15 @@ DOUBTS = ("i'm not sure", "i don't know", "might be")
 class HeuristicReward:
     """Scores surface features of the text, from 0 to 1.
 
-    The score starts at 0.5. Medium length, reasoning words and a stated answer raise it. Short texts, repetition and
-    expressions of doubt lower it. Words are matched as substrings of the lower-case text, so "then" also matches
-    "strengthen". The rules are unchanged from their published form.
+    The score starts at 0.5. Medium length, reasoning words and a stated answer raise the score. Short texts, repetition
+    and expressions of doubt lower it. Words are matched as substrings of the lower-case text, so "then" also matches
+    "strengthen". The rules were published before and are kept unchanged.
     """
 
     name = "heuristic"
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the score of every candidate. A candidate with an error has no value."""
+        """Return one score per candidate. The value is None if the candidate has an error."""
         return [Score(heuristic(candidate.text)) if not candidate.error else Score(None) for candidate in candidates]
 
 

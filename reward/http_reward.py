@@ -27,17 +27,15 @@ class HttpReward:
     """Requests the value of each answer from the servers at ``urls``, which are used in rotation.
 
     ``style`` selects the endpoint, the body of the request, and the field of the reply that holds the value:
-
     - ``score``: one request to ``/score``. The query is ``text_1``, and the list of answers is ``text_2``. The value of
       answer i is ``data[i].score``.
     - ``messages``: one request to ``/score``. The list ``conversations`` has one conversation per answer. The value of
       answer i is ``data[i].score``.
     - ``classify``: one request to ``/classify`` per answer, with the conversation as ``messages``. The value is the
       only entry of ``data[0].probs``.
-
     A failed request is sent to the next server, at most ``retries`` times. The first retry waits ``pause_s`` seconds,
-    and each further retry waits twice as long. An answer has no value if its request fails. At most ``concurrency``
-    requests are in flight. The API key is read from the environment variable ``key_env``.
+    and each further retry waits twice as long. If all attempts fail, the values of the answers are None. At most
+    ``concurrency`` requests are in flight. The API key is read from the environment variable ``key_env``.
     """
 
     name = "http"
@@ -78,7 +76,7 @@ class HttpReward:
             await self._session.close()
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the score of every candidate. A candidate with an error has no value.
+        """Return one score per candidate. The value is None if the candidate has an error.
 
         Raises ``AuthenticationError`` if a server refuses the API key.
         """
@@ -113,9 +111,9 @@ class HttpReward:
         return await self._scores("/score", body, "score", len(candidates))
 
     async def _scores(self, path: str, body: JsonObject, key: str, count: int) -> list[Score]:
-        """Send one request for ``count`` answers and return their scores. If it fails, no score has a value.
+        """Send one request for ``count`` answers and return one score per answer.
 
-        Raises ``AuthenticationError`` if the server refuses the API key.
+        All values are None if the request fails. Raises ``AuthenticationError`` if the server refuses the API key.
         """
         try:
             reply = await self._post(path, body)
@@ -167,7 +165,7 @@ class HttpReward:
 def score_in(reply: object, place: int, key: str) -> Score:
     """Return the score of the answer with the index ``place`` in ``reply``.
 
-    The score has no value if ``reply`` holds no finite number for this answer.
+    The value is None if ``reply`` contains no finite number for this answer.
     """
     data = reply.get("data") if isinstance(reply, Mapping) else None
     listed = [row for row in data if isinstance(row, Mapping)] if isinstance(data, list) else []

@@ -20,12 +20,12 @@ SCHEMA = object_schema(
 
 
 class JudgeReward:
-    """The mean grade of ``samples`` replies, scaled from 1…10 to 0…1.
+    """Scores an answer with the mean grade of ``samples`` replies, scaled from 1…10 to 0…1.
 
     ``rubric`` is the name of a rubric in ``reward.rubrics``, or your own rubric as a sentence. With ``use_reference``,
     the judge also sees the reference answer. Replies that are invalid or that set ``cannot_judge`` are ignored. If all
-    replies are ignored, the candidate has no value and ``parts["error"]`` holds the reason. ``max_tokens`` limits each
-    reply. Raises ``ConfigError`` for more than one sample at temperature 0.
+    replies are ignored, the value is None and ``parts["error"]`` contains the reason. ``max_tokens`` limits each reply.
+    Raises ``ConfigError`` for more than one sample at temperature 0.
     """
 
     name = "judge"
@@ -48,7 +48,7 @@ class JudgeReward:
         self.samples, self.temperature, self.max_tokens = samples, temperature, max_tokens
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the mean grade of every candidate. A candidate has no value if its requests to the judge fail."""
+        """Return the mean grade of every candidate. The value is None if no reply contains a valid grade."""
         return list(await asyncio.gather(*(self._grade(query, candidate) for candidate in candidates)))
 
     async def _grade(self, query: Query, candidate: Candidate) -> Score:

@@ -55,5 +55,5 @@ def number(value: object, low: float, high: float) -> float | None:
 
 
 def numbered(texts: Sequence[str]) -> dict[str, str]:
-    """Return ``texts`` under the names ``answer_1``, ``answer_2``, …, as ``fenced`` expects them."""
+    """Return ``{"answer_1": first text, "answer_2": second text, …}``, as ``fenced`` expects it."""
     return {f"answer_{place}": text for place, text in enumerate(texts, start=1)}

@@ -24,7 +24,7 @@ class LengthReward:
         self.free, self.per_word, self.least = free, per_word, least
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the penalty of every candidate. ``parts["words"]`` is its number of words."""
+        """Return the penalty of every candidate. ``parts["words"]`` is the number of words."""
         return [self._one(candidate) for candidate in candidates]
 
     def _one(self, candidate: Candidate) -> Score:

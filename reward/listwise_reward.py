@@ -51,7 +51,7 @@ class ListwiseReward:
         self.list_size, self.rounds, self.seed, self.max_tokens = list_size, rounds, seed, max_tokens
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Rank the candidates in lists and return their scores. A candidate with an error has no value."""
+        """Rank the candidates in lists and return one score per candidate. An error gives the value None."""
         valid = [place for place, candidate in enumerate(candidates) if not candidate.error]
         lists = shuffled_lists(valid, self.list_size, self.rounds, f"{self.seed}:{query.id}")
         orders = await asyncio.gather(*(self._order(query, [candidates[i] for i in part]) for part in lists))

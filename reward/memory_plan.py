@@ -1,4 +1,4 @@
-"""Estimates from the files of a model whether it fits in memory, before it is loaded. Used by ``model_reward``."""
+"""Estimates whether a model fits in memory before it is loaded, from its files. Used by ``model_reward``."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def available_gb() -> float:
 
 
 def _bytes_per_weight(folder: Path) -> float | None:
-    """Return the bytes per stored weight according to ``config.json``; None if it does not name a known type."""
+    """Return the bytes per stored weight according to ``config.json``; None if the file names no known number type."""
     try:
         config = json.loads((folder / "config.json").read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Reads the supported families of reward models: each has its own input format and output. Used by ``model_reward``."""
+"""The supported families of reward models, which differ in input format and output. Used by ``model_reward``."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class Family(Protocol):
 class Classifier:
     """A model with a chat template and one output, for example Skywork-Reward and Skywork-Reward-V2.
 
-    If the chat template writes the beginning-of-text token, the text is tokenized without special tokens. Otherwise
-    the tokenizer would add a second one, which changes the score.
-    Raises ``ConfigError`` if the model has several outputs or the tokenizer has no chat template.
+    If the chat template writes the beginning-of-text token, the text is tokenized without special tokens. Otherwise the
+    tokenizer would add this token a second time, which changes the score. Raises ``ConfigError`` if the model has
+    several outputs or the tokenizer has no chat template.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ class Classifier:
         return list(self.tokenizer(text, add_special_tokens=not written, truncation=False)["input_ids"])
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """Return one score per chat. If a chat cannot be scored, its score has no value.
+        """Return one score per chat.
 
-        The reason is then in ``parts["error"]``.
+        If a chat cannot be scored, the value is None and ``parts["error"]`` contains the reason.
         """
         read = self.read(groups, tools)
         values = self.scorer.score([[ids for ids in group if not isinstance(ids, Score)] for group in read])
@@ -113,9 +113,9 @@ class Classifier:
         ]
 
     def read(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[list[int] | Score]]:
-        """Return the token ids of each chat. If a chat cannot be encoded, return a score without a value instead.
+        """Return the token ids of each chat. A chat that cannot be encoded gives a score with the value None instead.
 
-        ``parts["error"]`` of this score holds the reason.
+        ``parts["error"]`` of this score contains the reason.
         """
         return [[self._read(chat, own) for chat in group] for group, own in zip(groups, tools, strict=True)]
 
@@ -132,7 +132,7 @@ class Classifier:
 
 
 class ArmoRM(Classifier):
-    """The multi-objective model of RLHFlow. ``output.score`` is the value; its 19 ``output.rewards`` are the parts."""
+    """The multi-objective model of RLHFlow. The value is ``output.score``; the parts are the 19 ``output.rewards``."""
 
     def __init__(
         self, model: LoadedModel, tokenizer: Tokenizer, *, max_length: int, budget: int, share_prefix: bool
@@ -143,9 +143,9 @@ class ArmoRM(Classifier):
         self.model.config.pad_token_id = self.pad
 
     def score(self, groups: Sequence[Sequence[Chat]], tools: Sequence[Sequence[Tool]]) -> list[list[Score]]:
-        """Return one score per chat. If a chat cannot be scored, its score has no value.
+        """Return one score per chat.
 
-        The reason is then in ``parts["error"]``.
+        If a chat cannot be scored, the value is None and ``parts["error"]`` contains the reason.
         """
         read = self.read(groups, tools)
         sequences = [ids for group in read for ids in group if not isinstance(ids, Score)]
@@ -178,7 +178,7 @@ class ArmoRM(Classifier):
 
 
 class InternLM2:
-    """The reward model of Shanghai AI Lab. Scores batches of chats with its method ``get_scores(tokenizer, chats)``.
+    """The reward model of Shanghai AI Lab. Its method ``get_scores(tokenizer, chats)`` scores a batch of chats.
 
     Raises ``ConfigError`` if the model has no method ``get_scores``.
     """
@@ -220,7 +220,10 @@ FAMILIES: Mapping[str, Callable[..., Family]] = {
 
 
 def score_of(value: float, parts: Mapping[str, float] | None = None) -> Score:
-    """Return ``value`` as a score. If it is NaN or infinite, the score has no value, and ``parts["error"]`` says so."""
+    """Return ``value`` as a score. If it is NaN or infinite, the score's value is None.
+
+    In this case ``parts["error"]`` contains the reason.
+    """
     if math.isfinite(value):
         return Score(value, parts or {})
     return Score(None, {**(parts or {}), "error": f"the reward model returned {value}; expected a finite number"})

@@ -17,7 +17,7 @@ GROUPS_AT_ONCE = 64  # the maximum number of waiting queries that are scored in 
 
 
 class Waiting(NamedTuple):
-    """One query in the queue of the model: its sibling chats, its tools, and the future for the scores."""
+    """One query that waits to be scored: the chats of its answers, its tools, and the future for the scores."""
 
     chats: Sequence[Chat]
     tools: Sequence[Tool]
@@ -28,16 +28,15 @@ class ModelReward:
     """Scores prompt and answer with a Hugging Face reward model.
 
     - ``path``: a folder or a Hub id.
-    - ``family``: the kind of model, which sets its input format and output.
+    - ``family``: the kind of model, which determines the input format and the output.
     - ``budget``: the maximum number of tokens per forward pass, padding included. A batch is halved if memory runs out.
-    - ``max_length``: the maximum length of a conversation in tokens. A longer conversation has no value, because
-      truncation would change its score.
+    - ``max_length``: the maximum length of a conversation in tokens. The value of a longer conversation is None,
+      because truncation would change its score.
     - ``device_map``: ``auto`` distributes the model over several devices with accelerate.
     - ``chat_template``: replaces the chat template of the tokenizer.
     - ``trust_remote_code``: allows code of the model repository to run.
-    - ``share_prefix``: computes the common prompt of siblings once. If the model does not support this, siblings are
-      scored separately. Siblings are the answers to the same query.
-
+    - ``share_prefix``: computes the common prompt of siblings once. Siblings are the answers to the same query. If the
+      model does not support this, siblings are scored separately.
     Queries that arrive while the model is busy are scored together in the next call.
     """
 
@@ -79,7 +78,7 @@ class ModelReward:
         await asyncio.to_thread(_release)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the score of every candidate. A candidate with an error or without messages has no value."""
+        """Return one score per candidate. The value is None if the candidate has an error or no messages."""
         valid = [place for place, one in enumerate(candidates) if not one.error and one.messages]
         scores = [Score(None)] * len(candidates)
         chats = [chat_of(query, candidates[place]) for place in valid]
@@ -108,7 +107,7 @@ class ModelReward:
                 raise
 
     async def _score_together(self, turn: Sequence[Waiting]) -> None:
-        """Score the queries of ``turn`` in one call. If it fails, score each query separately to isolate the error."""
+        """Score the queries of ``turn`` in one call. If the call fails, score each query separately."""
         assert self._model is not None
         try:
             scored = await in_thread(

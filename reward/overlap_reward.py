@@ -28,7 +28,7 @@ class OverlapReward:
         self._function = MEASURES[measure]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the overlap of every candidate. If the query has no reference text, no candidate has a value."""
+        """Return the overlap of every candidate. All values are None if the query has no reference text."""
         references = [text for text in (query.reference.answer, *query.reference.answers) if text]
         if not references:
             return [Score(None, {"error": "the query has no reference text"})] * len(candidates)
@@ -39,7 +39,10 @@ class OverlapReward:
 
 
 def f1(text: str, reference: str) -> float:
-    """Return the harmonic mean of the precision and recall of words; repeated words count repeatedly (F1 of SQuAD)."""
+    """Return the F1 score of SQuAD: the harmonic mean of word precision and word recall.
+
+    A word that occurs several times is counted several times.
+    """
     given, wanted = Counter(_words(text)), Counter(_words(reference))
     common = sum((given & wanted).values())
     return 2 * common / (sum(given.values()) + sum(wanted.values())) if common else 0.0

@@ -27,8 +27,8 @@ class PairwiseReward:
 
     A Bradley–Terry model estimates this probability from comparisons. The judge compares each pair in both orders. If
     the two results differ, the pair counts as a tie. By default, all n(n−1)/2 pairs are compared. With ``opponents``,
-    the candidates form a ring, and each one is compared with the next ``opponents`` candidates. These are n · opponents
-    pairs. A candidate has no value if none of its comparisons is valid. ``parts`` holds the numbers of wins,
+    the candidates form a ring, and each candidate is compared with the next ``opponents`` candidates: n · opponents
+    pairs in total. The value is None if no comparison of a candidate is valid. ``parts`` holds the numbers of wins,
     comparisons, preference cycles, and comparisons whose result depends on the order.
     """
 
@@ -43,7 +43,7 @@ class PairwiseReward:
         self.opponents, self.max_tokens = opponents, max_tokens
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Compare the candidates and return their scores. A candidate with an error has no value."""
+        """Compare the candidates and return one score per candidate. An error gives the value None."""
         valid = [place for place, candidate in enumerate(candidates) if not candidate.error]
         texts = [candidate_text(candidates[place]) for place in valid]
         orders = [order for a, b in schedule(len(valid), self.opponents) for order in ((a, b), (b, a))]

@@ -26,7 +26,7 @@ class PersonaReward:
         self.markers = [re.compile(marker, re.IGNORECASE) for marker in (persona.markers if persona else ())]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the score of every candidate. If the run has no persona with markers, no candidate has a value."""
+        """Return one score per candidate. All values are None if the run has no persona with markers."""
         return [self._one(candidate) for candidate in candidates]
 
     def _one(self, candidate: Candidate) -> Score:

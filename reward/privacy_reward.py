@@ -1,4 +1,4 @@
-"""A penalty for personal data that an answer adds to the data in the question. See ``conf/reward/privacy.yaml``."""
+"""A penalty for personal data that is in the answer but not in the question. See ``conf/reward/privacy.yaml``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PrivacyReward:
         self.step = step
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the penalty of every candidate. ``parts["leaks"]`` holds the number of leaked items per kind."""
+        """Return the penalty of every candidate. ``parts["leaks"]`` contains the number of leaked items per kind."""
         given = " ".join(content_text(message.get("content")) for message in query.messages)
         return [Score(None) if one.error else self._one(one.text, given) for one in candidates]
 

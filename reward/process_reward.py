@@ -1,6 +1,6 @@
 """A reward for the steps of an answer: a judge model grades each step, and the grades are combined into one value.
 
-Configured by ``conf/reward/process.yaml``. The training view ``prm`` is built from the ``parts`` of its scores.
+Configured by ``conf/reward/process.yaml``. The training view ``prm`` is built from the ``parts`` of these scores.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class ProcessReward:
     """Asks a judge for the probability that each step is right, and combines the probabilities with ``aggregate``.
 
     An answer is split at headings such as "Step 1". If it has fewer than two such headings, it is split at blank lines.
-    ``parts["steps"]`` holds the text and the probability of each step. If the judge does not reply with one probability
-    per step, the candidate has no value.
+    ``parts["steps"]`` contains the text and the probability of each step. If the judge does not reply with one
+    probability per step, the value is None.
     """
 
     name = "process"

@@ -21,7 +21,7 @@ class RepetitionReward:
         self.n = n
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
-        """Return the penalty of every candidate. A candidate with an error has no value."""
+        """Return the penalty of every candidate. The value is None if the candidate has an error."""
         return [Score(None) if one.error else Score(0.0 - repeated_share(one.text, self.n)) for one in candidates]
 
 

@@ -11,7 +11,7 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 class RoutedReward:
     """Scores with the reward ``routes[query.split]``, or with ``default`` if the split has no route.
 
-    If there is no default either, the scores have no value, and ``parts["error"]`` holds the reason.
+    Without a route and a default, the values are None, and ``parts["error"]`` contains the reason.
     """
 
     name = "routed"

@@ -1,9 +1,9 @@
 """Scores token sequences with a sequence-classification model. Used by ``model_families.Classifier``.
 
 A model has two parts: the backbone computes a vector per token, and the head computes a score from one vector. The head
-is applied to the last token of each sequence that is not padding. So the score does not depend on how the model itself
-would find this token. Some models run as a whole: encoder-decoder models, and models whose backbone or head cannot be
-found. Siblings are the answers to the same query; their common prompt is computed once.
+is applied to the last token of each sequence that is not padding. This module finds this token itself, so the score
+does not depend on the model's own search for it. Encoder-decoder models, and models whose backbone or head cannot be
+found, run as a whole. Siblings are the answers to the same query; their common prompt is computed once.
 """
 
 from __future__ import annotations
@@ -139,7 +139,8 @@ class SequenceScorer:
     ) -> list[float]:
         """Return the values of ``sequences``, computed as one batch.
 
-        If ``cache`` is set, it holds the ``before`` tokens of the common prefix that precede each sequence.
+        ``cache``, if set, contains the keys and values of the common prefix of all sequences. ``before`` is the number
+        of prefix tokens.
         """
         import torch
 
@@ -220,7 +221,10 @@ def _within_memory(work: Callable[[], Result]) -> Result | None:
 
 
 def halves(batch: Sequence[int]) -> list[list[int]]:
-    """Split a batch that did not fit in memory into two. Raises ``MachineError`` if the batch has only one sequence."""
+    """Split a batch into two halves, because the whole batch did not fit in memory.
+
+    Raises ``MachineError`` if the batch has only one sequence.
+    """
     if len(batch) < 2:
         raise MachineError(
             "The memory of the device is too small for one sequence of the reward model. Set a smaller max_length, "

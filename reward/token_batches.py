@@ -1,4 +1,7 @@
-"""Plans batches of token sequences from their lengths, and finds their common prefix. Used by ``sequence_scorer``."""
+"""Plans batches of token sequences from their lengths, and finds the common prefix of siblings.
+
+Used by ``sequence_scorer``.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from bestofn.builders.records import Candidate, Query, Score, Verdict
 class VerificationReward:
     """Scores a verdict by its outcome and its confidence from 0 to 1.
 
-    ``pass``: 0.5 + confidence / 2. ``fail``: 0.5 − confidence / 2. ``abstain``: 0.5. ``error``: no value.
+    ``pass``: 0.5 + confidence / 2. ``fail``: 0.5 − confidence / 2. ``abstain``: 0.5. ``error``: None.
     """
 
     name = "verification"

@@ -1,8 +1,8 @@
 """``bestofn benchmark accuracy [kinds=math,code] [sets=…] [data=…] [show=…]``: tests verifiers on labelled data.
 
 The source tree has one program per kind of verifier, ``tests/benchmarks/accuracy_<kind>.py``. Each program has a
-function ``main(arguments) -> exit code``. This function reads labelled sets from the folder ``data``, which is not part
-of the project. The default of ``data`` is ``../shared/data``, next to the project.
+function ``main(arguments) -> exit code``. The function reads labelled sets from the folder ``data``, which is not part
+of the project. The default is ``../shared/data``, next to the project.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def benchmark(arguments: Arguments) -> None:
-    """Run the programs of the given kinds, and end the process with the highest exit code.
+    """Run the benchmark program of each kind in the setting ``kinds`` (default: all), then end the process.
 
-    Raises ``ConfigError`` if there is no program for a kind.
+    The exit code is the highest exit code of these programs. Raises ``ConfigError`` if a kind has no program.
     """
     chosen = (arguments.text("kinds") or ",".join(kinds())).split(",")
     for word in arguments.overrides:

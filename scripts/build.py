@@ -35,7 +35,10 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def from_yaml(arguments: Arguments) -> list[str]:
-    """Return the overrides for ``--from-yaml FILE``, an experiment file in an older format; [] if it is not given."""
+    """Return the overrides that the file of ``--from-yaml FILE`` contains; [] if the option is not given.
+
+    The file is an experiment file in an older format.
+    """
     from bestofn.builders.config.older_files import overrides_of_file
 
     file = arguments.files.get("--from-yaml")

@@ -1,7 +1,7 @@
 """The catalogue of commands: positional words, settings and one example per command.
 
-``main.py`` prints the catalogue. The commands parse their words with it. The help and shell completion also use it. A
-test compares docs/commands.md with the catalogue.
+``main.py`` prints the catalogue. Each command uses its entry to parse the command line. The help and shell completion
+also use the catalogue. A test compares docs/commands.md with the catalogue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``bestofn compare RUN RUN [RUN …]``: compares the first run with each other run, over their shared queries."""
+"""``bestofn compare RUN RUN [RUN …]``: compares the first run with each other run, on the queries that both contain."""
 
 from __future__ import annotations
 

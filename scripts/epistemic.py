@@ -21,7 +21,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def epistemic(arguments: Arguments) -> None:
-    """Print the rates of a run over malformed, unsolvable or vague problems, as text or as JSON."""
+    """Print the rates of correct and wrong reactions to malformed and well-posed problems, as text or as JSON."""
     from bestofn.builders.analysis.epistemic import epistemic_report, stances_of
     from bestofn.builders.tables.shards import nested, parts_of
 

@@ -13,7 +13,7 @@ from bestofn.builders.statistics.estimators import pass_at_k
 from bestofn.builders.statistics.intervals import bootstrap_difference_interval, bootstrap_interval
 
 Passes = Mapping[str, tuple[str, int, int]]
-"""query id -> (split, passes, candidates with a verdict of pass or fail)"""
+"""Maps a query id to (split, number of passes, number of candidates with the verdict pass or fail)."""
 
 
 class Preference(NamedTuple):
@@ -61,10 +61,11 @@ def pass_at_8(right: int, count: int) -> float:
 
 
 def pair_report(pairs: Sequence[Preference]) -> dict[str, Any]:
-    """Return the share of pairs in which the reward model prefers the chosen side, and this share for a length rule.
+    """Return the accuracy of the reward model on pairs, and the accuracy of a rule that compares lengths.
 
-    The length rule always prefers the longer side, or always the shorter side if that is more accurate on the pairs.
-    The intervals come from a bootstrap over queries.
+    The accuracy is the share of pairs in which the chosen side is preferred. The length rule always prefers the longer
+    side, or always the shorter side if that is more accurate on the pairs. The intervals come from a bootstrap over
+    queries.
     """
     splits = ["all", *sorted({pair.split for pair in pairs})]
     rows = {split: _accuracy([pair for pair in pairs if split in ("all", pair.split)]) for split in splits}

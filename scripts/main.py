@@ -37,7 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, words: Sequence[str]) -> None:
-    """Run the command ``name``. If the reader of the output closes it early, end with exit code 141 and no message."""
+    """Run the command ``name``.
+
+    If the program that reads the output closes the pipe early, end with exit code 141 and no message.
+    """
     try:
         if name in PROVIDERS:
             importlib.import_module("bestofn.scripts.provider_commands").main(name, words)

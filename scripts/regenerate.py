@@ -58,7 +58,7 @@ def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequ
     """Return the run's resolved ``config`` after applying ``changes``, which are overrides in Hydra's grammar.
 
     A group choice such as ``provider=anthropic`` is read from the configuration files. The generate stage contains
-    copies of root keys. A copy is updated if it equals the old value of its root key.
+    copies of some root keys. A copy is updated if it equals the old value of its root key.
     """
     changed: dict[str, Any] = copy.deepcopy(_without_redacted(dict(config)))
     before = copy.deepcopy(changed)
@@ -124,7 +124,7 @@ def _set(config: dict[str, Any], key: str, value: str) -> None:
 
 
 def _without_redacted(value: Any) -> Any:
-    """Return ``value`` with no redacted secrets, so that providers read the secrets from the environment."""
+    """Return ``value`` without redacted secrets. Providers then read these secrets from the environment."""
     if isinstance(value, dict):
         return {key: _without_redacted(item) for key, item in value.items() if item != "***"}
     return value

@@ -1,8 +1,8 @@
-"""``bestofn voice RUN [RUN …]``: measures the strength and the leaks of a persona's voice, and the answers' diversity.
+"""``bestofn voice RUN [RUN …]``: measures the voice of a persona in answers, and the diversity of the answers.
 
-The persona of the first run is used, unless ``persona=NAME`` or ``persona=FILE`` selects another. The markers of this
-persona are counted in all runs, also in baselines that have no persona. ``bestofn compare BASELINE RUN`` shows the
-effect on accuracy.
+The voice is measured by the persona's markers: how many there are, and how many leak into code. The persona of the
+first run is used, unless ``persona=NAME`` or ``persona=FILE`` selects another. The markers of this persona are counted
+in all runs, also in baselines that have no persona. ``bestofn compare BASELINE RUN`` shows the effect on accuracy.
 """
 
 from __future__ import annotations

@@ -44,7 +44,10 @@ class Preference:
 
 
 class PairwiseJudge:
-    """Compares two answers to the same question with a model. ``rubric`` is appended to the prompt ``prompt``."""
+    """Compares two answers to the same question with a model. ``rubric`` is appended to the prompt.
+
+    ``prompt`` is the name of a judge prompt or the path of a file (see ``judge_prompts.prompt``).
+    """
 
     def __init__(
         self, sampler: Sampler, *, prompt: str = "pairwise", rubric: str = "", max_tokens: int = 1_500

@@ -46,7 +46,7 @@ def match(
     order: Order = "any",
     lenient: bool = False,
 ) -> Matching:
-    """Match as many expected calls as possible with made calls, each at most once.
+    """Match as many expected calls as possible with made calls. Each call is matched at most once.
 
     ``order`` is ``any`` (in any order, by maximum bipartite matching), ``sequence`` (position by position) or
     ``subsequence`` (in the expected order; other calls may be between them).
@@ -105,7 +105,7 @@ def _difference_from_one(want: JsonObject, made: JsonObject, defaults: JsonObjec
 
 
 def maximum_matching(fits: Sequence[Sequence[bool]], size: int) -> dict[int, int]:
-    """Return a maximum bipartite matching (Kuhn's algorithm): expected index -> made index.
+    """Return a maximum bipartite matching (Kuhn's algorithm) as {index of expected call: index of made call}.
 
     ``fits[expected][made]`` is true if the two calls may be matched; ``size`` is the number of made calls.
     """
@@ -126,7 +126,10 @@ def maximum_matching(fits: Sequence[Sequence[bool]], size: int) -> dict[int, int
 
 
 def _longest_in_order(fits: Sequence[Sequence[bool]], size: int) -> dict[int, int]:
-    """Return the longest matching with both sides in order (longest common subsequence): expected -> made index."""
+    """Return the longest matching that keeps the order of both lists (longest common subsequence).
+
+    The result is {index of expected call: index of made call}.
+    """
     best = [[0] * (size + 1) for _ in range(len(fits) + 1)]
     for want in range(len(fits) - 1, -1, -1):
         for call in range(size - 1, -1, -1):

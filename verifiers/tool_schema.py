@@ -36,7 +36,7 @@ def declared(tools: Sequence[Tool], name: str) -> JsonObject | None:
 
 
 def defaults_of(function: JsonObject | None) -> dict[str, object]:
-    """Return the declared default values: argument name -> default. Arguments that have no default are left out."""
+    """Return the declared default values as {argument: default}. Arguments that have no default are left out."""
     properties = ((function or {}).get("parameters") or {}).get("properties") or {}
     return {
         name: schema["default"]
@@ -48,7 +48,7 @@ def defaults_of(function: JsonObject | None) -> dict[str, object]:
 def examine(tool_call: JsonObject, tools: Sequence[Tool], *, strict: bool = True) -> MadeCall:
     """Check one call against the declared ``tools``. ``strict`` rejects arguments that the schema does not define.
 
-    If ``tools`` is empty, only the form of the call is checked. An invalid schema accepts all arguments.
+    If ``tools`` is empty, the call must only be readable. If a declared schema is invalid, all arguments are accepted.
     """
     name = call_name(tool_call)
     try:
@@ -83,5 +83,5 @@ def _wire_name(name: str) -> str:
 
 
 def _bare_name(name: str) -> str:
-    """Return ``name`` after removing the prefix ``functions.``, which some models add to every tool name."""
+    """Return ``name`` without the prefix ``functions.``, which some models add to every tool name."""
     return _wire_name(name.removeprefix("functions."))

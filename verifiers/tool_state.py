@@ -1,7 +1,8 @@
 """Compares the final state of the tool environment with the expected state. ``tool_verifier`` uses it.
 
-A state is the set of changed records: ``{table: {key: record}}``, with None for a deleted record. If the environment
-creates the keys (of a new booking, for example), the expected records may be a list: they are matched by their fields.
+A state is the set of changed records: ``{table: {key: record}}``, with None for a deleted record. The reference cannot
+know a key that the environment creates, for example the key of a new booking. Therefore the expected records of a table
+may be a list without keys. Such records are matched by their fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Compares the values of tool arguments with the expected values. ``tool_matching`` and ``tool_state`` use it.
 
 The rules:
-
 - Numbers are equal as numbers: ``3`` equals ``3.0``, because JSON has one number type. The relative tolerance is 1e-9.
   ``true`` does not equal 1.
 - Strings are compared after Unicode NFKC normalisation and case folding. Spaces are ignored, and so are the separators
@@ -10,7 +9,7 @@ The rules:
 - ISO dates and times are equal if they denote the same instant.
 - Lists are compared item by item, or in any order if the reference allows it.
 - Objects are compared key by key. A null value equals an absent value.
-- With ``lenient``, a number or boolean equals the string that contains it.
+- With ``lenient``, a number or boolean equals its string: ``5`` equals ``"5"``.
 """
 
 from __future__ import annotations
@@ -57,7 +56,8 @@ def equal_values(expected: object, made: object, *, lenient: bool = False, unord
 def among(allowed: Sequence[object], made: object, *, lenient: bool = False, unordered: bool = False) -> bool:
     """Return whether ``made`` equals one of the ``allowed`` values.
 
-    If all values of an allowed object are lists, each list contains the allowed values of its key.
+    If every value of an allowed object is a list, the lists contain the allowed values per key. For example, ``{"unit":
+    ["C", "celsius"]}`` allows ``{"unit": "C"}``.
     """
     return any(_possible(value, made, lenient=lenient, unordered=unordered) for value in allowed)
 
@@ -84,7 +84,7 @@ def unmatched_arguments(
     unordered: Sequence[str] = (),
     defaults: Mapping[str, object] | None = None,
 ) -> dict[str, str]:
-    """Return the problem of each wrong or missing argument, as {argument: problem}.
+    """Return the wrong and missing arguments, as {argument: problem}.
 
     ``possible`` maps each argument to its allowed values. An argument that is left out has its declared default.
     """
@@ -107,7 +107,7 @@ def unmatched_arguments(
 
 
 def normalised(text: str) -> str:
-    """Return ``text`` in the form that is used to compare strings (see the rules of this module)."""
+    """Return ``text`` in the normal form in which strings are compared (see the rules of this module)."""
     text = unicodedata.normalize("NFKC", text).casefold()
     text = re.sub(r"[\"`’‘“”]", "'", re.sub(r"[‐‑–—−]", "-", text)).replace("**", "^")
     return unicodedata.normalize("NFKC", _DROPPED.sub("", re.sub(r"\s", "", text)))
@@ -144,7 +144,7 @@ def _equal_strings(expected: str, made: str) -> bool:
 
 
 def _instant(text: str) -> datetime | None:
-    """Return the instant of an ISO date or time, or None. For a date, it is midnight.
+    """Return the instant of an ISO date or time; None if ``text`` is neither. A date means midnight of that day.
 
     A time with a UTC offset never equals a time that has none.
     """

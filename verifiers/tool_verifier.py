@@ -27,17 +27,14 @@ class ToolVerifier:
 
     ``order``: how ``Reference.calls`` are matched: ``any`` order, ``sequence`` (position by position) or
     ``subsequence`` (in order, with other calls between them). ``extra_calls="allow"`` accepts calls that are not
-    expected, such as look-ups. ``types="lenient"`` accepts ``"5"`` for ``5``. If ``written`` is true and there are no
-    native calls, calls written in the text are used.
-
+    expected, such as look-ups. ``types="lenient"`` accepts ``"5"`` for ``5``. If ``written`` is true and the answer has
+    no calls in the API format, calls that are written in its text are used.
     Calls that a tool refused are ignored, because the model saw the refusal and may have repeated the call. If the
     reference has ``calls=()``, every call is wrong, including refused calls.
-
     ``references`` lists the trusted sources of references. By default, a reference written by a model
     (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. If there is no
     trusted reference, the verdict is ``abstain``. A call that no declared tool accepts makes this verdict ``fail``,
     unless ``invalid="abstain"``.
-
     If a mock tool failed because of an error in bestofn, ``fail`` becomes ``error``. ``detail`` records precision and
     recall of the calls.
     """
@@ -90,7 +87,10 @@ class ToolVerifier:
         return Verdict("pass", 0.95, "; ".join(reason for _, reason in findings), self.name, detail)
 
     def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> list[MadeCall]:
-        """Return the native calls that no tool refused. If there are no native calls, return the calls in the text."""
+        """Return the calls of the answer that no tool refused.
+
+        If the answer has no calls in the API format, return the calls that are written in its text.
+        """
         native = candidate.tool_calls
         counted = [call for call, refused in zip(native, _refused(candidate), strict=True) if not refused]
         if not native and self.written:
@@ -147,7 +147,7 @@ def _refused(candidate: Candidate) -> list[bool]:
 
 
 def _broken_tool(candidate: Candidate) -> str:
-    """Return the first mock tool failure that is caused by bestofn itself, or ""."""
+    """Return the first failure of a mock tool that bestofn itself caused; "" if there is none."""
     for result in candidate.detail.get("tool_results") or ():
         if isinstance(result, Mapping) and result.get("source") == "failed":
             return f"{result.get('name')}: {result.get('error')}"
