@@ -852,7 +852,7 @@ def test_the_budget_counts_what_is_under_way(tmp_path, mode: str) -> None:
         leave_once(tmp_path, server, lambda: double.looked)
         double.polls = double.looked["batch-0"] + 10
         book = Ledger(budget_usd=6.0, prices=PRICES)
-        with pytest.raises(BudgetError, match="does not cover the next request"):
+        with pytest.raises(BudgetError, match="is spent"):
             draw(tmp_path, chat(server, mode=mode), count=8, ledger=book)
         assert (len(double.lines), double.online, book.usd_aside) == (6, 0, pytest.approx(0.0))
         double.polls = 0
