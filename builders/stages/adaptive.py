@@ -31,7 +31,7 @@ class Adaptive:
 
     ``verifier`` is the verifier of the verify stage.
 
-    The number of samples depends on their verdicts, so pass@k over all samples would be biased. The first ``n_fixed``
+    The number of samples depends on the verdicts, so pass@k over all samples would be biased. The first ``n_fixed``
     samples are sampled before any verdict is known, so the estimators use only these. Each candidate records
     ``n_fixed``, ``n_used`` (the number of samples) and ``stopped`` (the condition) in ``detail["adaptive"]``.
     """
@@ -71,7 +71,7 @@ class Adaptive:
         return [replace(one, detail={**one.detail, "adaptive": record}) for one in candidates]
 
     def reason_to_stop(self, verdicts: Sequence[Verdict]) -> StoppedBy:
-        """Return the reason why these verdicts are enough; "" if more candidates are needed."""
+        """Return "found" or "settled" if these verdicts are enough; "" if more candidates are needed."""
         passed = sum(verdict.outcome == "pass" for verdict in verdicts)
         failed = sum(verdict.outcome == "fail" for verdict in verdicts)
         if passed >= self.passes and failed >= self.fails:

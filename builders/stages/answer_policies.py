@@ -28,7 +28,7 @@ class AnswerPolicies:
     empty: Policy = "keep"
 
     async def apply(self, candidate: Candidate, request: Request, sample: Sample) -> Candidate:
-        """Return ``candidate`` after the policy for its flaw: unchanged, sampled again, or with an error."""
+        """Apply the policy for the flaw of ``candidate``: return it unchanged, sampled again, or with an error."""
         flaw = flaw_of(candidate)
         policy = self._policy(flaw)
         if policy == "drop":
@@ -52,7 +52,7 @@ class AnswerPolicies:
 
 
 def flaw_of(candidate: Candidate) -> Flaw:
-    """Return the flaw of a response; "" if the response has no flaw or the candidate is an error."""
+    """Return the flaw of a response; "" if the response has no flaw or the candidate has an error."""
     if candidate.error:
         return ""
     if candidate.stop_reason == "length":

@@ -66,9 +66,9 @@ class Dialogue:
         )
 
     def candidate(self, request: Request, attempt: int, state: JsonObject | None, error: str) -> Candidate:
-        """Return the finished candidate. ``state`` contains the changes in the simulated world of its tools.
+        """Return the finished candidate.
 
-        If there is no simulated world, ``state`` is None.
+        ``state`` contains the changes in the simulated world of the tools; None if the tools have no such world.
         """
         completions = self.completions
         last = completions[-1] if completions else None

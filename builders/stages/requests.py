@@ -78,7 +78,7 @@ class RequestBuilder:
         )
 
     def requests(self, query: Query, candidates: Sequence[int]) -> Iterator[CandidateRequest]:
-        """Yield one request per prompt variant that the candidates with the indices ``candidates`` need.
+        """Yield the requests for the candidates with the indices ``candidates``: one per prompt variant that they use.
 
         If ``candidates`` are consecutive numbers, the samples of each request are consecutive too. One service call can
         then return all samples of a request.
@@ -98,6 +98,6 @@ class RequestBuilder:
     def read(self, candidate: Candidate) -> Candidate:
         """Return ``candidate`` with the response in its stored form.
 
-        If ``answer_form`` is "steps", the JSON response is converted to text. Otherwise it is unchanged.
+        If ``answer_form`` is "steps", the JSON response is converted to text. Otherwise the response is unchanged.
         """
         return steps_form.as_text(candidate) if self._in_steps else candidate

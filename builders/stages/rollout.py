@@ -90,8 +90,8 @@ class _Rollout:
     async def candidate(self, index: int, first_turn: Completion | ProviderError) -> Candidate:
         """Return the candidate with the sample index ``index``.
 
-        Sometimes a tool result is made up from a schema, and the model then says that it cannot help. Such a dialogue
-        is run once more. This time, a model writes the tool results.
+        If a tool result was made up from a schema and the response then says that the model cannot help, the dialogue
+        is run a second time. In the second dialogue, a model writes such tool results.
         """
         candidate = await self._finished_dialogue(self.tools, index, first_turn)
         other_tools = self._tools_for_retry(candidate)

@@ -1,6 +1,6 @@
 """Descriptive statistics: moments, the length bias of pairs, and correlation.
 
-Moments and length bias can be merged over files. The package ``analysis`` uses this module for the run figures and the
+The results for several files can be merged. The package ``analysis`` uses this module for the run figures and the
 judge report.
 """
 

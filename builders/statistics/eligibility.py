@@ -3,7 +3,7 @@
 The run figures, the comparison of runs and ``bestofn loop`` use it. pass@k assumes that no sample depends on the
 verdicts of other samples, so three kinds of candidates do not count:
 
-- the greedy candidate, because it was not sampled;
+- the greedy candidate, because its temperature is 0;
 - a candidate with a verdict other than pass or fail;
 - a sample that adaptive sampling added because of earlier verdicts: only the first ``n_fixed`` samples count.
 

@@ -55,8 +55,8 @@ def best_of_k(scored: Sequence[tuple[float, float]], k: int) -> float:
 
     ``scored`` has (score, truth) per candidate of one query. Raises ``ValueError`` unless 1 ≤ k ≤ n.
 
-    The formula is that of ``expected_max``: the truths, in the order of their scores, get its weights. Candidates with
-    equal scores share their weight equally, because ties are resolved at random (Gao et al. 2022, arXiv:2210.10760,
+    The candidates are sorted by score, and the weights of ``expected_max`` are applied to their truths. Candidates with
+    equal scores share their weights equally, because ties are resolved at random (Gao et al. 2022, arXiv:2210.10760,
     with the unbiased subset estimator).
     """
     n = len(scored)
@@ -65,7 +65,7 @@ def best_of_k(scored: Sequence[tuple[float, float]], k: int) -> float:
     total = math.comb(n, k)
     weights = [
         math.comb(i, k - 1) / total for i in range(n)
-    ]  # share of the subsets in which the i-th smallest is the largest
+    ]  # share of the subsets in which the i-th smallest value is the largest one
     value, start = 0.0, 0
     while start < n:
         stop = start

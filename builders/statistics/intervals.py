@@ -172,7 +172,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def _distinct_rows(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Return (the distinct rows in ascending order, the index of each row's distinct row)."""
+    """Return (the distinct rows in ascending order, per row the index of its distinct row)."""
     if rows.shape[1] == 1:  # sorting numbers is much faster than sorting rows
         values, places = np.unique(rows[:, 0], return_inverse=True)
         return values[:, None], places
@@ -189,8 +189,7 @@ def _percentiles(values: Floats, level: float) -> tuple[float, float]:
 def _means_of_resamples(sums: Floats, sizes: Floats, chances: Floats, draws: int, resamples: int, seed: int) -> Floats:
     """Return the means of resamples (resamples × columns). Each resample draws ``draws`` units with replacement.
 
-    ``sums`` and ``sizes`` are the sum and the number of the rows in each unit, and ``chances`` are the probabilities of
-    the units.
+    Per unit, ``sums`` has the sum of its rows, ``sizes`` the number of its rows, and ``chances`` its probability.
     """
     rng = np.random.default_rng(seed)
     means: Floats = np.empty((resamples, sums.shape[1]))

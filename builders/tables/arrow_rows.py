@@ -48,7 +48,10 @@ _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=s
 
 
 def json_text(value: object) -> str | None:
-    """Encode ``value`` as the JSON text that ``datasets.Json`` stores. Members that JSON cannot hold become text."""
+    """Encode ``value`` as JSON text for ``datasets.Json``; None stays None.
+
+    Values that JSON cannot represent, such as dates, become text.
+    """
     return None if value is None else _COMPACT.encode(value)
 
 

@@ -1,6 +1,6 @@
 """The ``candidates`` table: one row per candidate, with its query, answer, verdict, score and cost.
 
-``COLUMNS`` is the only definition. The Arrow types, the rows and the table in docs/schema.md are generated from it.
+``COLUMNS`` defines the table. The Arrow types, the rows and the description in docs/schema.md are generated from it.
 """
 
 from __future__ import annotations

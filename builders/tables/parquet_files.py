@@ -4,8 +4,8 @@ A *side* of a table (``train``, ``test`` or ``data``) is one file such as ``trai
 ``FILE_BYTES`` is several files: ``train-00000-of-00003.parquet`` and so on. ``load_dataset`` reads both forms;
 ``table_files`` lists them. ``run.pipeline`` writes shards with these functions, ``tables.writer`` the published tables.
 
-When datasets 5.2 writes a file, the schema has only its own metadata, the ``huggingface`` entry. Therefore bestofn
-writes the files itself. It keeps the ``huggingface`` entry, from which ``load_dataset`` restores all features.
+When the library datasets (5.2) writes a file, the schema contains no metadata except the entry ``huggingface``. So
+bestofn writes the files itself. It keeps this entry, from which ``load_dataset`` restores all features.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def rows_in(files: Iterable[Path]) -> int:
 class Writer:
     """A context manager that writes rows to ``path``. If the block raises an error, no file remains.
 
-    When a file exceeds ``file_bytes``, the writer begins a new file. Several files are named
+    When a file exceeds ``file_bytes``, the writer begins a new file. Then all files are named like
     ``STEM-00000-of-00003.parquet``. At the end, the writer deletes older files of the same side.
 
     Rows are buffered twice. First they are Python objects (``buffered_rows``). Then they are in Arrow's format until

@@ -101,5 +101,5 @@ _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 def json_text(value: object) -> str:
-    """Encode ``value`` as JSON text. Members that JSON cannot hold become text."""
+    """Encode ``value`` as JSON text. Values that JSON cannot represent, such as dates, become text."""
     return _JSON.encode(value)

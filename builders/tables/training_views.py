@@ -1,7 +1,7 @@
 """The training tables: flat rows that TRL's trainers accept without conversion.
 
     dpo            one row per pair: an explicit prompt, chosen, rejected
-    reward_model   one row per pair: whole conversations without a prompt column, because RewardTrainer would prepend it
+    reward_model   one row per pair: whole conversations without a prompt column, which RewardTrainer would prepend
     kto            one row per distinct text that passed or failed and is ``teachable`` (``pairing.rules``)
     sft            one row per query: its best verified and teachable candidate (rejection sampling)
     prm            one row per candidate with steps that a process reward graded
@@ -27,7 +27,7 @@ STEP_IS_RIGHT = 0.5  # a step with at least this probability has the label true
 
 
 class OfQuery(Protocol):
-    """Any record with a ``query``: columns of this type work in every table."""
+    """A record that has a ``query``. A column that only needs the query works in every table."""
 
     @property
     def query(self) -> QueryRow: ...
@@ -246,9 +246,9 @@ def prompt_records(query: QueryRow, settings: TableSettings) -> Iterator[PromptR
 
 
 def _graded_steps(parts: JsonObject) -> Sequence[JsonObject]:
-    """Return the graded steps of a score.
+    """Return the graded steps in the ``parts`` of a score; () if there are none.
 
-    The process reward that graded them may be one part of a weighted reward.
+    In a weighted reward, the steps are in the parts of the process reward.
     """
     if parts.get("steps"):
         return parts["steps"]

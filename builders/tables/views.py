@@ -37,6 +37,6 @@ def view_features(name: str) -> Features:
 
 
 def view_rows(name: str, row: Row, settings: TableSettings | None = None) -> Iterator[dict[str, object]]:
-    """Yield the rows of the published table ``name`` that one nested row gives."""
+    """Yield the rows of the published table ``name`` for one nested row."""
     settings = settings or TableSettings()
     return VIEWS[name].rows(QueryRow(row, settings.system), settings)

@@ -19,7 +19,7 @@ from bestofn.builders.tables.parquet_files import Writer, table_files
 from bestofn.builders.tables.query_row import EMPTY, QueryRow
 from bestofn.builders.tables.views import VIEWS, view_features
 
-BUFFERED_ROWS, BUFFERED_BYTES = 300, 12 << 20  # of all tables: rows as Python objects, bytes of row groups in Arrow
+BUFFERED_ROWS, BUFFERED_BYTES = 300, 12 << 20  # limits for all open files together: Python rows, bytes of row groups
 
 Writers = Mapping[tuple[str, str], Writer]
 """(table, side) -> its open writer."""
