@@ -1,6 +1,7 @@
-"""The single event loop of a process. It runs during all stages and closes the objects that were opened in it.
+"""The single event loop of a process. All coroutines of the process run in this loop.
 
-A client or lock that was used in one event loop fails in another. So all coroutines of a process run in this loop.
+A client or lock that was used in one event loop fails in another. The loop runs during all stages. When it ends, it
+closes the objects that were opened in it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Result = TypeVar("Result")
 class Loop:
     """An event loop in its own thread. Inside ``with Loop() as loop``, other threads call ``loop.run(coroutine)``.
 
-    ``cancel`` cancels the tasks in flight: each gets a ``CancelledError`` and cleans up in its own ``finally`` block.
+    ``cancel`` cancels the tasks in flight. Each task gets a ``CancelledError`` and cleans up in its ``finally`` block.
     """
 
     def __enter__(self) -> Loop:
@@ -38,7 +39,7 @@ class Loop:
     def __exit__(self, *exc: object) -> None:
         self.cancel()
         try:
-            for opened in list(self._opened):  # a thread may leave ``open`` only after the loop has ended
+            for opened in list(self._opened):  # for threads that are still inside ``open``
                 self._portal.call(opened.leave)
         finally:
             self._exited = True
@@ -85,7 +86,7 @@ class Loop:
 
 
 class _OpenContexts:
-    """The context managers of one ``Loop.open``. They are entered and exited in the loop, one after another."""
+    """The context managers of one call of ``Loop.open``. They are entered and exited one after another."""
 
     def __init__(self) -> None:
         self._contexts: list[AbstractAsyncContextManager[object]] = []
@@ -123,7 +124,8 @@ class _OpenContexts:
 async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run ``coroutine`` in a separate asyncio task, which is cancelled only once.
 
-    A task that belongs to anyio is cancelled again in every iteration of the loop, so it could not await its clean-up.
+    anyio cancels its own tasks again and again until they end. In such a task, ``coroutine`` could not use ``await`` to
+    clean up.
     """
     from anyio import CancelScope
 
@@ -140,11 +142,10 @@ async def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 @contextlib.contextmanager
 def fewer_collections() -> Iterator[None]:
-    """Run Python's cyclic garbage collector less often inside the block. It skips all existing objects.
+    """Run Python's cyclic garbage collector less often inside the block, and only on objects created in the block.
 
-    A thousand requests in flight create about ten thousand objects. These objects live for seconds and form no
-    reference cycles. With Python's default thresholds, scanning these objects takes a fifth of the CPU time of sending
-    requests.
+    A thousand requests in flight create about ten thousand objects, which live for seconds and form no reference
+    cycles. With Python's default thresholds, scanning them takes a fifth of the CPU time of sending requests.
     """
     before = gc.get_threshold()
     gc.freeze()

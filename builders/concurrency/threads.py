@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 _idle: list[
     _Thread
-] = []  # the thread used last is reused first, because native libraries create helper threads per calling thread
+] = []  # the last one is reused first: native libraries create helper threads for each thread that calls them
 _abandoned: list[threading.Event] = []  # one event per abandoned call, set once the call has ended
 
 
 class _Thread(threading.Thread):
-    """A daemon thread that runs queued jobs one by one. Python does not wait for it when the process ends."""
+    """A daemon thread that runs queued jobs one by one. When the process ends, Python does not wait for the thread."""
 
     def __init__(self) -> None:
         super().__init__(name="in_thread", daemon=True)
@@ -58,7 +58,7 @@ async def in_thread(function: Callable[P, T], *given: P.args, **named: P.kwargs)
                 set_result()
 
         ended.set()
-        _idle.append(thread)  # before the result is set, so that the next job runs in this thread
+        _idle.append(thread)  # done before the result is set, so that the caller's next job reuses this thread
         with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller is waiting
             loop.call_soon_threadsafe(set_if_awaited)
 

@@ -29,8 +29,8 @@ TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no")
 class Positional:
     """A positional word of a command, such as a run or a method.
 
-    If ``most`` is None, the number of words is not limited. The word sets the key ``key`` of the command's YAML file,
-    if ``key`` is not empty.
+    ``least`` and ``most`` limit the number of words; None means no limit. If ``key`` is not empty, the word is the
+    value of this key of the command's YAML file.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Positional:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A ``key=value`` setting of a command that has no YAML file: its type, its default and its description.
+    """A ``key=value`` setting of a command without a YAML file: type (``kind``), default and description (``text``).
 
     ``least`` is the smallest allowed number.
     """
@@ -65,10 +65,10 @@ class Setting:
 class Command:
     """The words, settings and options that a command accepts.
 
-    A ``composed`` command has a file conf/NAME.yaml; the keys of this file are its settings. ``open_keys`` are root
-    keys that are stored as overrides (``"*"``: any key). ``can`` lists the keys of the YAML file that the user can also
-    set with an option of ``SYNONYMS``, such as ``dry_run``. ``file_options`` are options with a file as their value.
-    ``path_remedy`` and ``key_remedy`` are the last sentences of the error messages for an unexpected path and key.
+    If ``composed`` is true, the settings are the keys of the file conf/NAME.yaml. ``open_keys`` are root keys of
+    ``bestofn build`` that the command also accepts (``"*"``: any key). ``can`` lists the keys of the YAML file that the
+    user can also set with an option of ``SYNONYMS``, such as ``dry_run``. ``file_options`` are options with a file as
+    their value. ``path_remedy`` and ``key_remedy`` end the error messages for an unexpected path and key.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Command:
 
     @property
     def synonyms(self) -> dict[str, str]:
-        """A dict from option to the key that it sets, for the options of ``SYNONYMS`` that the command accepts."""
+        """The options of ``SYNONYMS`` that the command accepts: option -> key that the option sets."""
         return {option: key for option, key in SYNONYMS.items() if key in self.settings or key in self.can}
 
     @property
@@ -105,8 +105,9 @@ class Command:
 class Arguments:
     """The parsed words of one command.
 
-    ``settings`` contains every setting of the command, with the default if the user does not set it. ``overrides`` are
-    ``key=value`` words for the configuration. ``flags`` are options for Hydra. ``files`` maps an option to its file.
+    ``settings`` contains every setting of the command; a setting that the user does not set has its default.
+    ``overrides`` are ``key=value`` words for the configuration. ``flags`` are options for Hydra. ``files`` maps an
+    option to its file.
     """
 
     positionals: Mapping[str, tuple[str, ...]]
@@ -118,12 +119,12 @@ class Arguments:
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The words for the positional ``RUN``: the runs that the user names."""
+        """The runs that the user names on the command line."""
         return self.positionals.get("RUN", ())
 
     @property
     def run(self) -> Path:
-        """The path of the first run."""
+        """The path of the first run that the user names."""
         return Path(self.runs[0])
 
     def text(self, key: str) -> str | None:
@@ -217,7 +218,7 @@ class _Parser:
             )
 
     def _refuse_positional_key(self, key: str, value: str) -> None:
-        """Raise ``ConfigError`` if ``key`` is the name of a positional word, which must not have ``key=``."""
+        """Raise ``ConfigError`` if ``key`` is a positional, which must be written without ``key=``."""
         for positional in self.command.positionals:
             if key in (positional.key or positional.name.lower(), positional.name.lower()):
                 words = [one.name if one is not positional else value for one in self.command.positionals]

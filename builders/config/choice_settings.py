@@ -33,7 +33,7 @@ def settings_of_choice(group: str, name: str, folders: Sequence[Path] = ()) -> l
 
 
 def node_of(choice: Choice, folders: Sequence[Path] = ()) -> dict[str, object]:
-    """Return the configuration node of ``choice``, merged with its defaults list; interpolations are not resolved."""
+    """Return the configuration node of ``choice`` with its defaults list applied. Interpolations are not resolved."""
     if choice.file is None:
         return {"_target_": choice.target}
     keys = read_yaml(choice.file)
@@ -104,7 +104,7 @@ def _shown(value: object) -> str:
 
 
 def group_defaults(config_name: str) -> dict[str, str]:
-    """Return a dict from group to default choice of a command's YAML file; Hydra's own groups are omitted."""
+    """Return the default choice of each group in a command's YAML file. Hydra's groups are omitted."""
     found = {}
     for entry in _entries(read_yaml(conf_folder() / f"{config_name}.yaml").get("defaults")):
         if isinstance(entry, Mapping):
@@ -121,7 +121,8 @@ def _entries(defaults: object) -> list[object]:
 def _entry(entry: object, group: str) -> tuple[str, str, str]:
     """Parse one entry of a defaults list, such as ``/dataset@source: starter``.
 
-    Returns (group, choice, place), here (``dataset``, ``starter``, ``source``). The place is the key that is set.
+    Returns (group, choice, key), here (``dataset``, ``starter``, ``source``). ``key`` is the configuration key that
+    receives the choice.
     """
     if isinstance(entry, Mapping):
         key, name = next(iter(entry.items()))

@@ -25,14 +25,14 @@ ENTRY_POINTS = {
     "reward": "bestofn.rewards",
     "pairs": "bestofn.pairs",
 }
-"""Configuration group -> entry point group through which installed packages add choices."""
+"""Configuration group -> entry point group. Installed packages add choices through entry points."""
 
 Constructor = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One choice of a group. It has either a YAML ``file`` or the dotted path ``target`` of a class or function."""
+    """One choice of a group: either a YAML ``file``, or a class or function at the dotted path ``target``."""
 
     group: str
     name: str
@@ -63,7 +63,7 @@ def groups(folders: Sequence[Path] = ()) -> set[str]:
 
 
 def choices_of(group: str, folders: Sequence[Path] = ()) -> dict[str, Choice]:
-    """Return a dict from name to choice of ``group``. Raises ``ConfigError`` if two sources define the same name."""
+    """Return the choices of ``group`` by name. Raises ``ConfigError`` if two sources define the same name."""
     table = {choice.name: choice for choice in _in_folder(group, conf_folder(), "bestofn")}
     for folder in folders:
         _add(table, _in_folder(group, folder, str(folder)))
@@ -96,7 +96,7 @@ def register(group: str, name: str, constructor: str | Constructor) -> None:
 
 
 def target_of(group: str, name: str) -> str:
-    """Return the dotted path of the class that the choice ``name`` builds. Raises ``ConfigError`` if it is unknown."""
+    """Return the dotted path of the class of the choice ``name``. Raises ``ConfigError`` if ``name`` is unknown."""
     known = choices_of(group)
     if name not in known:
         raise ConfigError(unknown_choice(group, name, known))
@@ -105,14 +105,14 @@ def target_of(group: str, name: str) -> str:
 
 
 def constructor_of(group: str, name: str) -> Constructor:
-    """Import and return the class or function of the choice ``name``. Raises ``ConfigError`` if it is unknown."""
+    """Import and return the class or function of the choice ``name``. Raises ``ConfigError`` if ``name`` is unknown."""
     target = target_of(group, name)
     module, _, attribute = target.rpartition(".")
     return _objects.get(target) or getattr(importlib.import_module(module), attribute)
 
 
 def unknown_choice(group: str, name: str, known: Iterable[str]) -> str:
-    """Return the error message for the choice ``name``, which is empty or does not exist in ``group``."""
+    """Return the error message for a choice ``name`` that is empty or does not exist in ``group``."""
     names = sorted(known)
     if not name:
         return f"{group}= needs a value: one of {', '.join(names)}."

@@ -21,7 +21,7 @@ WIDTH = 118
 
 
 def help_text(command: Command, words: Sequence[str] = ()) -> str:
-    """Return the help of ``command``, or of the group choices in ``words`` if there are any.
+    """Return the help of ``command``. If ``words`` contain group choices, return the help of these choices instead.
 
     Raises ``ConfigError`` if a choice is unknown.
     """
@@ -131,7 +131,7 @@ def _sentence(text: str) -> str:
 
 
 def _composed_help(command: Command, folders: Sequence[Path]) -> list[str]:
-    """Return the comment, the groups and the settings of the command's YAML file."""
+    """Return help lines from the command's YAML file: top comment, groups and settings."""
     text = _text(command)
     parts = [re.sub(r"^# ?", "", _head(text), flags=re.MULTILINE).strip()]
     groups = _groups(text)
@@ -163,22 +163,22 @@ def _head(text: str) -> str:
 
 
 def _groups(text: str) -> dict[str, str]:
-    """Return a dict from group to default choice, read from the defaults list of the YAML text."""
+    """Return the default choice of each group, read from the defaults list of the YAML text."""
     listed = re.findall(r"^\s+- ([\w@]+): ([\w/]+)", _section(text, "defaults"), re.MULTILINE)
     return {group: choice for group, choice in listed if not group.startswith("hydra")}
 
 
 def _group_line(group: str, default: str, folders: Sequence[Path]) -> str:
-    """Return one group with all its choices, wrapped to ``WIDTH`` characters."""
+    """Return the help line of one group, which lists all choices. It is wrapped to ``WIDTH`` characters."""
     names = sorted(table.choices_of(group.partition("@")[0], folders))
     label = f"  {group} [{default}]"
     return textwrap.fill(f"{label:<24} {'  '.join(names)}", WIDTH, subsequent_indent=" " * 25, break_on_hyphens=False)
 
 
 def _yaml_settings(text: str, command: Command) -> str:
-    """Return the part of the YAML text with the settings.
+    """Return only the settings of the YAML text.
 
-    The top comment, the defaults list, Hydra's section and the keys that positional words set are omitted.
+    The top comment, the defaults list, Hydra's section and the keys of positional words are omitted.
     """
     body = text.removeprefix(_head(text))
     for name in ("defaults", "hydra", *(positional.key for positional in command.positionals if positional.key)):

@@ -41,7 +41,7 @@ def compose(
 
 
 def composed(overrides: Sequence[str], config_name: str = "build", config_dirs: Sequence[str] = ()) -> DictConfig:
-    """Return the configuration with unresolved interpolations. Raises ``ConfigError`` if it cannot be composed."""
+    """Return the configuration; interpolations are not resolved. Raises ``ConfigError`` if Hydra cannot compose it."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -70,7 +70,8 @@ def config_errors() -> Iterator[None]:
 class Resolved(dict[str, Any]):
     """A configuration as plain dicts, with the interpolations resolved.
 
-    ``names`` maps a key whose value is an interpolation to the key in the interpolation.
+    ``names`` maps each key whose value is an interpolation to the key in it. For example, with
+    ``verifier.sampler: ${provider}``, ``names["verifier.sampler"]`` is ``"provider"``.
     """
 
     names: dict[str, str]
@@ -110,10 +111,9 @@ def _interpolations(node: object, where: str = "") -> Iterator[tuple[str, str]]:
 def hydra_overrides(words: Sequence[str], config_dirs: Sequence[str] = ()) -> list[str]:
     """Convert command-line words to Hydra's grammar. Raises ``ConfigError`` if a choice or a value is not valid.
 
-    ``key=value`` becomes ``++key=value`` unless ``key`` is a group. So the user can set any constructor argument, also
-    one that the YAML file does not contain. ``ObjectBuilder`` later reports a wrong key with the nearest match. Group
-    choices are checked here, because Hydra's message does not name the nearest match. Options come first, as Hydra's
-    parser requires.
+    ``key=value`` becomes ``++key=value`` unless ``key`` is a group. So the user can also set constructor arguments that
+    the YAML file does not contain. ``ObjectBuilder`` later reports a wrong key and suggests the nearest match. Group
+    choices are checked here, because Hydra suggests no match for them. Options come first, as Hydra's parser requires.
     """
     folders = table.folders_of(config_dirs, words)
     groups = table.groups(folders)
@@ -157,7 +157,7 @@ def _is_chosen(group: str, words: Sequence[str]) -> bool:
 
 
 def _choice_of_target(group: str, target: str) -> str:
-    """Convert ``GROUP._target_=package.Class`` to a new choice. The settings of the default choice are removed."""
+    """Convert ``GROUP._target_=package.Class`` to a new choice without the settings of the group's default choice."""
     from hydra.core.config_store import ConfigStore
 
     ConfigStore.instance().store(name=target, node={"_target_": target}, group=group)
@@ -223,7 +223,7 @@ def refuse_sweeps(words: Sequence[str]) -> None:
 
 def _check_choices(group: str, value: str, folders: Sequence[Path]) -> None:
     if any(mark in value for mark in "(){}$*'\"") or value == "[]":
-        return  # a sweep function or an interpolation, which only Hydra can parse
+        return  # a call such as ``choice(…)`` or an interpolation: only Hydra can parse it
     known = table.choices_of(group, folders)
     for choice in value.strip("[]").split(","):
         name = choice.strip()
@@ -232,7 +232,7 @@ def _check_choices(group: str, value: str, folders: Sequence[Path]) -> None:
 
 
 def choices() -> dict[str, str]:
-    """Return a dict from group to choice of the running Hydra command; {} if no Hydra command runs."""
+    """Return the choice of each group in the running Hydra command; {} if no Hydra command runs."""
     from hydra.core.hydra_config import HydraConfig
 
     if not HydraConfig.initialized():
@@ -241,15 +241,16 @@ def choices() -> dict[str, str]:
 
 
 def command_overrides(overrides: Sequence[str]) -> list[str]:
-    """Return overrides that stop Hydra from writing folders and log files; keys set in ``overrides`` are omitted."""
+    """Return overrides that stop Hydra from writing folders and log files. Keys in ``overrides`` are not changed."""
     given = {word.lstrip("+").partition("=")[0] for word in overrides}
     return [word for word in (*QUIET, *PLACES) if word.partition("=")[0] not in given]
 
 
 def sweep_subfolder(overrides: Sequence[str]) -> list[str]:
-    """Return the override that names each job's folder after the swept settings, such as ``n=4,temperature=0.7``.
+    """Return the override that names the folder of each job in a sweep, for example ``n=4,temperature=0.7``.
 
-    The list is empty if no setting is swept, or if ``overrides`` already set the folder name.
+    The name contains the settings that differ between the jobs. Returns [] if there are no such settings, or if
+    ``overrides`` already set the folder name.
     """
     if any(word.startswith("hydra.sweep.subdir") for word in overrides):
         return []
@@ -263,7 +264,7 @@ def sweep_subfolder(overrides: Sequence[str]) -> list[str]:
 
 
 def _is_sweep(value: str) -> bool:
-    """Return whether ``value`` is a sweep: it has commas outside brackets and quotes, or is a sweep function."""
+    """Return whether ``value`` has several values: ``1,2`` or a function call such as ``range(1,5)``."""
     outside = re.sub(r"\[[^\]]*\]|\{[^}]*\}|'[^']*'|\"[^\"]*\"", "", value)
     return "," in outside or bool(re.match(r"(choice|range|interval|glob)\(", outside))
 
@@ -280,9 +281,9 @@ def sweep_folder() -> Path | None:
 
 
 def check_settings(config: Mapping[str, Any], config_name: str) -> None:
-    """Check the root keys of a configuration and the plain types of their values against the command's YAML file.
+    """Check the root keys of a configuration, and the types of plain values, against the command's YAML file.
 
-    Raises ``ConfigError`` if a type is wrong, or if the file does not contain a key. The error names the nearest match.
+    Raises ``ConfigError`` if a type is wrong or a key is unknown. For an unknown key, the error suggests a known key.
     """
     import yaml
 

@@ -1,7 +1,7 @@
 """Builds the objects that a resolved configuration describes.
 
 ``run/pipeline.py`` builds all objects of a run with this module; other commands build single objects. In a
-configuration node, ``_target_`` is the dotted path of a class or function, and the other keys are its keyword
+configuration node, ``_target_`` is the dotted path of a class or function, and the other keys are the keyword
 arguments. Before an object is built, the keys and the types are checked against the signature. So a wrong configuration
 fails before the first paid request.
 
@@ -54,10 +54,10 @@ class Operational(Protocol):
 class ObjectBuilder:
     """Builds each object of one resolved configuration once.
 
-    ``trusted`` lists further packages whose classes may be built. ``wrap`` makes the sampler of a provider. ``names``
-    maps a key whose value is an interpolation to the key in the interpolation. So messages can show the key that the
-    user sets. ``opened_in_order`` lists the built objects in the order of opening, dependencies first. ``samplers``
-    maps the ``id()`` of a provider to the provider and its sampler.
+    ``trusted`` lists packages, besides bestofn, whose classes may be built. ``wrap`` creates the sampler of a provider.
+    ``names`` maps a key whose value is an interpolation (``verifier.sampler: ${provider}``) to the key in it
+    (``provider``), so that messages can show the key that the user sets. ``opened_in_order`` lists the built objects, dependencies first.
+    ``samplers`` maps the ``id()`` of a provider to the provider and its sampler.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ObjectBuilder:
         self.opened_in_order: list[Any] = []
 
     def build(self, node: object, where: str = "") -> Any:
-        """Return the object that ``node`` describes if it has ``_target_``; otherwise its plain value.
+        """Return the object that ``node`` describes. A ``node`` without ``_target_`` is returned as plain data.
 
         ``where`` is the key of the node, for messages. Raises ``ConfigError`` if the node is not valid.
         """
@@ -121,7 +121,7 @@ class ObjectBuilder:
         return keywords
 
     def _made(self, target: Constructor, keywords: dict[str, Any], where: str) -> Any:
-        """Return the object. A function whose first parameter is data is not called; its settings are bound."""
+        """Call ``target`` and return the object. If its first parameter is data, return it with its settings bound."""
         if inspect.isfunction(target) and has_positional(target):
             return functools.partial(target, **keywords) if keywords else target
         try:
@@ -156,9 +156,9 @@ class ObjectBuilder:
         return checked(built, hint, where)
 
     def _user_key(self, where: str) -> str:
-        """Return the key that the user sets, such as ``provider.model``, for the key ``where``.
+        """Return the key that the user must set to change the value of the key ``where``.
 
-        If the value of ``where`` is an interpolation, the user sets the key in the interpolation.
+        For example, ``verifier.sampler`` is ``${provider}``, so ``provider.model`` sets ``verifier.sampler.model``.
         """
         for _ in range(len(self._names) + 1):
             parts = where.split(".")
@@ -169,7 +169,7 @@ class ObjectBuilder:
         return where
 
     def sampler(self, provider: Provider, where: str = "provider") -> Sampler:
-        """Return the sampler of ``provider``, always the same one. Raises ``ConfigError`` if there is no journal."""
+        """Return the only sampler of ``provider``. Raises ``ConfigError`` if there is no journal."""
         if id(provider) not in self.samplers:
             if self._wrap is None:
                 raise ConfigError(
@@ -209,14 +209,14 @@ def _imported(target: str, where: str) -> Constructor:
 
 
 def missing_members(candidate: object) -> list[str]:
-    """Return the names of the ``Provider`` members that ``candidate`` does not have."""
+    """Return the names of the attributes of ``Provider`` that ``candidate`` does not have."""
     return sorted(set(PROVIDER_MEMBERS) - set(dir(candidate)))
 
 
 def settings_of(node: object, objects: ObjectBuilder) -> Any:
-    """Return ``node`` with no operational parameters. Only the settings that can change a result remain.
+    """Return ``node`` without operational parameters, so only settings that can change a result remain.
 
-    So a finished stage does not run again if only an operational parameter has changed.
+    Therefore a finished stage does not run again if only an operational parameter has changed.
     """
     if isinstance(node, Mapping):
         skipped: Sequence[str] = ()

@@ -1,8 +1,9 @@
 """Converts experiment files in two older formats to overrides of ``bestofn build``.
 
-``build --from-yaml`` and ``provider_commands.py`` use this module. The flat format has the keys ``dataset, splits,
-model, num_candidates, …``. The nested format has ``dataset: {source, split}``, ``generation: {model, n, …}`` and
-``output: {path, checkpoint_every}``. Words on the command line take precedence over the file.
+``bestofn build --from-yaml`` and ``provider_commands.py`` use this module. The flat format has the keys ``dataset``,
+``splits``, ``model``, ``num_candidates`` and more. The nested format has ``dataset: {source, split}``,
+``generation: {model, n, …}`` and ``output: {path, checkpoint_every}``. Words on the command line take precedence over
+the file.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def _dataset(flat: Mapping[str, Any]) -> list[str]:
 
 
 def _splits(value: Any) -> list[str]:
-    """Return the splits in ``value``: ``"math,code"``, a list, or names joined by underscores such as ``math_code``."""
+    """Return the splits in ``value``, which is text (``math,code`` or ``math_code``) or a list."""
     if value is None:
         return []
     names = value.split(",") if isinstance(value, str) else [str(name) for name in value]

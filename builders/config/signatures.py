@@ -44,18 +44,18 @@ def keyword_parameters(target: Constructor) -> dict[str, inspect.Parameter] | No
 
 
 def has_positional(function: Constructor) -> bool:
-    """Return whether the first parameter of a function is data and not a setting, as in a pairing."""
+    """Return whether the first parameter of a function is data. For example, a pairing's data are the candidates."""
     first = next(iter(inspect.signature(function).parameters.values()), None)
     return first is not None and first.default is first.empty and first.kind is not first.KEYWORD_ONLY
 
 
 def hints_of(target: Constructor) -> dict[str, Any]:
-    """Return a dict from parameter to type; {} if the annotations cannot be evaluated."""
+    """Return the type of each parameter; {} if the annotations cannot be evaluated."""
     function = target.__init__ if isinstance(target, type) else target
     try:
         return typing.get_type_hints(function)
     except (NameError, TypeError):
-        return {}  # some names are imported only for the type checker
+        return {}  # an annotation uses a name that is imported only for type checkers
 
 
 def dataclass_of(hint: object) -> type | None:

@@ -1,6 +1,6 @@
 """Reads the parameters of a class or function from its source text and does not import it.
 
-The help of a choice and shell completion use this module. So they are fast and need no heavy library such as torch.
+The help of a choice and shell completion use this module, so that they need not import heavy libraries such as torch.
 ``signatures.py`` checks values against the imported objects.
 """
 
@@ -118,7 +118,7 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 def _parameters(module: str, function: ast.FunctionDef, *, skip_data: bool = False) -> Iterator[Parameter]:
     """Yield the parameters of ``function``.
 
-    With ``skip_data``, positional parameters are omitted if one of them is required, because they are data.
+    With ``skip_data``, all positional parameters are omitted if any of them is required: such parameters are data.
     """
     arguments = function.args
     positional = [argument for argument in (*arguments.posonlyargs, *arguments.args) if argument.arg != "self"]

@@ -1,9 +1,9 @@
 """The gateway of a cluster: the one process that sends requests to services, and the samplers that call it.
 
 Workers use a ``GatewaySampler``, which calls the real sampler in the gateway. So the cluster has one journal, one
-limiter per model, one budget and one set of requests in flight. A lost worker loses no request. API keys stay on the
-machine where the command was run. They are never on machines that run code written by a model. Each query needs one
-call to the gateway, for any number of candidates.
+limiter per model, one budget and one set of requests in flight. If a worker is lost, no request is lost. API keys stay
+on the machine where the command was run, and never reach machines that run code written by a model. One call to the
+gateway can sample all candidates of a query.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from bestofn.builders.sampling.provider import BatchProvider, Provider
 ShardCounts = tuple[Mapping[str, int], Mapping[str, int]]
 """The counts of one shard: stage -> rows, outcome -> candidates."""
 
-MAX_CALLS = 1_000_000  # concurrent calls per actor: high, because the limiters limit the requests in flight
+MAX_CALLS = 1_000_000  # concurrent calls per actor: no limit is needed here, because the limiters limit requests
 
 
 class Gateway:
-    """Ray actor that sends the requests of all workers. It also collects the counts of their shards."""
+    """Ray actor that sends the requests of all workers. It also collects the counts of all shards."""
 
     def __init__(self, config: JsonObject, out: str, environment: Mapping[str, str]) -> None:
         os.environ.update(environment)
-        self._run = create_run(config, Path(out), Loop())  # this loop is never started: the actor has its own
+        self._run = create_run(config, Path(out), Loop())  # not started: Ray runs an event loop in the actor
         self._samplers = {address_of(sampler): sampler for _, sampler in self._run.objects.samplers.values()}
         self._counts: dict[int, ShardCounts] = {}
         self._open = AsyncExitStack()
@@ -63,7 +63,7 @@ class Gateway:
         return await self._samplers[address].draw(request, indices, attempt)
 
     async def report_counts(self, counts: Mapping[int, ShardCounts]) -> None:
-        """Store the counts of shards in flight (shard -> counts). They replace earlier counts of the same shard."""
+        """Store the counts of shards in flight: shard -> counts. Earlier counts of the same shard are discarded."""
         self._counts.update(counts)
 
     async def state(self) -> tuple[JsonObject, Mapping[int, ShardCounts]]:
@@ -82,7 +82,7 @@ class GatewaySampler:
         self.free = provider.free
         self.max_n = provider.max_n
         self.batch = isinstance(provider, BatchProvider) and provider.mode == "batch"
-        ledger.price_of(provider.model, free=provider.free)  # raises an error if a budget is set but no price is known
+        ledger.price_of(provider.model, free=provider.free)  # raises if a budget is set but no price is known
         self._gateway = gateway
         self._on_lost = on_lost
 
@@ -113,7 +113,7 @@ def address_of(sampler: Sampler) -> str:
 
 
 def remote_cause(error: BaseException) -> BaseException:
-    """Return the exception that was raised in the actor. Ray wraps it, sometimes more than once."""
+    """Return the exception that was raised in the actor. Ray wraps such exceptions, sometimes more than once."""
     from ray.exceptions import RayTaskError
 
     while isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):

@@ -1,4 +1,4 @@
-"""The driver's part of the Ray actors of one run: it starts, watches, replaces and closes them."""
+"""Starts, watches, replaces and closes the Ray actors of one run. This code runs in the driver."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 KEY_VARIABLES = re.compile(r"_(API_KEY|TOKEN)$")
 URL_VARIABLES = re.compile(r"_(BASE_URL|HOST|ENDPOINT)$")
-WARN_AFTER_S = 30.0  # warn if no worker has been open for this long
+WARN_AFTER_S = 30.0  # after this time without an open worker, a warning is logged
 CLOSE_S = 4.5  # slightly longer than the gateway waits for the requests in flight
 
 
@@ -71,7 +71,7 @@ class WorkerPool:
 
     def __init__(self, settings: PoolSettings, config: JsonObject, out: Path) -> None:
         self.counts = ClusterCounts()
-        self.opening: dict[Any, Worker] = {}  # Ray's reference to the call of ``open`` -> its worker
+        self.opening: dict[Any, Worker] = {}  # Ray's reference to a call of ``open`` -> called worker
         self._settings = settings
         self._config = config
         self._out = out.resolve()
@@ -82,7 +82,7 @@ class WorkerPool:
         self._spent: JsonObject = {}
         self._no_worker_since = time.monotonic()
         self._warned = False
-        self._lost_unopened = 0  # workers lost while opening, since a worker last opened
+        self._lost_unopened = 0  # workers lost while opening; 0 again after a worker has opened
 
     def __enter__(self) -> WorkerPool:
         if self._probe_name:
@@ -110,7 +110,7 @@ class WorkerPool:
         return self._spent
 
     def workers_with_room(self) -> Iterator[Worker]:
-        """Yield the open worker with the fewest shards, again and again, until all workers are full.
+        """Yield the open worker with the fewest shards. Repeat this until all workers are full.
 
         The caller must increase ``Worker.shards`` of each worker that it receives.
         """
@@ -132,7 +132,7 @@ class WorkerPool:
         except RayTaskError as error:
             raise remote_cause(error) from None
         except RayError as error:
-            if isinstance(error, RayActorError) and error.actor_init_failed:  # a retry would fail too
+            if isinstance(error, RayActorError) and error.actor_init_failed:  # a new worker would fail too
                 raise MachineError(f"a Ray worker could not be created: {error}") from None
             self._count_lost_unopened(error)
             self.replace(worker, error)
@@ -178,7 +178,7 @@ class WorkerPool:
             while not stop.wait(1.0):
                 try:
                     self._fetch_state(timeout_s=5.0)
-                except Exception as error:  # Ray raises many types; if it matters, the run itself fails too
+                except Exception as error:  # any type: a serious failure also stops the run itself
                     log.debug("The state of the cluster could not be fetched: %s", error)
                     continue
                 progress.rows, progress.outcomes = self.counts.totals()
@@ -190,7 +190,7 @@ class WorkerPool:
         finally:
             stop.set()
             thread.join()
-            with contextlib.suppress(Exception):  # the gateway may be gone
+            with contextlib.suppress(Exception):  # the gateway may have ended
                 self._fetch_state(timeout_s=CLOSE_S)
             progress.rows, progress.outcomes = self.counts.totals()
 
@@ -201,7 +201,7 @@ class WorkerPool:
         self.counts.update(reported)
 
     def _start(self) -> None:
-        """Start all actors and wait until the gateway is open. The workers open at the same time, within seconds."""
+        """Start all actors and wait until the gateway is open. The workers open concurrently and are not awaited."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -239,7 +239,7 @@ class WorkerPool:
 
 
 def environment_variables(*kinds: re.Pattern[str]) -> dict[str, str]:
-    """Return the environment variables whose names match ``kinds``. Cluster processes do not inherit them."""
+    """Return the environment variables whose names match ``kinds``, because cluster processes do not inherit them."""
     return {name: value for name, value in os.environ.items() if any(kind.search(name) for kind in kinds)}
 
 

@@ -1,4 +1,4 @@
-"""The driver's records of the shards on a cluster: the shards still to run, and the counts of the running shards."""
+"""The driver's records of the shards on a cluster: the queue of shards, and the counts of rows and verdicts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bestofn.builders.executors.cluster_gateway import ShardCounts
 from bestofn.builders.records import Query
 from bestofn.builders.run.pipeline import Run, is_shard_complete, shards
 
-MAX_LOSSES = 3  # after losing this many workers, a shard is assumed to be the cause
+MAX_LOSSES = 3  # a shard that has lost this many workers is assumed to be the cause
 
 
 class ShardQueue:
-    """The shards still to run: first the shards whose worker was lost, then the next shards of the source."""
+    """The shards that must still run: first the shards whose worker was lost, then the next shards of the source."""
 
     def __init__(self, run: Run) -> None:
         self.already_complete: set[int] = set()

@@ -1,8 +1,8 @@
 """The Ray actors that run shards and single stages on the machines of a cluster.
 
-Each actor creates the objects of the configuration once and uses its sandbox, models and connections for all its
-shards. A stage that needs special machines (a GPU, Docker) has its own actors; the shard workers call them once per
-row.
+Each actor creates the objects of the configuration once. It uses the same sandbox, models and connections for all its
+shards. A stage that needs special machines (a GPU, Docker) runs in separate actors; the shard workers call these actors
+once per row.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from bestofn.builders.sampling.provider import Provider
 
 REPORT_EVERY_S = 1.0
 RemoteActors = Sequence[Any]
-"""Handles of Ray actors. Ray generates their methods, so they have no static type."""
+"""Handles of Ray actors. The type is ``Any``, because Ray generates the methods of a handle."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletedShard:
     """The result of a shard: its Parquet file (``part``) and its completion marker (``marker``).
 
-    Both are None if the worker wrote them into the run folder.
+    Both are None if the worker wrote both files into the run folder.
     """
 
     counts: ShardCounts
@@ -141,9 +141,9 @@ class StageWorker:
 
 
 class RemoteStage:
-    """A ``Stage`` that sends each row to one of its stage workers, in turn.
+    """A ``Stage`` that sends its rows to several stage workers in rotation.
 
-    The result is the same as when the stage runs in the shard worker.
+    The result is the same as if the stage ran in the shard worker.
     """
 
     def __init__(self, name: str, adds: Mapping[str, object], workers: RemoteActors) -> None:

@@ -20,7 +20,7 @@ class LocalExecutor:
     """Runs up to ``shards_in_flight`` shards at once, each in its own thread. All coroutines share one event loop.
 
     ``shards_in_flight`` limits the memory use. The first error that stops the run cancels all shards. Every completed
-    request is in the journal, and the same command resumes the run.
+    request is in the journal, so the same command can resume the run.
     """
 
     name = "local"

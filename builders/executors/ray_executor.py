@@ -1,13 +1,13 @@
 """The Ray executor: runs the same shards with the same configuration on the machines of a cluster.
 
-    driver           this process: reads the source, assigns shards to workers, writes the views
+    driver           this process: reads the source, assigns shards to workers, writes the published tables
     gateway          one actor on the driver's machine: journal, rate limits, budget, connections to services
     shard workers    one actor per machine, with several shards in flight per actor
     stage workers    actors for stages that need other machines
 
-Actors receive the configuration and create their own objects. The driver keeps the queries of the shards in flight in
-memory, but not their responses. If a worker is lost, another worker runs its shards; their completions are in the
-journal.
+Actors receive the configuration and create objects from it. The driver keeps the queries of the shards in flight in
+memory, but no responses. If a worker is lost, another worker runs the shards again; the completions sampled so far are
+in the journal.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ class RayExecutor:
     If ``address`` is None, a cluster is started on this machine. ``workers`` sets the number and resources of the shard
     workers. Each worker runs ``shards_in_flight`` shards at once, which limits its memory use. ``placement`` gives
     stages (``verify``, ``reward``) their own workers: ``{reward: {num_gpus: 1}}``. With ``through_driver``, all workers
-    send their parts to the driver, even if they can access the run folder; this
-    helps if the shared file system is slow. ``object_store_mb`` is the size in MiB of the object store of a cluster
-    that is started on this machine.
+    send their parts to the driver, even if they can access the run folder; this helps if the shared file system is
+    slow. If a cluster is started on this machine, its object store has ``object_store_mb`` MiB.
     """
 
     name = "ray"
@@ -90,7 +89,7 @@ class RayExecutor:
 
 @contextlib.contextmanager
 def _connected(address: str | None, object_store_mb: int) -> Iterator[None]:
-    """Connect to the cluster at ``address``, or start one on this machine; disconnect after the block.
+    """Connect to the cluster at ``address``, or start a cluster on this machine. Disconnect after the block.
 
     If this process is already connected to a cluster, that cluster is used and stays connected.
     """
