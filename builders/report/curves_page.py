@@ -56,7 +56,7 @@ def sentences(found: BestOfN) -> list[str]:
 
 
 def disagreement_lines(found: BestOfN, most: int) -> list[str]:
-    """Return one line per disagreement between reward and verifier, for the ``most`` largest reward gaps."""
+    """Return one line per disagreement between reward and verifier: the first ``most``, largest reward gap first."""
     return [
         f"Read {visible(row['query_id'])}: highest reward {row['rewarded']}, verified {row['verified']} "
         f"({visible(row['explanation'][:80])})"

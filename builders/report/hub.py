@@ -1,8 +1,8 @@
 """Uploads a run to the Hugging Face Hub as a dataset: one config per table, and a dataset card.
 
 ``bestofn push`` uses this module. The files are uploaded unchanged. ``push_to_hub`` is not used, because it removes the
-metadata in the schemas of the files. Each file is one commit, so an interrupted push can be repeated. The card is
-uploaded last, so a new repository is complete if it has a card.
+metadata in the schemas of the files. Each file is uploaded in its own commit, so an interrupted push can be continued.
+The card is uploaded last, so a new repository is complete if it has a card.
 """
 
 from __future__ import annotations

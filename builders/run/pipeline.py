@@ -7,7 +7,7 @@ An executor (``builders.executors``) calls these functions in this order:
     run_shard        runs all stages over one shard, then writes its Parquet part and its completion marker
     finish_run       writes the published views and the manifest
 
-``builders.run.run_folder`` describes the files of a run, and ``builders.run.fingerprints`` which results are reused.
+For the files of a run see ``builders.run.run_folder``; for the reuse of results see ``builders.run.fingerprints``.
 """
 
 from __future__ import annotations

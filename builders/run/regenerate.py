@@ -221,7 +221,8 @@ def _exchange(out: Path, folder: Path) -> None:
     """Copy each old shard to ``before``, then put the new shard in its place.
 
     If the process is killed, this function can be run again. If an old shard has changed since the start of the
-    regeneration, the new shard is deleted, because it would overwrite newer data. Its responses stay in the journal.
+    regeneration, the new shard is deleted, because it would overwrite newer data. The new responses stay in the
+    journal.
     """
     before = folder / "before"
     before.mkdir(exist_ok=True)

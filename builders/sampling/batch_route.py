@@ -1,4 +1,4 @@
-"""The batch route: queue -> batch job -> journal. Requests that get no usable reply there are sent online.
+"""The batch route: queue -> batch job -> journal. A request without a usable reply is then sent online.
 
 Used by ``builders.sampling.sampler`` in batch mode, and in both modes for unfinished batch jobs of earlier runs.
 """

@@ -49,7 +49,7 @@ def batch_row(batch: str, identity: str, state: State, names: list[str], at: flo
 def request_rows(identity: str, requests: Iterable[tuple[str, bytes]]) -> list[Statement]:
     """Return the SQL statements that write the ``requests`` (name, body) of a job.
 
-    With these rows, the replies of the job can be stored even if no caller needs them.
+    With these rows, the next run can store the replies of the job, even if no caller of that run needs a reply.
     """
     by_key = {parsed_name(name)[0]: body for name, body in requests}
     insert = "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)"

@@ -1,7 +1,7 @@
 """Cost and usage: model prices, the cost of a run so far, its estimated cost, and its budget.
 
-Prices are dollars per million tokens, from ``conf/prices/*.yaml``; each file names its date and source. Used by
-``builders.sampling.sampler``, ``builders.run.pipeline`` and ``bestofn build``.
+Prices are dollars per million tokens, from ``conf/prices/*.yaml``; each file names the date and source of its prices.
+Used by ``builders.sampling.sampler``, ``builders.run.pipeline`` and ``bestofn build``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ CHARACTERS_PER_TOKEN = 4.0  # for English text and usual vocabularies; used for 
 class Price:
     """The price of a model in dollars per million tokens; ``call`` is in dollars per completion.
 
-    If ``cached`` or ``cache_write`` is None, these tokens cost the same as ``input``.
+    ``cached`` is the price of tokens read from the cache, ``cache_write`` that of tokens written to the cache. If one
+    is None, its tokens cost the same as ``input``.
     """
 
     input: float = 0.0

@@ -64,7 +64,7 @@ class InFlight:
         self.sent = True
 
     def leave(self) -> None:
-        """Remove a cancelled caller. If it was the last one and the request is not yet sent, cancel the request too."""
+        """Remove a cancelled caller. If no caller is left and the request is not yet sent, cancel the request."""
         self.callers -= 1
         if self.callers <= 0 and not self.sent:
             self.task.cancel()

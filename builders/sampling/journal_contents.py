@@ -62,7 +62,7 @@ def unfinished_batches(journal: Journal) -> list[OpenBatch]:
 
 
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]:
-    """Yield every answer as plain data with its request and raw reply, in the order of payment.
+    """Yield every answer as plain data with its request and unparsed reply, oldest reply first.
 
     A reply that could not be parsed is included too, and its index is None. Only answers of providers whose identity
     contains the text ``provider`` are included.

@@ -92,7 +92,7 @@ def is_locked(error: object) -> bool:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Raise ``JournalError`` if the file at ``path`` is not an SQLite file, or is shorter than its header says."""
+    """Raise ``JournalError`` if the file at ``path`` is not an SQLite file or is truncated."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with path.open("rb") as file:

@@ -77,7 +77,7 @@ Outcome = dict[str, Reply | ProviderError]
 
 @dataclass(frozen=True)
 class Batching:
-    """When batch jobs are submitted, and how long the run waits for them. All times are in seconds.
+    """Settings: when batch jobs are submitted, and how long the run waits for replies. All times are in seconds.
 
     A batch job is submitted when no new request has arrived for ``gather_s``, or when ``most`` requests are queued. Its
     status is checked every ``poll_s``. A request is sent online at the full price if it has no reply after

@@ -137,7 +137,7 @@ class JournaledSampler:
         """Start as few requests for ``indices`` as the service allows, and return them.
 
         If the prompt is long, the first request runs alone. The others then find the prompt in the service's cache, at
-        a tenth of the price. Batch jobs skip this, because the cache expires before they run.
+        a tenth of the price. In batch mode no request runs alone, because the cache expires before a job runs.
         """
         cache_from = 0 if self.batch else self._provider.cache_from
         first: InFlight | None = None
@@ -170,7 +170,8 @@ class JournaledSampler:
     async def _answer_all(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Answer]:
         """Return one answer per sample in ``indices``. Samples that the first reply lacks are requested again.
 
-        Errors that stop the run are raised. Any other ``ProviderError`` is returned as the answer of its samples.
+        Errors that stop the run are raised. Any other ``ProviderError`` is returned as the answer to each affected
+        sample.
         """
         route: Route = self._batches if self._batches and (in_flight.batch_name or self.batch) else self._online
         try:

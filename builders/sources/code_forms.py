@@ -68,9 +68,9 @@ def cases(value: object) -> Cases | None:
 def livecodebench(value: object) -> Cases | None:
     """Decode ``[{"input", "output", "testtype": "stdin" | "functional"}]`` (LiveCodeBench).
 
-    ``value`` is this list as JSON text, or several such texts. The private tests are JSON text in a compressed pickle,
-    encoded in base 64; ``pickled_text`` decodes them and executes nothing. If one text cannot be decoded, the result is
-    None, because some tests would be missing.
+    ``value`` is this list as JSON text, or several JSON texts. The private tests are JSON text in a compressed pickle,
+    encoded in base 64. ``pickled_text`` decodes the pickle and executes nothing. If one text cannot be decoded, the
+    result is None, because some tests would be missing.
     """
     listed = _livecodebench_cases(value)
     readable = [case for case in listed or () if isinstance(case, Mapping) and "input" in case]
@@ -109,7 +109,7 @@ def pickled_text(packed: str, max_bytes: int = MAX_UNPACKED_BYTES) -> str | None
     """Return the text in a compressed pickle that is encoded in base 64; None if the pickle is not a single text.
 
     A pickle is a program. This function lists its instructions and executes none. The text is returned only if the
-    instructions only create one text. If the decompressed data exceeds ``max_bytes``, the result is None.
+    instructions do nothing but create one text. If the decompressed data exceeds ``max_bytes``, the result is None.
     """
     try:
         unpacking = zlib.decompressobj()

@@ -106,7 +106,7 @@ def _signature(text_tokens: Sequence[str]) -> np.ndarray:
 
 
 def _banding(near: float) -> tuple[int, int]:
-    """Choose (bands, hashes per band). Missed duplicates weigh more than false candidates, which are checked later.
+    """Choose (bands, hashes per band). Missed duplicates cost more than false candidates, which are compared later.
 
     Raises ``ConfigError`` if the package datasketch is not installed.
     """

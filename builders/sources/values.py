@@ -29,7 +29,7 @@ def accepted_answers(value: object) -> list[str]:
     """Return the accepted answers in ``value``. Blank answers are dropped.
 
     A text is one answer, unless it is a JSON list of texts. The text ``[0, 1]`` is one answer, because it may be an
-    interval or a pair. If such texts are lists of answers, set ``json: true`` for the column.
+    interval or a pair. If the texts of a column are lists of answers, set ``json: true`` for the column.
     """
     items = as_list(value)
     if isinstance(value, str) and not all(isinstance(item, str) for item in items):

@@ -78,7 +78,7 @@ async def rollout(
 
 @dataclass(frozen=True, slots=True)
 class _Rollout:
-    """The arguments that all candidates of one request share."""
+    """Runs the dialogues of one request. The fields are the arguments that all its candidates share."""
 
     sampler: Sampler
     request: Request

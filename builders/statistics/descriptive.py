@@ -47,7 +47,7 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class LengthBias:
-    """How often the chosen side of a pair is the longer one, and by how much; ``+`` merges two sets of pairs."""
+    """Counts of pairs whose chosen side is longer or shorter, and the sum of differences; ``+`` merges two sets."""
 
     pairs: int = 0
     longer: int = 0

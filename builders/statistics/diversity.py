@@ -1,4 +1,4 @@
-"""Measures of the diversity of one query's candidates: pure functions of their texts. ``bestofn voice`` uses them.
+"""Measures how different the texts of one query's candidates are. ``bestofn voice`` uses this module.
 
 Most measures compare word n-grams of the lower-cased text. Longer texts repeat more words, so distinct-n alone cannot
 compare texts of different length. ``distinct_n`` can cut all texts to the shortest one, and

@@ -20,7 +20,7 @@ CONCLUSIVE: tuple[Literal["pass", "fail"], ...] = ("pass", "fail")
 
 
 def counts_towards_pass_at_k(outcome: Outcome | str, arm: Arm | str | None, index: int, n_fixed: int | None) -> bool:
-    """Return whether candidate ``index`` of a query counts. ``n_fixed`` is None if sampling was not adaptive."""
+    """Return whether candidate ``index`` counts towards pass@k. ``n_fixed`` is None if sampling was not adaptive."""
     return outcome in CONCLUSIVE and arm != "greedy" and (n_fixed is None or index < n_fixed)
 
 

@@ -180,7 +180,7 @@ def _distinct_rows(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 
 def _percentiles(values: Floats, level: float) -> tuple[float, float]:
-    """Return the lower and the upper quantile of ``values``. The share ``level`` of the values is between them."""
+    """Return the lower and the upper quantile of ``values``. The share ``level`` of the values is between the two."""
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(values, [tail, 1.0 - tail])
     return float(low), float(high)

@@ -28,7 +28,7 @@ class CandidateTable:
     metadata: dict[str, str]
 
     def batches(self, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
-        """Yield column -> values, at most ``BATCH`` rows at a time. If a file lacks a column, its values are None."""
+        """Yield column -> values, at most ``BATCH`` rows at a time. If a file lacks a column, the values are None."""
         for file in self.files:
             with open_parquet(file) as table:
                 present = [name for name in columns if name in table.schema_arrow.names]

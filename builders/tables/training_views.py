@@ -241,7 +241,7 @@ def steps_records(query: QueryRow, settings: TableSettings) -> Iterator[StepsRec
 
 
 def prompt_records(query: QueryRow, settings: TableSettings) -> Iterator[PromptRecord]:
-    """Yield the one record of ``query``."""
+    """Yield one record for ``query``."""
     yield PromptRecord(query)
 
 

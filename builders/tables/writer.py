@@ -34,8 +34,8 @@ def write_views(
 ) -> dict[str, int]:
     """Write the published tables of the shards ``parts`` to the folder ``out``.
 
-    Returns the number of rows by ``table`` or ``table/side``. ``run`` is the manifest; every file contains some of its
-    facts (see ``schema_metadata``). ``candidates/data.parquet`` holds all candidates. A training table has
+    Returns the number of rows by ``table`` or ``table/side``. ``run`` is the manifest; every file contains some facts
+    of the manifest (see ``schema_metadata``). ``candidates/data.parquet`` holds all candidates. A training table has
     ``train.parquet``. It also has ``test.parquet`` if there are test rows. A side larger than
     ``parquet_files.FILE_BYTES`` is several files.
     """
