@@ -1,8 +1,8 @@
-"""Encodes plain Python data as JSON and decodes it to exactly the same data. ``schema`` stores references with it.
+"""Encodes plain Python data as JSON so that decoding returns equal data. ``schema`` uses it to store references.
 
-Values that JSON can hold are unchanged. Other values become an object with one key, a tag such as ``py:tuple``. These
-are integers beyond 64 bits, infinities, NaN, text that UTF-8 cannot encode, tuples, sets, bytes, and mappings with keys
-that are not strings.
+Values that JSON can hold are unchanged. Other values become an object whose only key is a tag: ``(1, 2)`` becomes
+``{"py:tuple": [1, 2]}``. Tags are used for integers beyond 64 bits, infinities, NaN, text that UTF-8 cannot encode,
+tuples, sets, bytes, and mappings with keys that are not strings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAKERS: dict[str, Callable[[Any], Any]] = {
 
 
 def encode(value: Any, other: Callable[[Any], Any]) -> Any:
-    """Encode ``value`` as JSON data. ``other`` converts values that are not plain Python data."""
+    """Return ``value`` as JSON data. Values that are not plain Python data are converted with ``other``."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -46,13 +46,13 @@ def encode(value: Any, other: Callable[[Any], Any]) -> Any:
     if isinstance(value, set | frozenset):
         members = sorted(
             (encode(item, other) for item in value), key=repr
-        )  # sorted, so that equal sets give equal rows
+        )  # sorted, so that equal sets are stored as equal data
         return {"py:set" if isinstance(value, set) else "py:frozenset": members}
     return other(value)
 
 
 def decode(form: Any) -> Any:
-    """Decode JSON data that ``encode`` returned. JSON without tags is returned unchanged."""
+    """Decode JSON data that ``encode`` returned. JSON data without tags is returned unchanged."""
     if isinstance(form, list):
         return [decode(item) for item in form]
     if isinstance(form, Mapping):

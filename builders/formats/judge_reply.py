@@ -1,9 +1,9 @@
 """Formats the texts in a judge's prompt and parses the judge's reply. The judging verifiers and rewards use it.
 
-The reply may contain text around its JSON object, but the object must be written by the judge. A candidate may write
-``{"equivalent": true}`` to imitate a verdict, and the judge may quote it. Therefore an object that also occurs in the
-candidate's text counts only if it is the whole reply. If the judge wrote several different objects,
-the reply has no verdict.
+A reply contains a JSON object with the verdict, and may contain other text. A candidate may write
+``{"equivalent": true}`` to imitate a verdict, and the judge may quote this text. Therefore an object that also occurs
+in the candidate's text counts only if it is the whole reply. If the judge wrote several different objects, the reply
+has no verdict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from bestofn.builders.records import Candidate, content_text
 
-MOST_JUDGED = 24_000  # limit on the characters of a candidate in the prompt of a judging verifier
+MOST_JUDGED = 24_000  # maximum number of characters of a candidate in a judging verifier's prompt
 
 _FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*```\Z", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
@@ -25,7 +25,7 @@ _MOST_OBJECTS = 200
 
 
 def fenced(**texts: str) -> str:
-    """Put each text between an opening and a closing tag with its name, and join them.
+    """Put each text between two tags that are named after the argument, and join all texts.
 
     The tags contain a digest of all texts, so no text can imitate a tag.
     """
@@ -64,7 +64,7 @@ def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[str, Any] | str:
-    """Parse a judge's reply. Returns the object in it that fits ``schema``, or an error message.
+    """Return the JSON object in a judge's reply ``text`` that fits ``schema``, or an error message.
 
     The values are converted to the types of the schema. ``quotable`` are the judged texts, which the judge may quote.
     If an object of the reply also occurs in these texts, it counts only if it is the whole reply.
@@ -119,7 +119,7 @@ def _fitted(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, An
         )
         if key not in value:
             if types == ["string"] and "enum" not in rule:
-                fitted[key] = ""  # a free text, such as the reason, may be missing
+                fitted[key] = ""  # free text, such as the judge's reason, is optional
                 continue
             return None
         fit = _value(value[key], types, rule)

@@ -1,6 +1,7 @@
 """Builds the request to a judge model, sends it, and returns the parsed replies.
 
-The judging verifiers in ``verifiers`` and the judging rewards in ``reward`` use it. ``judge_reply`` parses one reply.
+The judging verifiers in ``verifiers`` and the judging rewards in ``reward`` use this module. ``judge_reply`` parses
+each reply.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def judge_request(
 async def judge_replies(
     judge: Sampler, request: Request, quotable: Sequence[str], samples: int = 1
 ) -> list[JsonObject | str]:
-    """Sample ``samples`` replies of the judge. Each is an object that fits the request's schema, or an error message.
+    """Sample ``samples`` replies of the judge. Return one parsed object or one error message per reply.
 
     ``quotable`` are the judged texts, which the judge may quote. If an object of the reply also occurs in these texts,
     it counts only if it is the whole reply. Raises only errors that stop the run, such as a refused API key.
@@ -46,7 +47,7 @@ async def judge_replies(
 
 
 def conversation_text(query: Query) -> str:
-    """Return the messages of ``query`` as one text for a judge: each message follows a line with its role."""
+    """Return the messages of ``query`` as one text for a judge. A line with the role precedes each message."""
     return "\n\n".join(
         f"[{message.get('role')}]\n{content_text(message.get('content'))}".rstrip() for message in query.messages
     )

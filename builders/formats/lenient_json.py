@@ -33,15 +33,15 @@ _NT = (
     "triangleleft triangleq triangleright twoheadrightarrow"
 )
 COMMANDS = frozenset(_NT.split())
-MOST_STARTS = 64  # limit on the braces that are tried as the beginning, because prose and LaTeX contain many
+MOST_STARTS = 64  # maximum number of braces tried as the start of the JSON: prose and LaTeX contain many
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """A parsed value, and whether its JSON text was valid and complete.
 
-    ``strict``: the whole text is valid JSON, and ``json.loads`` gives the same value. ``cut``: the end of the JSON is
-    missing.
+    ``strict``: the whole text is valid JSON, and ``json.loads`` gives the same value. ``cut``: the JSON text ends too
+    early.
     """
 
     value: Any
@@ -68,7 +68,7 @@ def find_object(text: str) -> Found | None:
 
 
 def _is_strict(text: str, start: int, end: int, value: Any) -> bool:
-    """Return whether the text contains only this value, and ``json.loads`` gives the same value."""
+    """Return whether the text contains nothing but JSON, and ``json.loads`` also returns ``value``."""
     if text[:start].strip() or text[end:].strip():
         return False
     try:
@@ -182,7 +182,7 @@ class _Reader:
         return "".join(parts)
 
     def _ends_here(self) -> bool:
-        """Return whether the quote before ``at`` ends its string. If it does, valid JSON must follow.
+        """Return whether the quote before ``at`` ends the current string: the text that follows must fit JSON.
 
         So an apostrophe or a quoted word within the string does not end the string.
         """

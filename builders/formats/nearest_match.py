@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.55) -> str | None:
-    """Return the word of ``known`` that is most similar to ``word``; None if none reaches ``cutoff`` (0 to 1)."""
+    """Return the most similar word in ``known``; None if no similarity reaches ``cutoff`` (0 to 1)."""
     found = difflib.get_close_matches(str(word), [str(one) for one in known], n=1, cutoff=cutoff)
     return found[0] if found else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of an error message. It suggests the known word that is similar to ``word``.
+    """Return the end of an error message, which suggests the known word that is most similar to ``word``.
 
     The result is ``"; did you mean 'x'?"``, or ``"."`` if no known word is similar.
     """

@@ -37,7 +37,7 @@ EMPTY_PARAMETERS = {"type": "object", "properties": {}}
 def declaration(name: str, description: str, parameters: JsonObject | None, **further: Any) -> dict[str, Any]:
     """Build a declaration in the Chat Completions form.
 
-    ``further`` arguments, such as ``strict``, are added to the object under the key ``function``.
+    ``further`` arguments, such as ``strict``, become further keys of the object under ``function``.
     """
     parameters = dict(parameters) if parameters else dict(EMPTY_PARAMETERS)
     return {
@@ -92,9 +92,9 @@ def to_anthropic(tool: Tool) -> dict[str, Any]:
 
 
 def _from_parts(function: JsonObject, parameters: str, *dropped: str) -> dict[str, Any]:
-    """Build a declaration from a form without the nested key ``function``.
+    """Build a declaration from a form that has no nested object ``function``.
 
-    ``parameters`` is the key that holds the schema. Further keys are copied, except those in ``dropped``.
+    ``parameters`` is the key of the schema. All other keys are copied, except the keys in ``dropped``.
     """
     known = ("name", "description", parameters, *dropped)
     further = {key: value for key, value in function.items() if key not in known}
@@ -182,7 +182,7 @@ def _json_schema(schema: Any) -> Any:
 
 
 def call(name: str, arguments: JsonObject | str, call_id: str = "") -> dict[str, Any]:
-    """Build a tool call in the Chat Completions form. Text ``arguments`` stay unchanged, even if they are not JSON."""
+    """Build a tool call in the Chat Completions form. Text ``arguments`` are neither parsed nor changed."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
@@ -245,10 +245,10 @@ def call_to_anthropic(tool_call: ToolCall) -> dict[str, Any]:
 
 
 def with_ids_of(message: Message, raw: Sequence[JsonObject], kind: str, key: str) -> list[dict[str, Any]]:
-    """Return copies of the blocks ``raw`` that contain the ids of the tool calls of ``message``.
+    """Return copies of the blocks ``raw``, in which each call has the id of the tool call in ``message``.
 
-    ``raw`` are the blocks of this message as the service sent them. Blocks of type ``kind`` are calls; their id is
-    under ``key``.
+    ``raw`` are the blocks of ``message`` as the service sent them. Blocks of type ``kind`` are calls; ``key`` is the
+    key of the id.
     """
     ids = iter([made["id"] for made in message.get("tool_calls") or ()])
     return [{**block, key: next(ids, block.get(key))} if block["type"] == kind else dict(block) for block in raw]
@@ -293,7 +293,7 @@ def _is_bfcl(parameters: JsonObject) -> bool:
 def _is_json_schema(parameters: JsonObject) -> bool:
     """Return whether ``parameters`` is a JSON Schema and not xLAM's mapping of arguments.
 
-    In xLAM's mapping, "type" may be the name of an argument.
+    The key "type" alone is not enough, because an argument in xLAM's mapping may be named "type".
     """
     return isinstance(parameters.get("type"), str | list) or isinstance(parameters.get("properties"), Mapping)
 

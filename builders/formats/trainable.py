@@ -1,6 +1,6 @@
 """Converts messages to the form that chat templates expect.
 
-``tables`` uses it for the training tables, ``reward.model_reward`` for reward models.
+``tables`` uses this module for the training tables; ``reward.model_reward`` uses it for reward models.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _call(call: JsonObject) -> dict[str, Any]:
             text = json.dumps(call_arguments(call), ensure_ascii=False, allow_nan=False)
             function["arguments"] = json.loads(
                 text.encode("utf-8", "replace")
-            )  # UTF-8 cannot encode half of a surrogate pair
+            )  # removes lone surrogates, which UTF-8 cannot encode
         except (ValueError, RecursionError):  # not an object, not finite, or nested too deeply
             function["arguments"] = {"_raw": function["arguments"]}
     return {

@@ -1,7 +1,7 @@
 """Parses tool calls that a model wrote into its text, if the server did not return them as tool calls.
 
-The providers, the sources and the tool verifier use it. Prose may contain an example that is not a call. Therefore a
-call is recognised only in these places:
+The providers, the sources and the tool verifier use this module. Prose may contain examples of calls. Therefore a call
+is recognised only in these places:
 
 - between call marks, anywhere in the text: ``<tool_call>{…}</tool_call>``, ``<function_call>…``, ``[TOOL_CALLS] […]``,
   ``<|python_tag|>{…}``, ``<function=name>{…}</function>``;
@@ -61,7 +61,7 @@ def _within_fence(text: str) -> str:
 
 
 def _marked(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
-    """Parse the calls between marks. Each mark is searched once, so many unclosed marks do not cost quadratic time."""
+    """Parse the calls between marks. The time is linear in the text, even with many unclosed marks."""
     found: list[tuple[str, Any]] = []
     for match in _NAMED_TAG.finditer(text):
         end = text.find("</function>", match.end())
@@ -80,7 +80,7 @@ def _marked(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
 
 
 class _Ends:
-    """Finds the next of several end marks. Each mark is searched once over the whole text."""
+    """Finds the nearest end mark after a position. The whole text is searched only once for each mark."""
 
     def __init__(self, text: str, marks: Collection[str]) -> None:
         self._text = text

@@ -18,24 +18,24 @@ from bestofn.builders.local_model.seeded_sampling import TokenSampler
 if TYPE_CHECKING:
     from torch import Tensor
 
-SHRINK_BELOW = 0.8  # finished rows are removed when the unfinished rows are less than this share of the batch
+SHRINK_BELOW = 0.8  # when the share of unfinished rows is lower, finished rows are removed
 
 Network: TypeAlias = Any
-"""A causal language model of transformers. It is ``Any``, because transformers has no type for all of them."""
+"""A causal language model of transformers. Transformers has no common type for such models."""
 
 
 @dataclass
 class SequenceState:
     """The state of one answer while it is sampled.
 
-    ``request`` is the position of its request in the list of requests. ``index`` is the number of the answer within the
-    request, from 0.
+    ``request`` is the position of the request in the list of requests. ``index`` is the position of the answer among
+    the answers to this request, from 0.
     """
 
     request: int
     index: int
     prompt: tuple[int, ...]
-    uniforms: np.ndarray = field(repr=False)  # one number in [0, 1) per token
+    uniforms: np.ndarray = field(repr=False)  # one random number in [0, 1) per token
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0  # in nats, from the distribution before temperature, top_k and top_p are applied
     done: bool = False
@@ -54,7 +54,7 @@ def decode(
     """Sample the answers of ``rows`` and store their tokens and log-probabilities in ``rows``.
 
     An answer ends at a token in ``ends``, when ``stopped(tokens)`` returns True, or after ``max_tokens`` tokens.
-    ``pad`` is the id of the pad token. Each call first discards the tokens that ``rows`` already hold.
+    ``pad`` is the id of the pad token. If ``rows`` already hold tokens, these are discarded first.
     Raises torch's ``OutOfMemoryError`` if memory runs out.
     """
     import torch
@@ -100,8 +100,8 @@ class _Batch:
     """A batch of sequences, padded on the left, with the model's cache.
 
     ``logits`` predicts the next token of each row; its shape is (rows, vocabulary), float32. Some caches do not support
-    the selection of rows. With such a cache, the prompt is computed separately for each answer, and finished rows stay
-    in the batch. A model without a cache computes the whole sequences again for each token.
+    the selection of rows. Then the prompt is computed separately for each answer, and finished rows stay in the batch.
+    A model without a cache computes the whole sequences again for each token.
     """
 
     def __init__(self, network: Network, prompts: Sequence[tuple[int, ...]], steps: int, pad: int) -> None:
@@ -135,7 +135,7 @@ class _Batch:
         self._positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)
 
     def select(self, rows: Sequence[int]) -> None:
-        """Replace the rows of the batch by ``rows``, a list of row indices. An index may occur several times."""
+        """Keep only the rows with the indices ``rows``, in this order. An index may occur several times."""
         import torch
 
         chosen = torch.tensor(rows, device=self._network.device)
@@ -164,7 +164,7 @@ class _Batch:
 
 
 def logits_alone(network: Network, ids: Sequence[int]) -> Tensor:
-    """Compute the logits of one sequence in a batch of its own, with no padding and no cache.
+    """Compute the logits of one sequence alone: without other rows, padding or cache.
 
     The result has the shape (tokens, vocabulary), float32.
     """

@@ -41,16 +41,16 @@ class GenerationRequest:
 
     @property
     def batch_key(self) -> tuple[int, tuple[str, ...], TokenSampler]:
-        """The settings that all requests of one batch must have in common."""
+        """The settings that must be equal for all requests of one batch."""
         return self.max_tokens, self.stop, self.sampler
 
 
 @dataclass(frozen=True)
 class GeneratedAnswer:
-    """One answer. ``tokens`` is its number of tokens.
+    """One answer. ``tokens`` is the number of tokens.
 
-    ``logprob`` is the log-probability of all tokens, end token included, in nats and rounded to 0.01. It refers to the
-    distribution before temperature, top_k and top_p are applied.
+    ``logprob`` is the log-probability of all tokens, end token included, in nats and rounded to 0.01. It is computed
+    from the distribution before temperature, top_k and top_p are applied.
     """
 
     text: str
@@ -65,8 +65,8 @@ class LocalEngine:
     """Loads a model and samples from it.
 
     ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. ``max_rows`` is the maximum number of
-    answers per batch; it is lowered when memory runs out. With ``shared``, only one process of this user at a time
-    generates on the device.
+    answers per batch; it is lowered when memory runs out. With ``shared``, processes of the same user take turns on the
+    device.
     """
 
     network: Network
@@ -236,9 +236,9 @@ class LocalEngine:
         return GeneratedAnswer(text, len(tokens), stop_reason, logprob, token_logprobs, texts)
 
     def _tokens_up_to(self, tokens: Sequence[int], characters: int) -> int:
-        """Return how many tokens are needed for a text of more than ``characters`` characters.
+        """Return the smallest number of first tokens whose text has more than ``characters`` characters.
 
-        If the whole text is not longer, the number of all tokens is returned.
+        If the whole text is not longer, return the number of all tokens.
         """
         for count in range(1, len(tokens) + 1):
             if len(self.tokenizer.decode(tokens[:count], skip_special_tokens=True)) > characters:
@@ -283,11 +283,11 @@ def _device_lock(device: str) -> AbstractContextManager[object]:
 
 
 class StopStrings:
-    """Checks whether the last tokens of an answer contain a stop string. An instance is called with the tokens."""
+    """Callable that returns whether the text of an answer's last tokens contains a stop string."""
 
     def __init__(self, stop: Sequence[str], tokenizer: Any) -> None:
         self._stop, self._tokenizer = tuple(stop), tokenizer
-        self._reach = max(len(text.encode()) for text in stop) + 8  # in tokens; a token has at least one byte
+        self._reach = max(len(text.encode()) for text in stop) + 8  # in tokens: each has at least one byte
 
     def __call__(self, tokens: Sequence[int]) -> bool:
         text = self._tokenizer.decode(tokens[-self._reach :], skip_special_tokens=True)

@@ -1,4 +1,4 @@
-"""A cache of keys and values with preallocated room for new tokens. Used by ``decoding``.
+"""A cache of attention keys and values with preallocated space for new tokens. Used by ``decoding``.
 
 The standard cache of transformers copies all keys and values whenever a token is added. This cache does not.
 """
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class PreallocatedLayer(DynamicLayer):
     """The cache of one layer with full attention.
 
-    ``keys`` and ``values`` have the shape (rows, heads, tokens, width) and are views of larger buffers. A full buffer
-    is replaced by a buffer with room for ``room`` additional tokens.
+    ``keys`` and ``values`` have the shape (rows, heads, tokens, width) and are views of larger buffers. When a buffer
+    is full, its content is copied to a new buffer with space for ``room`` more tokens.
     """
 
     def __init__(self, room: int) -> None:
@@ -37,12 +37,12 @@ class PreallocatedLayer(DynamicLayer):
         return self.keys, self.values
 
     def batch_select_indices(self, indices: Tensor) -> None:
-        """Replace the rows by the rows with these ``indices``. An index may occur several times."""
+        """Keep only the rows with these ``indices``, in this order. An index may occur several times."""
         super().batch_select_indices(indices)
         self._key_buffer = self._value_buffer = None  # the selected rows are copies; ``update`` allocates new buffers
 
     def _appended(self, buffer: Tensor | None, past: Tensor | None, new: Tensor) -> tuple[Tensor, Tensor]:
-        """Append ``new`` to ``past``. Return the buffer and a view of its used part."""
+        """Append ``new`` to ``past``. Return (buffer, view of the used part of this buffer)."""
         begin = 0 if past is None else past.shape[-2]
         end = begin + new.shape[-2]
         if buffer is None or buffer.shape[-2] < end:
@@ -54,7 +54,7 @@ class PreallocatedLayer(DynamicLayer):
 
 
 def new_cache(config: PretrainedConfig, room: int) -> DynamicCache:
-    """Return an empty cache for a model with this ``config``. A full cache grows by ``room`` tokens."""
+    """Return an empty cache for a model with this ``config``. When a cache is full, it grows by ``room`` tokens."""
     cache = DynamicCache(config=config)
     cache.layers = [PreallocatedLayer(room) if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache

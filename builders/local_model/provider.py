@@ -33,9 +33,9 @@ class LocalTransformers(InProcessProvider):
     - Waiting requests share batches of up to ``max_rows`` answers. A batch is halved if memory runs out.
     - In float32, an answer depends on prompt, settings, seed and weights, but not on its batch
       (``local_model.seeded_sampling``).
-    - ``max_answer_tokens`` limits each answer in addition to the limit of the request.
+    - ``max_answer_tokens`` limits the tokens of each answer, in addition to ``sampling.max_tokens``.
     - ``template`` holds additional variables for the chat template.
-    - ``shared_device``: only one process of this user at a time generates on the device.
+    - ``shared_device``: processes of the same user take turns on the device.
     - Of ``sampling.extra``, only ``top_k`` is used. A JSON schema is not enforced.
     """
 

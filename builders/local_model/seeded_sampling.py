@@ -1,12 +1,12 @@
-"""Samples tokens so that they do not depend on the other rows of the batch. Used by ``decoding``.
+"""Samples tokens so that the result of a row does not depend on the other rows of the batch. Used by ``decoding``.
 
-The other rows and the padding of a batch change the logits by small rounding errors. To sample a token, the numbers
-from 0 to 1 are divided into one interval per token. Each interval is as wide as the token's probability. A random
-number is drawn, and the token whose interval contains it is sampled. A rounding error can change this token only if the
-number is close to a border between two intervals. If the distance is less than ``BORDER_TOLERANCE``, the row is
-computed again in a batch of its own, with no padding and no cache. The token is then sampled from this result.
+The other rows and the padding of a batch change the logits by small rounding errors. To sample a token, the range from
+0 to 1 is divided into one interval per token, as wide as the token's probability. A random number selects the token
+whose interval contains the number. A rounding error can change this token only if the number is close to a border of
+the interval. If the distance is less than ``BORDER_TOLERANCE``, the row is computed again alone, without other rows,
+padding or cache. The token is then sampled from this result.
 
-This works for float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
+This works in float32. In half precision, the rounding errors are larger than the tolerance. Then the same request
 gives the same answer only in the same batch.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 BORDER_TOLERANCE = 1e-4  # in units of probability; rounding errors in float32 are about 1e-6
-LOGPROB_STEP = 0.01  # in nats; the log-probability of an answer is a multiple of this step
+LOGPROB_STEP = 0.01  # in nats; log-probabilities of answers are rounded to multiples of this step
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class TokenSampler:
         shares = torch.softmax(scaled, dim=-1)
         if self.top_p is not None and self.top_p < 1.0:
             ordered, places = shares.sort(dim=-1, descending=True)
-            before = ordered.cumsum(dim=-1) - ordered  # keep a token if all more probable ones sum to less than top_p
+            before = ordered.cumsum(dim=-1) - ordered  # keep a token if the more probable tokens sum to less than top_p
             shares = torch.zeros_like(shares).scatter(-1, places, ordered * (before < self.top_p))
             shares = shares / shares.sum(dim=-1, keepdim=True)
         return shares
@@ -81,8 +81,8 @@ def _at_quantile(cumulative: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
     """For each row, return the sampled token, and whether a rounding error could have changed it.
 
     The sampled token is the token whose interval contains the random number in ``uniforms``. A rounding error could
-    change it if the number is less than ``BORDER_TOLERANCE`` from a border of the interval. ``cumulative`` has the
-    cumulative probabilities of each row.
+    change this token if the number is less than ``BORDER_TOLERANCE`` from a border of the interval. ``cumulative`` has
+    the cumulative probabilities of each row.
     """
     import torch
 
@@ -109,7 +109,7 @@ def rounded_logprob(logprob: float, alone: Callable[[], float]) -> float:
     """Round ``logprob`` to a multiple of ``LOGPROB_STEP``.
 
     If ``logprob`` is almost midway between two multiples, the value of ``alone()`` is rounded instead. ``alone``
-    computes the log-probability in a batch of its own, so the result does not depend on the other rows.
+    computes the log-probability without the other rows of the batch, so the rounded result is always the same.
     """
     place = logprob / LOGPROB_STEP
     if abs(place % 1.0 - 0.5) < 0.03:

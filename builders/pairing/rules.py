@@ -26,8 +26,8 @@ NOTHING: JsonObject = {}
 class PairRules:
     """Limits on the candidates that may be used for training and on the two sides of a pair; None means no limit.
 
-    ``margin``, ``margin_most``: smallest and largest difference of the two scores. ``length_ratio``: largest ratio of
-    the longer to the shorter side, in characters. ``similarity``: largest Jaccard similarity of the sides' 5-word
+    ``margin``, ``margin_most``: smallest and largest difference of the two scores. ``length_ratio``: largest ratio
+    of the two lengths in characters (longer / shorter). ``similarity``: largest Jaccard similarity of the sides' 5-word
     shingles; more similar texts are near-duplicates. ``pass_rate_least``, ``pass_rate_most``: queries with a pass rate
     outside this range are too hard or too easy, and get no pairs. ``models``: only pair candidates of these models
     (on-policy pairs); empty means all. ``truncated``, ``refused``, ``made_up_tools``: also accept candidates that were
@@ -74,7 +74,7 @@ def teachable(judged: Judged, rules: PairRules) -> bool:
 
 
 def rules_of(pairing: Pairing) -> PairRules:
-    """Return the rules of a configured pairing; the default rules if it has none."""
+    """Return the rules that the configuration binds to ``pairing``; without such rules, the default rules."""
     rules = pairing.keywords.get("rules") if isinstance(pairing, functools.partial) else getattr(pairing, "rules", None)
     return rules if isinstance(rules, PairRules) else PairRules()
 
@@ -106,7 +106,7 @@ def allowed_pairs(chosen: Sequence[Judged], rejected: Sequence[Judged], rules: P
 
 
 def trace_text(judged: Judged) -> str:
-    """Join the texts and tool calls of a candidate to one string. Each sequence of white space becomes one blank."""
+    """Join the texts and tool calls of a candidate into one string. White space is reduced to single blanks."""
     return "\n".join(_trace_parts(judged.candidate))
 
 
@@ -122,7 +122,7 @@ def margin_of(pair: PairSides) -> float:
 
 
 def tie_break_key(*candidates: Judged) -> str:
-    """Return a sort key for candidates or pairs of equal score: a digest of their texts."""
+    """Return a digest of the candidates' texts, to sort candidates or pairs with equal scores."""
     return hashlib.sha256("\0".join(map(trace_text, candidates)).encode("utf-8", "replace")).hexdigest()
 
 
@@ -141,7 +141,7 @@ def _has_content(candidate: Candidate) -> bool:
 def _refuses_wrongly(judged: Judged) -> bool:
     """Return whether a candidate is a refusal or was stopped by a content filter.
 
-    The result is False if the refusal is correct because the task has no solution.
+    Returns False if the task has no solution, because then a refusal is correct.
     """
     refusal: JsonObject = judged.verdict.detail.get("refusal") or NOTHING
     refused = refusal.get("is_refusal") or judged.candidate.stop_reason in ("refusal", "content_filter")
@@ -154,7 +154,7 @@ def _uses_made_up_tool_results(candidate: Candidate) -> bool:
 
 
 def _has_both_verdicts(one: Judged, judged: Sequence[Judged]) -> bool:
-    """Return whether the same messages got ``pass`` in one candidate and ``fail`` in another.
+    """Return whether the candidates with the same messages as ``one`` got both ``pass`` and ``fail``.
 
     This happens, for example, if a program runs close to its time limit.
     """
@@ -185,7 +185,7 @@ def _same_answer(good: Judged, bad: Judged) -> bool:
 
 
 def _distinct(judged: Iterable[Judged], outcome: Outcome) -> list[Judged]:
-    """Return the candidates with this outcome, highest score first. If texts are equal, only the first one is kept."""
+    """Return the candidates with this outcome, highest score first. Of equal texts, only the first is kept."""
     first: dict[str, Judged] = {}
     with_outcome = [one for one in judged if one.verdict.outcome == outcome]
     for one in sorted(with_outcome, key=lambda one: (-score_of(one), one.candidate.index)):

@@ -2,8 +2,9 @@
 
 ``conf/pairs/*.yaml`` selects one strategy; ``stages.pair`` calls it once per query. A *pass* is a
 candidate with the verdict ``pass``; a *fail* is one with the verdict ``fail``. In every strategy the chosen side is a
-pass and the rejected side is a fail. They differ in text and in answer, and both are teachable (``pairing.rules``). The
-order of the candidates does not change the pairs. Random choices depend only on ``seed`` and the texts.
+pass and the rejected side is a fail. The two sides differ in text and in final answer, and both are ``teachable``
+(``pairing.rules``). The order of the candidates does not change the pairs. Random choices depend only on ``seed`` and
+the texts.
 
     best_vs_worst        the highest-scored pass against the lowest-scored fail
     hard_negative        the highest-scored pass against the highest-scored fail
@@ -109,8 +110,8 @@ def length_balanced(
 ) -> Iterator[Pair]:
     """Yield random pairs: for half of the queries the chosen side is the longer one, for the others the shorter one.
 
-    For each query, a random number decides this; it depends on ``seed``. If no pair fits, the pair with the smallest
-    difference in length is used.
+    ``seed`` and the texts decide randomly whether the chosen side of a query is longer. If no pair fits, the pair with
+    the smallest difference in length is used.
     """
     pairs = _shuffled(_candidate_pairs(judged, rules), seed)
     sign = 1 if _seeded_random(pairs, f"coin:{seed}").random() < 0.5 else -1
@@ -122,9 +123,8 @@ def length_balanced(
 def length_residuals(judged: Sequence[Judged]) -> Callable[[Judged], float]:
     """Return a function that computes a candidate's score without the effect of its length.
 
-    A straight line of score over length is fitted by least squares to the scored candidates of this query. The function
-    subtracts the effect of length, as this line predicts it, from each score. If there are fewer than three scored
-    candidates, the scores are unchanged.
+    Linear regression of score on length, over the scored candidates of the query, estimates the effect of length. The
+    function subtracts this effect from the score. With fewer than three scored candidates, the scores are unchanged.
     """
     points = [(len(trace_text(one)), score_of(one)) for one in judged if one.score.value is not None]
     if len(points) < 3:

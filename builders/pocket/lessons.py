@@ -32,7 +32,7 @@ SYSTEM_LINES = (
     "Use bullet points where they help.",
 )
 CALL_PREFIX = '<tool_call>{"name": "'
-POOL = 1_024  # number of examples that are sorted by length together, so that batches need little padding
+POOL = 1_024  # examples that are sorted by length together, so that batches need little padding
 
 
 class Example(NamedTuple):
@@ -53,9 +53,9 @@ class EncodedExample(NamedTuple):
 def lessons(tokenizer: PreTrainedTokenizerBase, config: JsonObject) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the batches of all lessons in order, ``config["steps"]`` batches in total.
 
-    The first lesson has only math tasks, which are the most difficult, and only right answers. From right answers, the
-    policy learns copying and arithmetic within minutes. If a third of the answers is wrong, it does not learn them at
-    all.
+    The first lesson has only right answers, and only math tasks, which are the most difficult. From right answers, the
+    policy learns to copy and to calculate within minutes. If a third of the answers is wrong, the policy never learns
+    this.
     """
     done = 0
     for number, lesson in enumerate(config["lessons"]):
@@ -78,7 +78,7 @@ def conversations(config: JsonObject, lesson: JsonObject, seed: str) -> Iterator
 
 
 def after_tool_call(task: Task, prompt: Sequence[Message], answer: str, rng: Random) -> Example:
-    """Build an example for the turn after a tool call: the assistant reports that the tool has replied."""
+    """Build an example for the message after a tool result, in which the assistant says that the tool has replied."""
     turns: list[Message] = [
         {"role": "assistant", "content": answer},
         {"role": "tool", "content": tool_result(task, rng)},
@@ -104,8 +104,8 @@ def batches(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield an endless stream of batches (input ids, labels), padded on the right.
 
-    A batch has at most ``config["tokens"]`` tokens. The label of every token outside of the assistant's answer is -100,
-    so that only the answer contributes to the loss.
+    A batch has at most ``config["tokens"]`` tokens. All tokens outside the assistant's answer have the
+    label -100, so that only the answer contributes to the loss.
     """
     rng, stream = Random(f"order {seed}"), conversations(config, lesson, seed)
     pad = cast("int", tokenizer.pad_token_id)
@@ -148,7 +148,7 @@ def encoded(tokenizer: PreTrainedTokenizerBase, example: Example) -> EncodedExam
 def grouped(pool: Sequence[EncodedExample], tokens: int) -> list[list[EncodedExample]]:
     """Split ``pool`` into consecutive groups of at most ``tokens`` tokens, padding included.
 
-    ``pool`` must be sorted by length. An example with more than ``tokens`` tokens is alone in its group.
+    ``pool`` must be sorted by length. An example with more than ``tokens`` tokens forms a group alone.
     """
     groups: list[list[EncodedExample]] = [[]]
     for example in pool:

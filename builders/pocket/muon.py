@@ -25,7 +25,7 @@ class Muon:
         self._moving = [torch.stack([torch.zeros_like(weight) for weight in group]) for group in self._groups]
 
     def step(self, rate: float) -> None:
-        """Update every matrix with its gradient ``grad`` and the learning rate ``rate``."""
+        """Update every matrix from its attribute ``grad``, with the learning rate ``rate``."""
         import torch
 
         with torch.no_grad():
@@ -56,7 +56,8 @@ def orthogonal(matrices: Tensor, rounds: int = 5) -> Tensor:
 def schedule(step: int, steps: int, warmup: int) -> float:
     """Return the factor of the learning rate at ``step``, from 0 to 1.
 
-    It rises linearly during ``warmup`` steps, is then 1, and falls linearly to 0 in the last third of the steps.
+    The factor rises linearly during ``warmup`` steps, stays at 1, and falls linearly to 0 in the last third of all
+    steps.
     """
     if step < warmup:
         return (step + 1) / warmup

@@ -1,4 +1,4 @@
-"""The folder of the embedded policy, and its name in the configuration. Other modules use these definitions."""
+"""The folder of the embedded policy, and the name of this policy in the configuration."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def train_pocket(config: JsonObject) -> Path:
 def save_tokenizer(out: Path, template: str, config: JsonObject) -> None:
     """Train a byte-level BPE tokenizer on the texts of tasks, and save it in ``out`` with the chat ``template``.
 
-    Each digit is a token of its own, because the policy calculates digit by digit.
+    Each digit is a separate token, because the policy calculates digit by digit.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 

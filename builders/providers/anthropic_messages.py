@@ -38,11 +38,12 @@ class AnthropicMessages(HttpBatchService):
     thinks, guided by ``sampling.effort``. ``sampling.thinking_tokens`` is a separate budget for thinking; it is added
     to ``sampling.max_tokens``.
 
-    Current models refuse a temperature, so it is sent only with ``temperature="send"``. With thinking, the temperature
-    sent is 1, as the service requires.
+    Current models refuse a temperature, so ``sampling.temperature`` is sent only with ``temperature="send"``. If
+    thinking is on as well, the value 1 is sent, as the service requires.
 
-    ``cache`` is the time that the service keeps a prompt in its cache; cached tokens cost a tenth. For a long prompt,
-    the first request finishes before the others are sent. The others then find the prompt in the cache.
+    ``cache`` is how long the service keeps a prompt in its cache; cached tokens cost a tenth. If a long prompt is
+    sampled several times, the first request finishes before the other requests are sent. So the cache contains the
+    prompt for the other requests.
     """
 
     name = "anthropic_messages"
@@ -179,7 +180,7 @@ class AnthropicMessages(HttpBatchService):
 
 
 def _split(messages: Sequence[Message]) -> tuple[str, list[dict[str, object]]]:
-    """Return the system text and the other messages of ``messages``, in the format of the service.
+    """Return (system text, all other messages) in the format of the service.
 
     In this format, user and assistant messages alternate. All tool results of a turn are in one user message.
     """

@@ -1,7 +1,8 @@
 """The batch APIs of OpenAI and Anthropic, which reply within a day at half the price.
 
 Both classes implement ``builders.sampling.provider.BatchApi`` and are called by ``builders.sampling.batch_jobs``.
-``submit`` sends request bodies, ``outcome`` returns the result, and ``find`` searches for a job whose id was lost.
+``submit`` sends request bodies with a mark, which identifies the job. ``outcome`` returns the result. ``find`` searches
+for a job whose id was lost.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class OpenAIBatches:
 
 
 class AnthropicBatches:
-    """The batch API of Anthropic. It cannot store a mark, so ``find`` compares the time and the number of requests."""
+    """The batch API of Anthropic. It cannot store the mark, so ``find`` compares time and number of requests."""
 
     def __init__(self, http: HttpTransport) -> None:
         self._http = http
@@ -124,7 +125,7 @@ class AnthropicBatches:
             return dict(answered for line in _lines(reply.body) for answered in self._read(line))
 
     def _read(self, line: JsonObject) -> Iterator[tuple[str, Reply | ProviderError]]:
-        """Yield the request name with its reply or error; yield nothing if the request has no result."""
+        """Yield (name of the request, reply or error); yield nothing if the request has no result."""
         result = line["result"]
         if result["type"] == "succeeded":
             body = json.dumps(result["message"], ensure_ascii=False).encode()
@@ -151,7 +152,7 @@ def _malformed_is_service_error(what: str) -> Iterator[None]:
 
 
 def _id(reply: Reply) -> str:
-    """Return the id in the reply to a submission. Raises ``ServiceError`` if there is none."""
+    """Return the id in ``reply``. Raises ``ServiceError`` if the reply contains no id."""
     with _malformed_is_service_error(f"the reply to a submission ({reply.body[:200]!r})"):
         return str(parsed(reply)["id"])
 

@@ -33,8 +33,8 @@ class HttpService(ABC):
 
     If ``api_key`` is None, the key is read from the environment variable ``key_variable``. ``headers`` are sent with
     each request. Headers that may change the completions are part of the identity. ``free`` is True if requests cost
-    nothing. If it is None, requests are free when the service runs on this machine. ``raw_log`` is a file that records
-    all requests and responses, with keys replaced by "***".
+    nothing. If ``free`` is None, requests are free when the service runs on this machine. ``raw_log`` is a file that
+    records all requests and responses; keys are written as "***".
     """
 
     name: str
@@ -143,7 +143,7 @@ class HttpService(ABC):
 
     @abstractmethod
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
-        """Return the completions in ``value``, the JSON of ``reply``. Raises ``ServiceError`` if there is none."""
+        """Return the completions in ``value``, the JSON of ``reply``. Raises ``ServiceError`` if there are none."""
 
     @abstractmethod
     def usage(self, value: JsonObject) -> Usage:

@@ -1,7 +1,7 @@
 """JSON over HTTP for all services: a connection pool, typed errors, and an optional log of requests and responses.
 
-It uses aiohttp instead of the services' SDKs: with 256 requests in flight, aiohttp handles several times as many
-requests with a tenth of the CPU time. Nothing is retried here; only ``builders.sampling.limiter`` retries. Used by
+This module uses aiohttp instead of the services' SDKs. With 256 requests in flight, aiohttp handles several times as
+many requests with a tenth of the CPU time. Nothing is retried here; only ``builders.sampling.limiter`` retries. Used by
 ``builders.providers.http_service`` and ``builders.providers.batch_apis``.
 """
 

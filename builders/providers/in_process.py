@@ -29,7 +29,7 @@ class InProcessProvider(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """A text that names everything outside the request that changes a completion."""
+        """A text that identifies everything that can change a completion, except the request."""
 
     @abstractmethod
     async def sample(self, request: Request, n: int) -> list[Completion]:
@@ -43,7 +43,7 @@ class InProcessProvider(ABC):
         return Reply(body.encode(), seconds)
 
     def read(self, reply: Reply) -> list[Completion]:
-        """Return the completions in ``reply``. Raises ``ServiceError`` if there is none."""
+        """Return the completions in ``reply``. Raises ``ServiceError`` if there are none."""
         values = json.loads(reply.body)
         if not values:
             raise ServiceError(f"{self.name} returned no completion; expected at least one")

@@ -127,7 +127,7 @@ class Ollama(HttpService):
 
 
 def _sent(message: Message) -> dict[str, object]:
-    """Convert ``message`` to Ollama's format: arguments are objects, and a tool result contains the tool's name."""
+    """Convert ``message`` to Ollama's format: arguments are objects, and a tool result includes the tool's name."""
     sent: dict[str, object] = {"role": message["role"], "content": content_text(message.get("content"))}
     if message.get("tool_calls"):
         sent["tool_calls"] = [

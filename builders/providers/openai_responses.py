@@ -20,7 +20,7 @@ CUT_OFF: Mapping[str, StopReason] = {"max_output_tokens": "length", "content_fil
 
 
 class OpenAIResponses(HttpBatchService):
-    """A model behind the Responses API. Requests tell the service to store nothing (``store: false``).
+    """A model behind the Responses API. All requests set ``store: false``, so the service stores nothing.
 
     With tools and a reasoning effort, the service returns encrypted reasoning. The reasoning is stored in
     ``Completion.detail`` and sent back with the tool's result, as the service requires. ``summary="auto"`` requests a

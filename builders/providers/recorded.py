@@ -1,4 +1,4 @@
-"""Reads existing answers from the dataset, so that they can be verified, scored and paired without sampling.
+"""Reads existing answers from the dataset. The answers can be verified, scored and paired without sampling.
 
 Selected with ``provider=recorded``; read by ``builders.stages.generate``.
 """
@@ -28,7 +28,7 @@ class Recorded:
 
     @property
     def identity(self) -> str:
-        """The names of the provider and of the field that it reads."""
+        """The name of the provider and the name of the metadata field."""
         return f"{self.name} {self.field}"
 
     def answers_for(self, query: Query) -> list[Candidate]:

@@ -16,16 +16,16 @@ from bestofn.builders.records import Completion, JsonObject, Message, Request, S
 from bestofn.builders.sampling.limiter import RateLimits
 
 Line = str | Message | Completion | Exception
-REMEMBERED = 1_000  # number of requests that are stored for tests
+REMEMBERED = 1_000  # maximum length of ``requests``
 
 
 class Scripted(InProcessProvider):
     """A provider that answers from the script ``lines``.
 
     The script has one of three forms: a function (request, seed) -> line, a list of lines, or a mapping. The keys of a
-    mapping are user messages or parts of them; the last user message of a request selects the key. If there are several
-    lines to choose from, a hash of the request and the seed selects one. So the same request with the same seed always
-    gets the same line.
+    mapping are user messages or parts of them; the last user message of a request selects the key. If several
+    lines fit, a hash of the request and the seed selects one line. So the same request with the same seed always gets
+    the same line.
 
     A line is a text, a message, a ``Completion``, or an exception to raise. Each call waits ``latency_s`` seconds. The
     first calls raise the exceptions in ``faults``, one per call.

@@ -1,4 +1,4 @@
-"""Tasks that need a Bash script of one line. The script has no input or reads lines of standard input."""
+"""Tasks that need a Bash script of one line. The script reads standard input or has no input."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ WORDS = ("red", "sun", "tea", "oak", "sky", "fox", "sea", "ice", "owl", "bus", "
 def inputs(word: str) -> tuple[str, ...]:
     """Return three test inputs for a script that searches for ``word``.
 
-    Two inputs have several lines with ``word``. In the second, every other line is in upper case. The third input has
-    no line with ``word``.
+    The first two inputs have several lines with ``word``. In the second input, every second line is in upper case. The
+    third input has no line with ``word``.
     """
     others = [other for other in WORDS if other != word]
     plain = [row for number in range(11) for row in (f"{word} {number}", f"{others[number]} by the door", "no more")]
@@ -80,14 +80,14 @@ def filtered(rng: Random) -> Task:
     return Task("code.bash_filtered", facts, question, fenced(source()), tuple(map(fenced, slips)), tests, 0.45)
 
 
-# per filter: its words in the question, the flag of grep, and the index of the wrong filter in a slip
+# per filter: text in the question, flag of grep, index of the filter that a wrong answer uses
 FILTERS = (
     ("the{} lines that contain {}", "", 1),
     ("the{} lines that do not contain {}", "-v ", 0),
     ("the{} lines that contain {} in upper or lower case", "-i ", 1),
     ("how many{} lines contain {}", "-c ", 0),
 )
-COUNTED = 3  # index of the filter that counts lines
+COUNTED = 3  # index in FILTERS of the filter that counts lines
 
 
 def _expected(kind: int, lines: str, word: str, cut: str, k: int) -> str:

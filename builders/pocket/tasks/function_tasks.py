@@ -18,7 +18,7 @@ CodeLanguage = Literal["python", "javascript"]
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation: its description in the question, its source in each language, and ``apply``, which computes it."""
+    """An operation: description in the question (``words``), source per language, and ``apply``, which computes it."""
 
     words: str
     python: str
@@ -82,7 +82,7 @@ def _filters(k: int) -> tuple[Operation, ...]:
     )
 
 
-MISTAKEN_FILTER = {0: 1, 1: 0, 2: 4, 3: 5, 4: 2, 5: 3}  # the wrong filter in a slip: odd for even, >= for >
+MISTAKEN_FILTER = {0: 1, 1: 0, 2: 4, 3: 5, 4: 2, 5: 3}  # filter -> filter in a wrong answer: odd for even, >= for >
 
 
 def _maps(k: int) -> tuple[Operation, ...]:
@@ -198,7 +198,7 @@ def _steps(k: int, letter: str) -> tuple[Operation, ...]:
     )
 
 
-MISTAKEN_STEP = {0: 1, 1: 2, 2: 1, 3: 4, 4: 3, 5: 0}  # the wrong step in a slip
+MISTAKEN_STEP = {0: 1, 1: 2, 2: 1, 3: 4, 4: 3, 5: 0}  # step -> step in a wrong answer
 
 
 def texts(rng: Random, language: CodeLanguage) -> Task:
@@ -239,7 +239,7 @@ def label(language: Language) -> str:
 
 
 def head(name: str, parameter: str, language: Language) -> str:
-    """Return the head of the function as written in the question, for example `def solve(x)`."""
+    """Return the first line of the function as written in the question, for example `def solve(x)`."""
     return f"`{'def' if language == 'python' else 'function'} {name}({parameter})`"
 
 

@@ -22,7 +22,7 @@ WEIGHTS: Mapping[str, float] = {
     **dict.fromkeys(SQL, 3.5),
     **dict.fromkeys(TOOL_CALLING, 18.0),
 }
-MAX_DRAWS = 2_000  # if this many draws give no new task, the family is used up
+MAX_DRAWS = 2_000  # if this many draws give no new task, the family is dropped
 
 
 def tasks(part: Part, *, seed: int | str = 0, splits: Sequence[str] = SPLITS, distinct: bool = True) -> Iterator[Task]:
@@ -31,6 +31,7 @@ def tasks(part: Part, *, seed: int | str = 0, splits: Sequence[str] = SPLITS, di
     With ``distinct``, no problem is repeated, so the stream ends when all problems are used. Families alternate
     according to their weights (smooth weighted round robin), so every section of the stream has the same mixture. A
     family without new tasks is dropped, and the other families continue.
+
     Raises ``ValueError`` if no split in ``splits`` is known.
     """
     weights = {name: weight for name, weight in WEIGHTS.items() if name.partition(".")[0] in splits}

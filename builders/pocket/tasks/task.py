@@ -1,4 +1,4 @@
-"""Defines a synthetic task and the part of the data to which it belongs. The other modules create the tasks."""
+"""Defines a synthetic task, and the part of the data for each task. The other modules create the tasks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SHARES = {"starter": 8, "heldout": 20}  # percent of all tasks; all other tasks 
 class Task:
     """A question, a right answer in the style of a model, and plausible wrong answers (``slips``).
 
-    - ``facts``: the content of the question, such as numbers, operations and names. Its wording is not included. Two
-      tasks of one family with equal facts are the same problem.
+    - ``facts``: the content of the question, such as numbers, operations and names, without the wording. Two tasks of
+      one family with equal facts are the same problem.
     - ``reference``: returns the reference for the verifier. It is a function because training does not need it.
     - ``difficulty``: from 0 to 1. A higher value increases the share of wrong answers in training.
     - ``closing``: the assistant's message after the tool has replied.
@@ -43,7 +43,7 @@ class Task:
 
     @property
     def digest(self) -> bytes:
-        """The SHA-256 hash of family and facts. It identifies the problem."""
+        """The SHA-256 hash of family and facts, which identifies the problem."""
         return hashlib.sha256(repr((self.family, self.facts)).encode()).digest()
 
     @property
