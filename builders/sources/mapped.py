@@ -65,7 +65,7 @@ class Mapped:
     splits of the dataset. ``offset`` skips rows and ``max_queries`` limits queries, both per split. ``turns``: the
     prompt ends at the ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``.
 
-    The split of a query is the value of the column ``split``, else of ``domain``. If neither exists, the split depends
+    The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, it depends
     on the query: tests → code, tools or tool calls → tool_calling, answer → math, otherwise chat.
 
     ``group_by`` names a column. All rows with the same value in this column become one query. Their values in the
