@@ -1,4 +1,4 @@
-"""The catalogue of mock tools: importing it imports all modules in this folder, whose ``@tool`` functions register."""
+"""The catalogue of mock tools. Importing it imports all modules in this folder, which register their tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vehicles, identity numbers and companies."""
+"""Mock tools for vehicles, identity numbers and companies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _VALUES = dict(
     zip("ABCDEFGHJKLMNPRSTUVWXYZ", (1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 7, 9, 2, 3, 4, 5, 6, 7, 8, 9), strict=True)
 )
-_YEARS = "ABCDEFGHJKLMNPRSTVWXY123456789"  # 2010 to 2039 begin again at A
+_YEARS = "ABCDEFGHJKLMNPRSTVWXY123456789"  # the model year letters from 1980 on; they repeat from 2010 on
 _MAKERS = {"1HG": "Honda", "1FA": "Ford", "1G1": "Chevrolet", "WBA": "BMW", "WVW": "Volkswagen", "JTD": "Toyota",
            "5YJ": "Tesla", "YV1": "Volvo", "ZFF": "Ferrari", "KMH": "Hyundai"}  # fmt: skip
 
@@ -25,13 +25,13 @@ _MAKERS = {"1HG": "Honda", "1FA": "Ford", "1G1": "Chevrolet", "WBA": "BMW", "WVW
     aliases=["decode_vin", "vin_decoder", "vin_lookup", "get_vehicle_info"],
 )
 def decode_vin(world: World, vin: str) -> Result:
-    """Maker, region and model year of a vehicle identification number, and whether its check digit is right."""
+    """Decode a vehicle identification number (VIN): maker, region, model year, and whether the check digit is right."""
     text = vin.strip().upper()
     if not re.fullmatch(r"[A-HJ-NPR-Z0-9]{17}", text):
         raise ToolFailure("invalid", f"{vin!r} is no VIN; one has 17 letters and digits without I, O and Q")
     total = sum(w * (int(c) if c.isdigit() else _VALUES[c]) for w, c in zip(_WEIGHTS, text, strict=True))
     year = _YEARS.find(text[9])
-    old = text[6].isdigit()  # the seventh place tells the two rounds of thirty years apart
+    old = text[6].isdigit()  # a digit in position 7 means a model year before 2010
     first = text[0]
     regions = (("12345", "North America"), ("67", "Oceania"), ("89", "South America"), ("ABCDEFGH", "Africa"),
                ("JKLMNPR", "Asia"))  # fmt: skip
@@ -52,7 +52,7 @@ def decode_vin(world: World, vin: str) -> Result:
     aliases=["vehicle_recalls", "check_recalls", "get_recalls", "car_recalls"],
 )
 def recalls(world: World, make: str, model: str, year: int) -> Result:
-    """Recalls of a car model."""
+    """List the recalls of a car model and year, with campaign number, component and remedy."""
     if not plain(make) or not plain(model) or not 1950 <= year <= 2027:
         raise ToolFailure("invalid", "make and model are needed, and a year from 1950 to 2027")
     chance = world.chance("recalls", plain(make), plain(model), year)
@@ -85,7 +85,10 @@ _IBAN_LENGTHS = {"NO": 15, "DE": 22, "GB": 22, "FR": 27, "ES": 24, "IT": 27, "NL
     aliases=["validate_iban", "check_iban", "iban_validator"],
 )
 def validate_iban(world: World, iban: str) -> Result:
-    """Whether an IBAN has the length of its country and the right check digits (ISO 7064, modulo 97)."""
+    """Check whether an IBAN is valid: its length for the country and its check digits (ISO 7064, modulo 97).
+
+    Returns the reason if the IBAN is not valid.
+    """
     text = re.sub(r"[\s-]", "", iban).upper()
     if not text:
         raise ToolFailure("invalid", "iban is empty")
@@ -109,7 +112,7 @@ def validate_iban(world: World, iban: str) -> Result:
     aliases=["validate_email", "check_email", "verify_email", "email_validator"],
 )
 def validate_email(world: World, email: str) -> Result:
-    """Whether a text has the form of an e-mail address."""
+    """Check whether a text has the form of an e-mail address. Returns the domain and whether it is disposable."""
     text = email.strip()
     if not text or len(text) > 320:
         raise ToolFailure("invalid", "email is empty or longer than 320 characters")
@@ -160,7 +163,7 @@ def _company(world: World, row: tuple[str, str, str, str]) -> Result:
     aliases=["get_company", "company_profile", "company_info", "get_company_info", "enrich_company"],
 )
 def company_profile(world: World, domain: str) -> Result:
-    """The company behind a domain."""
+    """Get the company that owns a domain: name, industry, country, number of employees and founding year."""
     name = domain.strip().lower().removeprefix("https://").removeprefix("www.").rstrip("/")
     row = next((row for row in _COMPANIES if row[1] == name), None)
     if row is None:
@@ -176,7 +179,7 @@ def company_profile(world: World, domain: str) -> Result:
     aliases=["search_companies", "find_company", "company_search", "lookup_company"],
 )
 def company_search(world: World, name: str) -> Result:
-    """Companies by part of their name, or by industry."""
+    """Search companies by part of their name or industry."""
     sought = plain(name)
     if not sought:
         raise ToolFailure("invalid", "name is empty")
@@ -195,7 +198,10 @@ _LISTED = ("Viktor Dragan", "Oleander Trading", "Kestrel Holdings")
     aliases=["sanctions_check", "screen_sanctions", "check_sanctions", "sanctions_screening"],
 )
 def screen(world: World, name: str, country: str | None = None) -> Result:
-    """Whether a name is on the (made-up) sanctions list, by shared words."""
+    """Check whether a name is on the sanctions list of the mock world.
+
+    Names are compared by the words that they share. Returns a score from 0 to 1 and the most similar name on the list.
+    """
     sought = set(plain(name).split())
     if not sought:
         raise ToolFailure("invalid", "name is empty")

@@ -1,4 +1,7 @@
-"""Times, dates, holidays and a calendar that calls change. Now is fixed: the world never looks at a clock."""
+"""Mock tools for times, dates, holidays, and a calendar that calls can change.
+
+The current time is fixed. No tool reads a clock.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def _reminders(chance: Seeded) -> Table:
 
 
 def _zone(name: str) -> ZoneInfo:
-    """An IANA zone, or that of a city. Raises ``ToolFailure``."""
+    """Return the time zone for an IANA name or a city. Raises ``ToolFailure`` if the name is unknown."""
     city = find_city(name)
     try:
         return ZoneInfo(city.timezone if city and "/" not in name else name.strip())
@@ -57,7 +60,7 @@ def _zone(name: str) -> ZoneInfo:
     aliases=["get_current_time", "current_time", "get_time", "get_current_date", "get_datetime", "today"],
 )
 def now(world: World, timezone: str = "UTC") -> Result:
-    """The current date and time in a time zone."""
+    """Get the current date, time and weekday in a time zone."""
     moment = world.now.astimezone(_zone(timezone))
     return {"timezone": timezone, "datetime": moment.isoformat(timespec="minutes"), "weekday": moment.strftime("%A")}
 
@@ -73,7 +76,10 @@ def now(world: World, timezone: str = "UTC") -> Result:
     aliases=["convert_time", "timezone_converter", "convert_timezone", "time_zone_conversion"],
 )
 def convert_time(world: World, dt: DateTime, from_tz: str, to_tz: str) -> Result:
-    """Convert a local time from one time zone to another."""
+    """Convert a local date and time from one time zone to another.
+
+    Returns both times and the difference between the time zones in hours.
+    """
     source = parse_time(dt).replace(tzinfo=_zone(from_tz))
     target = source.astimezone(_zone(to_tz))
     hours = ((target.utcoffset() or timedelta()) - (source.utcoffset() or timedelta())).total_seconds() / 3600
@@ -105,7 +111,10 @@ def _shifted(day: date, days: int, months: int) -> date:
     aliases=["add_days", "date_add", "add_to_date", "add_months", "date_calculator"],
 )
 def add(world: World, date: Date, days: int = 0, months: int = 0) -> Result:
-    """The date some months and days after (or, negative, before) a date; a missing day becomes the month's last."""
+    """Add days and months to a date; negative numbers subtract them. Returns the date and its weekday.
+
+    If the month has no such day, its last day is used: 31 January plus one month is 28 February.
+    """
     shifted = _shifted(parse_day(date), days, months)
     return {"date": shifted.isoformat(), "weekday": shifted.strftime("%A")}
 
@@ -119,7 +128,10 @@ def add(world: World, date: Date, days: int = 0, months: int = 0) -> Result:
     aliases=["date_difference", "days_between", "calculate_date_difference", "date_diff", "get_days_between"],
 )
 def diff(world: World, start: Date, end: Date, unit: Literal["days", "weeks", "months", "years"] = "days") -> Result:
-    """The time from one date to another, in days, weeks, or full months or years."""
+    """Get the time between two dates in days, weeks, full months or full years.
+
+    The result is negative if the end is before the start.
+    """
     first, last = parse_day(start), parse_day(end)
     days = (last - first).days
     low, high = sorted((first, last))
@@ -137,13 +149,13 @@ def diff(world: World, start: Date, end: Date, unit: Literal["days", "weeks", "m
     aliases=["day_of_week", "get_weekday", "get_day_of_week", "what_day_is"],
 )
 def weekday(world: World, date: Date) -> Result:
-    """The day of the week of a date, and its ISO week."""
+    """Get the day of the week and the ISO week number of a date."""
     day = parse_day(date)
     return {"date": day.isoformat(), "weekday": day.strftime("%A"), "iso_week": day.isocalendar().week}
 
 
 def _easter(year: int) -> date:
-    """Easter Sunday of the Gregorian calendar (the anonymous computus)."""
+    """Return Easter Sunday in the Gregorian calendar (anonymous Gregorian algorithm)."""
     a, b, c = year % 19, year // 100, year % 100
     d, e = divmod(b, 4)
     g = (8 * b + 13) // 25
@@ -165,7 +177,10 @@ _FIXED = {
 
 
 def holidays_of(code: str, year: int) -> dict[date, str]:
-    """Public holidays of a country as this world has them: New Year, Easter Monday, Christmas and some of its own."""
+    """Return the public holidays of a country in the mock world, by date.
+
+    They are New Year's Day, Easter Monday (not in the US), Christmas Day and a few national holidays.
+    """
     days = {date(year, 1, 1): "New Year's Day", date(year, 12, 25): "Christmas Day"}
     if code != "US":
         days[_easter(year) + timedelta(days=1)] = "Easter Monday"
@@ -181,7 +196,11 @@ def holidays_of(code: str, year: int) -> dict[date, str]:
     aliases=["business_days", "count_business_days", "working_days", "workdays_between"],
 )
 def business_days(world: World, start: Date, end: Date, country: str | None = None) -> Result:
-    """Working days from a date to another, both counted, without weekends and the country's public holidays."""
+    """Count the working days from one date to another, both included.
+
+    Weekends are not counted. If a country is given, its public holidays are not counted either, and their names are
+    returned.
+    """
     first, last = parse_day(start), parse_day(end)
     if not 0 <= (last - first).days <= 4000:
         raise ToolFailure("invalid", "end must follow start, by at most 4000 days")
@@ -206,7 +225,7 @@ def business_days(world: World, start: Date, end: Date, country: str | None = No
     aliases=["get_holidays", "list_holidays", "public_holidays", "get_public_holidays"],
 )
 def list_holidays(world: World, country: str, year: int) -> Result:
-    """The main public holidays of a country in a year."""
+    """List the main public holidays of a country in a year, with their dates."""
     place = country_named(country)
     if not 1900 <= year <= 2100:
         raise ToolFailure("invalid", f"year is {year}; expected 1900 to 2100")
@@ -229,7 +248,7 @@ def list_holidays(world: World, country: str, year: int) -> Result:
     ],
 )
 def list_events(world: World, from_: DateTime, to: DateTime) -> Result:
-    """The events of the calendar that start within a time, earliest first."""
+    """List the calendar events that start between two times, earliest first."""
     first, last = parse_time(from_), parse_time(to)
     if last < first:
         raise ToolFailure("invalid", f"to ({to}) is before from ({from_})")
@@ -263,7 +282,7 @@ def list_events(world: World, from_: DateTime, to: DateTime) -> Result:
 def create_event(
     world: World, title: str, start: DateTime, end: DateTime, attendees: list[str] | None = None
 ) -> Result:
-    """Put an event into the calendar."""
+    """Create an event in the calendar. Returns the event with its id."""
     first, last = parse_time(start), parse_time(end)
     if last <= first:
         raise ToolFailure("invalid", f"end ({end}) is not after start ({start})")
@@ -295,7 +314,7 @@ def _event(world: World, event_id: str) -> Result:
     changes=True,
 )
 def update_event(world: World, event_id: str, changes: dict) -> Result:
-    """Change title, start, end or attendees of an event."""
+    """Change the title, start, end or attendees of a calendar event. Returns the changed event."""
     event = _event(world, event_id)
     unknown = sorted(set(changes) - {"title", "start", "end", "attendees"})
     if unknown or not changes:
@@ -323,7 +342,7 @@ def update_event(world: World, event_id: str, changes: dict) -> Result:
     changes=True,
 )
 def delete_event(world: World, event_id: str) -> Result:
-    """Delete an event of the calendar."""
+    """Delete an event from the calendar."""
     _event(world, event_id)
     del world["events"][event_id.strip()]
     return {"deleted": event_id.strip()}
@@ -337,7 +356,10 @@ def delete_event(world: World, event_id: str) -> Result:
     aliases=["find_free_slot", "find_available_time", "check_availability", "find_meeting_time", "get_free_busy"],
 )
 def find_free_slot(world: World, attendees: list[str], duration_min: int, from_: DateTime, to: DateTime) -> Result:
-    """The first slot of a length, between 9 and 17 o'clock on working days, in which none of the attendees is taken."""
+    """Find the first free time slot of a given duration, between 9:00 and 17:00 on a working day.
+
+    No attendee has an event during this slot. If no attendees are given, the slot overlaps no event of the calendar.
+    """
     at, last = parse_time(from_), parse_time(to)
     if not 5 <= duration_min <= 480 or not timedelta() <= last - at <= timedelta(days=92):
         raise ToolFailure("invalid", "duration_min goes from 5 to 480, and the search covers at most 92 days")
@@ -366,7 +388,7 @@ def find_free_slot(world: World, attendees: list[str], duration_min: int, from_:
     changes=True,
 )
 def create_reminder(world: World, text: str, when: DateTime) -> Result:
-    """Set a reminder for a time in the future."""
+    """Set a reminder for a time in the future. Returns the reminder with its id."""
     moment = parse_time(when)
     if moment.replace(tzinfo=UTC) <= world.now:
         raise ToolFailure("invalid", f"{when} has passed; it is {format_time(world.now)}")

@@ -1,4 +1,4 @@
-"""Programs, repositories, packages and the network's registries. Code is run in the sandbox alone."""
+"""Mock tools for programs, repositories, packages and network registries. Programs run only in the sandbox."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _issues(chance: Seeded) -> Table:
     ],
 )
 async def run_python(world: World, code: str) -> Result:
-    """Run a Python program and give back what it prints."""
+    """Run a Python program. Returns its standard output, standard error and exit code."""
     if not code.strip():
         raise ToolFailure("invalid", "code is empty")
     if world.sandbox is None:
@@ -82,7 +82,7 @@ async def run_python(world: World, code: str) -> Result:
     aliases=["lint_code", "check_syntax", "lint", "validate_code", "syntax_check"],
 )
 def lint(world: World, code: str, language: Literal["python", "json"]) -> Result:
-    """Whether a text is well-formed Python or JSON; nothing is run."""
+    """Check the syntax of Python or JSON code without running it. Returns the problems with their line numbers."""
     problems: list[Record] = []
     if len(code) > 50_000:
         raise ToolFailure("invalid", "the code is longer than 50000 characters")
@@ -128,7 +128,7 @@ def _commits(world: World, repo: str) -> list[Record]:
     aliases=["git_log", "get_commits", "list_commits", "commit_history"],
 )
 def git_log(world: World, repo: str, n: int = 10) -> Result:
-    """The last commits of a repository (acme/website, acme/api, acme/docs)."""
+    """List the latest commits of a repository (acme/website, acme/api or acme/docs), newest first."""
     name = _repo(repo)
     return {"repo": name, "commits": _commits(world, name)[: max(n, 0)]}
 
@@ -141,7 +141,10 @@ def git_log(world: World, repo: str, n: int = 10) -> Result:
     aliases=["git_diff", "compare_commits", "get_diff"],
 )
 def git_diff(world: World, repo: str, a: str, b: str) -> Result:
-    """Which files differ between two commits (a hash, HEAD or HEAD~n)."""
+    """List the files that differ between two commits, with the numbers of added and removed lines.
+
+    A commit is a hash, HEAD or HEAD~n.
+    """
     name = _repo(repo)
     commits = [commit["commit"] for commit in _commits(world, name)]
 
@@ -174,7 +177,7 @@ def git_diff(world: World, repo: str, a: str, b: str) -> Result:
     aliases=["list_issues", "get_issues", "github_issues", "search_issues"],
 )
 def list_issues(world: World, repo: str, state: Literal["open", "closed", "all"] = "all") -> Result:
-    """The issues of a repository."""
+    """List the issues of a repository: all, open or closed."""
     name = _repo(repo)
     issues = [i for i in world["issues"].values() if i["repo"] == name and state in ("all", i["state"])]
     return {"repo": name, "issues": issues}
@@ -189,7 +192,7 @@ def list_issues(world: World, repo: str, state: Literal["open", "closed", "all"]
     changes=True,
 )
 def create_issue(world: World, repo: str, title: str, body: str = "") -> Result:
-    """Open an issue in a repository."""
+    """Create an issue in a repository. Returns the issue with its id."""
     name = _repo(repo)
     if not title.strip():
         raise ToolFailure("invalid", "title is empty")
@@ -206,7 +209,7 @@ def create_issue(world: World, repo: str, title: str, body: str = "") -> Result:
     aliases=["package_info", "get_package", "pypi_lookup", "npm_lookup", "get_package_version"],
 )
 def package(world: World, name: str, ecosystem: Literal["pypi", "npm", "cargo"]) -> Result:
-    """The newest version of a package in this world's registries."""
+    """Get the newest version, licence, summary and weekly downloads of a package in the mock registries."""
     key = name.strip().lower()
     if not key or not all(character.isalnum() or character in "-_.@/" for character in key):
         raise ToolFailure("not_found", f"there is no package {name!r}")
@@ -230,7 +233,10 @@ def package(world: World, name: str, ecosystem: Literal["pypi", "npm", "cargo"])
     aliases=["test_regex", "regex_match", "match_regex", "regex_test", "find_pattern"],
 )
 def regex(world: World, pattern: str, text: str) -> Result:
-    """The parts of a text that a regular expression matches; back-references and look-around are not known."""
+    """Find the parts of a text that match a regular expression, at most 100.
+
+    Back-references and look-around are not supported.
+    """
     try:
         texts = find_all(pattern, text[:5000])
     except PatternError as error:
@@ -246,7 +252,7 @@ def regex(world: World, pattern: str, text: str) -> Result:
     aliases=["http_status", "status_code_meaning", "get_http_status", "explain_status_code"],
 )
 def http_status(world: World, code: int) -> Result:
-    """What an HTTP status code means."""
+    """Get the name, meaning and class of an HTTP status code."""
     try:
         status = http.HTTPStatus(code)
     except ValueError:
@@ -279,7 +285,7 @@ def _domain(domain: str) -> str:
     aliases=["dns_lookup", "resolve_domain", "nslookup", "dig", "get_dns_records"],
 )
 def dns(world: World, domain: str, type: Literal["A", "AAAA", "MX", "TXT", "NS"] = "A") -> Result:
-    """The DNS records of a domain, from the address blocks reserved for documentation."""
+    """Look up the DNS records of a domain. All addresses are from the ranges that are reserved for documentation."""
     name = _domain(domain)
     chance = world.chance("dns", name, type)
     records = {
@@ -300,7 +306,7 @@ def dns(world: World, domain: str, type: Literal["A", "AAAA", "MX", "TXT", "NS"]
     aliases=["whois", "domain_info", "whois_lookup", "check_domain"],
 )
 def whois(world: World, domain: str) -> Result:
-    """Who a domain is registered with, and until when."""
+    """Look up the registration of a domain: registrar, creation date, expiry date and status."""
     name = _domain(domain)
     chance = world.chance("whois", name)
     year = chance.integer(1996, 2023)

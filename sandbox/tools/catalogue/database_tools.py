@@ -1,7 +1,8 @@
-"""A small relational database and a key-value store that calls change.
+"""A small mock database and a key-value store that calls can change.
 
-``db.query`` runs the model's SQL in an in-memory SQLite that holds copies of the tables: reading only, no files, no
-extensions, a bound on steps and on sizes, and only functions that neither draw chance nor read the clock.
+``db.query`` runs the model's SQL in an SQLite database in memory, which contains copies of the tables. Such a query can
+only read, and cannot access files or load extensions. Its steps and sizes are limited. Only functions that use neither
+random numbers nor the clock are allowed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bestofn.sandbox.tools.people import people
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.world import Record, Table, World, table
 
-STEPS = 2_000_000  # of SQLite's virtual machine
+STEPS = 2_000_000  # maximum steps of SQLite's virtual machine per query
 MAX_ROWS = 200
 _COLUMNS = {
     "customers": {"id": "INTEGER", "name": "TEXT", "email": "TEXT", "city": "TEXT"},
@@ -68,7 +69,7 @@ def _rows(world: World, name: str) -> Table:
 
 
 def _typed(name: str, values: Record) -> None:
-    """Refuse columns that are not there and values of another type."""
+    """Raise ``ToolFailure`` if ``values`` contains an unknown column or a value of the wrong type."""
     columns = _columns(name)
     kinds = {"INTEGER": int, "REAL": (int, float), "TEXT": str}
     for column, value in values.items():
@@ -92,7 +93,7 @@ def _chosen(world: World, name: str, where: Record) -> Table:
     aliases=["list_tables", "show_tables", "get_tables", "sql_db_list_tables"],
 )
 def list_tables(world: World) -> Result:
-    """The tables of the database and how many rows they hold."""
+    """List the tables of the database with their numbers of rows."""
     return {"tables": [{"name": name, "rows": len(_rows(world, name))} for name in _COLUMNS]}
 
 
@@ -104,7 +105,7 @@ def list_tables(world: World) -> Result:
     aliases=["get_schema", "describe_table", "table_schema", "sql_db_schema", "get_table_schema"],
 )
 def schema(world: World, table: str) -> Result:
-    """The columns of a table and their types."""
+    """List the columns of a table with their types."""
     return {"table": table, "columns": [{"name": name, "type": kind} for name, kind in _columns(table).items()]}
 
 
@@ -131,7 +132,7 @@ def schema(world: World, table: str) -> Result:
     ],
 )
 def query(world: World, sql: str) -> Result:
-    """Run a reading SQL query (SQLite) on customers, products and sales."""
+    """Run a read-only SQL query (SQLite) on the tables customers, products and sales. Returns at most 200 rows."""
     connection = _loaded(world)
     try:
         connection.set_authorizer(_reading_only)
@@ -193,7 +194,10 @@ def _plain(value: Any) -> Any:
     changes=True,
 )
 def insert(world: World, table: str, row: dict) -> Result:
-    """Insert a row; its id is given by the database, columns left out are null."""
+    """Insert a row into a table. Returns the complete row.
+
+    The database assigns an id if none is given. Columns that are left out are null.
+    """
     _typed(table, row)
     number = max(existing["id"] for existing in _rows(world, table).values()) + 1 if _rows(world, table) else 1
     if row.get("id", number) != number and f"{table}:{row['id']}" in world["db"]:
@@ -216,7 +220,10 @@ def insert(world: World, table: str, row: dict) -> Result:
     changes=True,
 )
 def update(world: World, table: str, where: dict, values: dict) -> Result:
-    """Set values in the rows that have what where says; where may not be empty."""
+    """Update the rows in which all columns have the values given in where. Returns the number of updated rows.
+
+    The argument values contains the new values. The condition where must not be empty, and an id cannot be changed.
+    """
     if not where or "id" in values:
         raise ToolFailure("denied", "where must name a column, and an id cannot be changed")
     _typed(table, values)
@@ -235,7 +242,10 @@ def update(world: World, table: str, where: dict, values: dict) -> Result:
     changes=True,
 )
 def delete(world: World, table: str, where: dict) -> Result:
-    """Delete the rows that have what where says; where may not be empty."""
+    """Delete the rows in which all columns have the values given in where. Returns the number of deleted rows.
+
+    The condition where must not be empty.
+    """
     if not where:
         raise ToolFailure("denied", "where is empty, and all rows are not deleted at once")
     chosen = _chosen(world, table, where)
@@ -253,7 +263,10 @@ def delete(world: World, table: str, where: dict) -> Result:
     aliases=["count_rows", "count_records", "row_count"],
 )
 def count(world: World, table: str, where: dict | None = None) -> Result:
-    """How many rows of a table have what where says."""
+    """Count the rows of a table in which all columns have the values given in where.
+
+    Without where, all rows are counted.
+    """
     _columns(table)
     return {"table": table, "count": len(_chosen(world, table, where or {}))}
 
@@ -266,7 +279,7 @@ def count(world: World, table: str, where: dict | None = None) -> Result:
     aliases=["get_value", "cache_get", "redis_get", "get_key"],
 )
 def kv_get(world: World, key: str) -> Result:
-    """The value of a key in the key-value store."""
+    """Get the value of a key in the key-value store."""
     if key not in world["kv"]:
         raise ToolFailure("not_found", f"there is no key {key!r}")
     return {"key": key, "value": world["kv"][key]["value"]}
@@ -282,7 +295,10 @@ def kv_get(world: World, key: str) -> Result:
     changes=True,
 )
 def kv_set(world: World, key: str, value: str, ttl: int | None = None) -> Result:
-    """Set a key in the key-value store; the time to live is in seconds and is kept, not counted down."""
+    """Set the value of a key in the key-value store.
+
+    The time to live (ttl) is in seconds. It is stored, but the key never expires.
+    """
     if not key or len(key) > 200 or len(value) > 100_000 or (ttl is not None and ttl < 1):
         raise ToolFailure("invalid", "a key has 1 to 200 characters, a value up to 100000, a ttl at least a second")
     world["kv"][key] = {"value": value, "ttl": ttl}

@@ -1,4 +1,4 @@
-"""A small file system that calls change; it lives in the world alone and never touches a disk."""
+"""A small mock file system that calls can change. It exists only in the mock world and never touches a disk."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _files(chance: Seeded) -> Table:
 
 
 def _path(path: str) -> str:
-    """An absolute path without ``.`` and ``..``; a relative one is under the user's home."""
+    """Return an absolute path without ``.`` and ``..``. A relative path is below the user's home folder."""
     path = path.strip()
     if not path or "\0" in path or len(path) > 500:
         raise ToolFailure("invalid", f"{path!r} is no path")
@@ -87,7 +87,7 @@ def _put(world: World, where: str, content: str) -> Result:
     aliases=["list_files", "ls", "list_directory", "list_dir", "directory_list"],
 )
 def list_folder(world: World, path: str) -> Result:
-    """The files and folders in a folder."""
+    """List the files and folders in a folder."""
     where = _path(path)
     if not _is_folder(world, where):
         raise ToolFailure("not_found", f"there is no folder {where}")
@@ -109,7 +109,10 @@ def list_folder(world: World, path: str) -> Result:
     aliases=["read_file", "cat", "open_file", "get_file_contents", "view_file"],
 )
 def read(world: World, path: str, offset: int = 0, limit: int = 1000) -> Result:
-    """The text of a file, from a line on."""
+    """Read a text file: at most limit lines, after the first offset lines are skipped.
+
+    Returns the text and the number of lines in the file.
+    """
     lines = _content(world, path).splitlines(keepends=True)
     part = lines[max(offset, 0) : max(offset, 0) + max(limit, 0)]
     return {"path": _path(path), "content": "".join(part), "total_lines": len(lines)}
@@ -124,7 +127,7 @@ def read(world: World, path: str, offset: int = 0, limit: int = 1000) -> Result:
     changes=True,
 )
 def write(world: World, path: str, content: str) -> Result:
-    """Write a file anew; what it held is gone."""
+    """Write a text file. If the file exists, its content is replaced."""
     return _put(world, _writable(path), content)
 
 
@@ -137,7 +140,7 @@ def write(world: World, path: str, content: str) -> Result:
     changes=True,
 )
 def append(world: World, path: str, content: str) -> Result:
-    """Add text at the end of a file; a file that does not exist is made."""
+    """Append text to the end of a file. If the file does not exist, it is created."""
     where = _writable(path)
     before = world["files"].get(where, {"content": ""})["content"]
     return _put(world, where, before + content)
@@ -155,7 +158,7 @@ def append(world: World, path: str, content: str) -> Result:
     changes=True,
 )
 def move(world: World, src: str, dst: str) -> Result:
-    """Move or rename a file; one that stands at the new place is never overwritten."""
+    """Move or rename a file. An existing file is never overwritten."""
     source, target = _writable(src), _writable(dst)
     _content(world, source)
     if target in world["files"] or _is_folder(world, target):
@@ -189,7 +192,11 @@ def delete(world: World, path: str) -> Result:
     aliases=["search_files", "find_files", "grep", "find", "search_in_files"],
 )
 def search(world: World, pattern: str, path: str = "/") -> Result:
-    """Files whose name fits a pattern with * and ?, or, without those, lines that hold the text."""
+    """Search the files below a folder.
+
+    If the pattern contains * or ?, returns the files whose name matches it. Otherwise, returns the lines that contain
+    the pattern.
+    """
     if not pattern.strip() or len(pattern) > 200:
         raise ToolFailure("invalid", "pattern is empty or too long")
     start = _path(path).rstrip("/") + "/"
@@ -221,7 +228,7 @@ def _fits(pattern: str, name: str) -> bool:
     aliases=["file_info", "stat", "get_file_info", "file_size"],
 )
 def stat(world: World, path: str) -> Result:
-    """Kind, size and time of change of a file or folder."""
+    """Get the type, size in bytes and modification time of a file or folder."""
     where = _path(path)
     if where not in world["files"] and _is_folder(world, where):
         return {"path": where, "type": "folder", "bytes": 0, "modified": None}
@@ -237,7 +244,7 @@ def stat(world: World, path: str) -> Result:
     aliases=["list_archive", "zip_list", "list_zip", "inspect_archive"],
 )
 def list_archive(world: World, path: str) -> Result:
-    """What an archive holds."""
+    """List the files in an archive with their sizes in bytes."""
     content = _content(world, path)
     if not content.startswith("[zip] "):
         raise ToolFailure("invalid", f"{_path(path)} is no archive")
@@ -260,7 +267,7 @@ _WHERE = re.compile(r"\s*(\w+)\s*(<=|>=|!=|==|=|<|>)\s*'?\"?([^'\"]*)'?\"?\s*\Z"
     aliases=["query_csv", "read_csv", "filter_csv", "csv_query"],
 )
 def query_csv(world: World, path: str, columns: list[str] | None = None, where: str = "") -> Result:
-    """Rows of a CSV file, of which a condition "column operator value" may choose some."""
+    """Query the rows of a CSV file. A condition such as "units > 50" selects rows, and columns selects columns."""
     rows = list(comma_separated.reader(io.StringIO(_content(world, path))))
     if not rows:
         raise ToolFailure("invalid", f"{_path(path)} is empty")
@@ -304,7 +311,7 @@ def _holds(cell: str, operator: str, value: str) -> bool:
     aliases=["read_json", "get_json_value", "json_query", "json_path"],
 )
 def get_json(world: World, path: str, pointer: str) -> Result:
-    """The value at a JSON pointer ("/a/0/b"; "" is the whole) of a JSON file."""
+    """Get the value at a JSON pointer in a JSON file, for example "/a/0/b". The pointer "" is the whole document."""
     try:
         value = json.loads(_content(world, path))
     except (ValueError, RecursionError):
@@ -326,7 +333,7 @@ def get_json(world: World, path: str, pointer: str) -> Result:
     aliases=["list_processes", "ps", "running_processes", "get_processes"],
 )
 def processes(world: World) -> Result:
-    """The running processes."""
+    """List the running processes with their CPU and memory use."""
     chance = world.chance("processes")
     names = ("init", "sshd", "postgres", "nginx", "python", "cron")
     return {
@@ -353,7 +360,7 @@ _ENVIRONMENT = {"HOME": "/home/user", "USER": "user", "LANG": "en_US.UTF-8", "SH
     aliases=["get_env", "getenv", "environment_variable", "get_environment_variable"],
 )
 def get_env(world: World, name: str) -> Result:
-    """An environment variable of the mock machine."""
+    """Get the value of an environment variable of the mock machine."""
     if name not in _ENVIRONMENT:
         raise ToolFailure("not_found", f"there is no variable {name!r}")
     return {"name": name, "value": _ENVIRONMENT[name]}

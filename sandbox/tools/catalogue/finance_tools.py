@@ -1,4 +1,4 @@
-"""Markets with seeded prices, and a bank whose accounts calls change."""
+"""Mock tools for markets with prices that depend on the seed, and for a bank whose accounts calls can change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bestofn.sandbox.tools.shapes import Currency, Date
 from bestofn.sandbox.tools.when import parse_day
 from bestofn.sandbox.tools.world import Table, World, table
 
-# symbol: (name, sector, price about which it moves, dividend a year)
+# symbol: (name, sector, mean price, dividend per year)
 _STOCKS = {
     "AAPL": ("Apple Inc.", "Technology", 210.0, 1.0),
     "MSFT": ("Microsoft Corporation", "Technology", 430.0, 3.0),
@@ -42,7 +42,7 @@ _COINS = {
     "DOGE": ("Dogecoin", 0.13),
     "LTC": ("Litecoin", 82.0),
 }
-# units of a currency for one US dollar
+# amount of each currency that equals one US dollar
 _RATES = {"USD": 1.0, "EUR": 0.92, "GBP": 0.79, "NOK": 10.6, "SEK": 10.4, "DKK": 6.87, "CHF": 0.89, "JPY": 151.0,
           "CNY": 7.2, "INR": 83.2, "CAD": 1.36, "AUD": 1.52, "NZD": 1.64, "MXN": 17.1, "BRL": 5.1, "ARS": 870.0,
           "ZAR": 18.6, "KRW": 1340.0, "SGD": 1.34, "THB": 36.0, "PHP": 56.2, "AED": 3.6725, "EGP": 47.5, "KES": 131.0,
@@ -60,7 +60,7 @@ _COMMODITIES = {
 
 
 def _stock(symbol: str) -> str:
-    """The known symbol of a ticker or company name. Raises ``ToolFailure``."""
+    """Return the ticker symbol for a symbol or a company name. Raises ``ToolFailure`` if the stock is unknown."""
     key = symbol.strip().upper()
     if key in _STOCKS:
         return key
@@ -72,7 +72,7 @@ def _stock(symbol: str) -> str:
 
 
 def _wave(base: float, key: str, day: Day, seed: int) -> float:
-    """A price that moves with the days: two seeded waves and a little noise around ``base``."""
+    """Return the price on ``day``: it moves around ``base`` in two seeded waves with a little noise."""
     chance = Seeded(seed, "price", key)
     turn, at = 2 * math.pi / 365, day.toordinal()
     slow = 0.14 * math.sin(at * turn * chance.number(0.6, 1.4, 3) + chance.number(0, 6, 3))
@@ -101,7 +101,7 @@ def _past(world: World, text: str) -> Day:
     aliases=["get_stock_price", "stock_price", "get_quote", "get_stock_quote", "stock_quote", "get_stock_info"],
 )
 def quote(world: World, symbol: str) -> Result:
-    """The current price of a stock."""
+    """Get the current share price of a stock, its change since yesterday in per cent, and the volume."""
     key, today = _stock(symbol), world.now.date()
     price, before = _close(world, key, today), _close(world, key, today - timedelta(days=1))
     return {
@@ -128,7 +128,7 @@ def quote(world: World, symbol: str) -> Result:
 def history(
     world: World, symbol: str, from_: Date, to: Date, interval: Literal["daily", "weekly", "monthly"] = "daily"
 ) -> Result:
-    """Closing prices of a stock between two dates; no more than 400 of them."""
+    """Get the closing prices of a stock between two dates, for at most 400 intervals."""
     key, first, last = _stock(symbol), _past(world, from_), _past(world, to)
     step = {"daily": 1, "weekly": 7, "monthly": 30}[interval]
     if last < first or (last - first).days // step > 400:
@@ -155,7 +155,7 @@ def history(
     aliases=["get_fundamentals", "company_fundamentals", "stock_fundamentals", "get_financials", "company_financials"],
 )
 def fundamentals(world: World, symbol: str) -> Result:
-    """Market capitalisation, earnings and dividend yield of a stock."""
+    """Get the market capitalisation, P/E ratio, earnings (EPS) and dividend yield of a stock."""
     key = _stock(symbol)
     name, sector, _, dividend = _STOCKS[key]
     chance, price = world.chance("fundamentals", key), _close(world, key, world.now.date())
@@ -180,7 +180,7 @@ def fundamentals(world: World, symbol: str) -> Result:
     aliases=["get_dividends", "dividend_history", "stock_dividends"],
 )
 def dividends(world: World, symbol: str, year: int = 2025) -> Result:
-    """The quarterly dividends of a stock in a year."""
+    """List the quarterly dividends of a stock in a year."""
     key = _stock(symbol)
     if not 2000 <= year <= world.now.year:
         raise ToolFailure("invalid", f"year is {year}; expected 2000 to {world.now.year}")
@@ -197,7 +197,7 @@ def dividends(world: World, symbol: str, year: int = 2025) -> Result:
     aliases=["search_stocks", "symbol_search", "find_ticker", "search_symbol", "ticker_lookup"],
 )
 def search_stocks(world: World, query: str) -> Result:
-    """Stocks by part of their name, symbol or sector."""
+    """Search stocks by part of their name, symbol or sector."""
     sought = plain(query)
     if not sought:
         raise ToolFailure("invalid", "query is empty")
@@ -218,7 +218,7 @@ def search_stocks(world: World, query: str) -> Result:
     aliases=["get_crypto_price", "crypto_price", "get_bitcoin_price", "cryptocurrency_price", "coin_price"],
 )
 def crypto(world: World, coin: str, vs: Currency = "USD") -> Result:
-    """The current price of a cryptocurrency."""
+    """Get the current price of a cryptocurrency and its change in 24 hours."""
     sought = coin.strip().lower()
     key = next((key for key, (name, _) in _COINS.items() if sought in (key.lower(), name.lower())), None)
     if key is None:
@@ -259,7 +259,7 @@ def _exchange(world: World, base: str, quoted: str, day: Day) -> float:
     aliases=["get_exchange_rate", "exchange_rate", "fx_rate", "currency_rate", "get_currency_exchange_rate"],
 )
 def fx_rate(world: World, base: Currency, quote: Currency, date: Date | None = None) -> Result:
-    """How much of the quote currency one unit of the base currency buys."""
+    """Get the exchange rate of two currencies: how much of the quote currency one unit of the base currency buys."""
     day = _past(world, date) if date else world.now.date()
     rate = round(_exchange(world, base, quote, day), 6)
     return {"base": base.upper(), "quote": quote.upper(), "rate": rate, "date": day.isoformat()}
@@ -273,7 +273,7 @@ def fx_rate(world: World, base: Currency, quote: Currency, date: Date | None = N
     aliases=["convert_currency", "currency_converter", "currency_conversion", "exchange_currency"],
 )
 def fx_convert(world: World, amount: float, base: Currency, quote: Currency) -> Result:
-    """Convert an amount of money at today's rate."""
+    """Convert an amount of money from the base currency to the quote currency at today's rate."""
     if amount < 0:
         raise ToolFailure("invalid", "amount is negative")
     rate = round(_exchange(world, base, quote, world.now.date()), 6)
@@ -294,7 +294,7 @@ def fx_convert(world: World, amount: float, base: Currency, quote: Currency) -> 
     aliases=["get_commodity_price", "commodity_price", "gold_price", "oil_price"],
 )
 def commodity(world: World, name: str) -> Result:
-    """The price of gold, silver, copper, Brent oil, natural gas, wheat, corn or coffee."""
+    """Get the price of gold, silver, copper, Brent oil, natural gas, wheat, corn or coffee."""
     sought = plain(name)
     key = next((key for key in _COMMODITIES if sought and (sought == key or sought in key.split())), None)
     if key is None:
@@ -348,7 +348,7 @@ def _account(world: World, account_id: str) -> Result:
     aliases=["get_balance", "account_balance", "check_balance", "get_account_balance"],
 )
 def balance(world: World, account_id: str) -> Result:
-    """The balance of a bank account."""
+    """Get the balance of a bank account."""
     return _account(world, account_id)
 
 
@@ -361,7 +361,7 @@ def balance(world: World, account_id: str) -> Result:
     aliases=["get_transactions", "list_transactions", "transaction_history", "account_transactions"],
 )
 def transactions(world: World, account_id: str, from_: Date | None = None, to: Date | None = None) -> Result:
-    """The transactions of a bank account, newest first."""
+    """List the transactions of a bank account, newest first."""
     account = _account(world, account_id)
     first = parse_day(from_).isoformat() if from_ else ""
     last = parse_day(to).isoformat() if to else "9999"
@@ -387,7 +387,10 @@ def transactions(world: World, account_id: str, from_: Date | None = None, to: D
     changes=True,
 )
 def transfer(world: World, from_: str, to: str, amount: float, currency: Currency) -> Result:
-    """Transfer money from one account to another in the currency of the first."""
+    """Transfer money from one bank account to another. The amount is in the currency of the first account.
+
+    Returns the new balance of the first account.
+    """
     source, target = _account(world, from_), _account(world, to)
     if source is target or amount <= 0:
         raise ToolFailure("invalid", "a transfer needs two accounts and an amount above 0")
@@ -427,7 +430,10 @@ def transfer(world: World, from_: str, to: str, amount: float, currency: Currenc
     aliases=["calculate_loan_payment", "loan_payment", "mortgage_payment", "calculate_mortgage", "calculate_emi"],
 )
 def amortize(world: World, principal: float, annual_rate: float, months: int) -> Result:
-    """The monthly payment of an annuity loan; the rate is in per cent a year."""
+    """Calculate the monthly payment, total payment and total interest of an annuity loan.
+
+    The annual rate is in per cent.
+    """
     if principal <= 0 or not 0 <= annual_rate <= 100 or not 1 <= months <= 1200:
         raise ToolFailure("invalid", "principal is above 0, annual_rate from 0 to 100, months from 1 to 1200")
     rate = annual_rate / 1200
@@ -440,7 +446,7 @@ def amortize(world: World, principal: float, annual_rate: float, months: int) ->
     }
 
 
-# upper limit of a band in the country's currency, rate in per cent
+# (upper limit of the tax bracket in the country's currency, rate in per cent)
 _BANDS = {
     "US": ((11_600, 10), (47_150, 12), (100_525, 22), (191_950, 24), (243_725, 32), (609_350, 35), (math.inf, 37)),
     "GB": ((12_570, 0), (50_270, 20), (125_140, 40), (math.inf, 45)),
@@ -456,7 +462,11 @@ _BANDS = {
     aliases=["estimate_tax", "calculate_tax", "income_tax", "tax_calculator", "calculate_income_tax"],
 )
 def tax(world: World, income: float, country: str, year: int) -> Result:
-    """A rough income tax by bands, without deductions; outside US, GB and DE a flat 28 per cent."""
+    """Estimate the income tax of a year, without deductions.
+
+    The United States, the United Kingdom and Germany have tax brackets. In other countries, the tax is 28 per cent of
+    the income.
+    """
     place = country_named(country)
     if income < 0 or not 2000 <= year <= 2100:
         raise ToolFailure("invalid", "income is at least 0, year from 2000 to 2100")

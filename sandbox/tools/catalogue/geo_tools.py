@@ -1,4 +1,4 @@
-"""Places, distances, routes and countries, from one small gazetteer."""
+"""Mock tools for places, distances, routes and countries. They all use the list of cities in ``places``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _nearest(lat: float, lon: float) -> City:
     aliases=["geocode", "get_coordinates", "geocode_address", "address_to_coordinates", "get_lat_long"],
 )
 def geocode(world: World, address: str) -> Result:
-    """The coordinates of an address or place."""
+    """Get the coordinates of an address or place."""
     city = city_named(address)
     exact = find_city(address.split(",")[0]) is city
     return {**_place(city), "confidence": 1.0 if exact else 0.8}
@@ -52,7 +52,7 @@ def geocode(world: World, address: str) -> Result:
     aliases=["reverse_geocode", "coordinates_to_address", "reverse_geocoding"],
 )
 def reverse(world: World, lat: float, lon: float) -> Result:
-    """The nearest known city to coordinates."""
+    """Find the known city that is nearest to given coordinates."""
     city = _nearest(lat, lon)
     return {**_place(city), "distance_km": great_circle_km(lat, lon, city.lat, city.lon)}
 
@@ -66,7 +66,7 @@ def reverse(world: World, lat: float, lon: float) -> Result:
     aliases=["calculate_distance", "get_distance", "distance_between", "distance_between_cities"],
 )
 def distance(world: World, a: str, b: str, unit: Literal["km", "mi"] = "km") -> Result:
-    """The great-circle distance between two cities."""
+    """Get the great-circle distance between two cities."""
     first, second = city_named(a), city_named(b)
     km = distance_km(first, second)
     return {
@@ -85,7 +85,7 @@ def distance(world: World, a: str, b: str, unit: Literal["km", "mi"] = "km") -> 
     aliases=["get_timezone", "timezone_lookup", "timezone_by_coordinates"],
 )
 def timezone(world: World, lat: float, lon: float) -> Result:
-    """The time zone of coordinates, taken from the nearest known city."""
+    """Get the time zone at given coordinates. It is the time zone of the nearest known city."""
     city = _nearest(lat, lon)
     return {"timezone": city.timezone, "nearest_city": city.name}
 
@@ -103,7 +103,7 @@ _SPEEDS = {"driving": 78.0, "walking": 4.8, "cycling": 16.0, "transit": 62.0}
     aliases=["get_directions", "directions", "get_route", "route_planner", "calculate_route", "navigate"],
 )
 def route(world: World, origin: str, destination: str, mode: Mode = "driving") -> Result:
-    """A way by land between two cities with its length and duration."""
+    """Plan a route by land between two cities. Returns its distance, duration and steps."""
     first, second = city_named(origin), city_named(destination)
     if first is second:
         raise ToolFailure("invalid", "origin and destination are the same place")
@@ -147,7 +147,10 @@ _KINDS = {
     aliases=["places_nearby", "nearby_search", "search_nearby", "find_nearby_places", "nearby_places", "find_places"],
 )
 def places_nearby(world: World, location: str, category: str, radius_m: int = 2000) -> Result:
-    """Places of a kind (restaurant, cafe, hotel, museum, pharmacy, park, hospital …) near a location."""
+    """Find places of a category near a location, nearest first.
+
+    Examples of categories are restaurant, cafe, hotel, museum, pharmacy, park and hospital.
+    """
     city = city_named(location)
     kind = category.strip().lower()
     kind = next((name for name in _KINDS if kind.rstrip("s") in (name, name.rstrip("s")) or kind == name + "s"), "")
@@ -180,7 +183,7 @@ def places_nearby(world: World, location: str, category: str, radius_m: int = 20
     aliases=["country_info", "get_country_info", "country_details", "get_country", "get_capital", "country_population"],
 )
 def country_info(world: World, country: str) -> Result:
-    """Capital, currency, population, area, languages and continent of a country."""
+    """Get the capital, currency, population, area, languages and continent of a country."""
     known = country_named(country)
     names = ("name", "code", "capital", "currency", "population", "area_km2", "continent")
     return {**{name: getattr(known, name) for name in names}, "languages": list(known.languages)}
@@ -194,7 +197,7 @@ def country_info(world: World, country: str) -> Result:
     aliases=["list_cities", "get_cities", "cities_in_country", "largest_cities"],
 )
 def list_cities(world: World, country: str, min_population: int = 0) -> Result:
-    """The known cities of a country from a population up, largest first."""
+    """List the known cities of a country with at least the given population, largest first."""
     known = country_named(country)
     cities = [city for city in CITIES if city.country == known.code and city.population >= min_population]
     cities.sort(key=lambda city: -city.population)
@@ -210,7 +213,7 @@ def list_cities(world: World, country: str, min_population: int = 0) -> Result:
     aliases=["ip_lookup", "ip_geolocation", "get_ip_info", "ip_location", "locate_ip"],
 )
 def ip_lookup(world: World, ip: str) -> Result:
-    """Where an IP address is registered; a private one is nowhere."""
+    """Get the city, country and provider of an IP address. They are null for a private address."""
     try:
         address = ipaddress.ip_address(ip.strip())
     except ValueError:

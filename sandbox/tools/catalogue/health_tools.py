@@ -1,4 +1,7 @@
-"""Body figures, medicines and appointments. Plausible answers for training data, never medical advice."""
+"""Mock tools for body measurements, medicines and appointments.
+
+The answers are plausible training data, never medical advice.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def _appointments(chance: Seeded) -> Table:
     aliases=["calculate_bmi", "bmi", "bmi_calculator", "body_mass_index"],
 )
 def bmi(world: World, height_cm: float, weight_kg: float) -> Result:
-    """The body mass index and its category of the World Health Organization."""
+    """Calculate the body mass index and its category as defined by the World Health Organization."""
     if not 40 <= height_cm <= 280 or not 2 <= weight_kg <= 500:
         raise ToolFailure("invalid", "height_cm goes from 40 to 280, weight_kg from 2 to 500")
     value = round(weight_kg / (height_cm / 100) ** 2, 1)
@@ -55,7 +58,7 @@ _EFFORT = {"walking": 3.5, "running": 9.8, "cycling": 7.5, "swimming": 6.0, "yog
     aliases=["calories_burned", "calculate_calories", "calculate_calories_burned", "calorie_burn"],
 )
 def calories_burned(world: World, activity: str, minutes: int, weight_kg: float) -> Result:
-    """The energy that an activity takes, by its metabolic equivalent."""
+    """Calculate the energy in kcal that a person uses in an activity, from its metabolic equivalent."""
     name = plain(activity)
     name = {"run": "running", "walk": "walking", "bike": "cycling", "swim": "swimming", "hike": "hiking"}.get(
         name, name
@@ -86,7 +89,7 @@ _DRUGS = {"aspirin", "warfarin", "ibuprofen", "simvastatin", "clarithromycin", "
     aliases=["drug_interactions", "check_drug_interactions", "check_interactions", "medication_interactions"],
 )
 def interactions(world: World, drugs: list[str]) -> Result:
-    """Known interactions among medicines of a small list."""
+    """List the known interactions between medicines. Only a few medicines are known."""
     names = list(dict.fromkeys(plain(drug) for drug in drugs))
     unknown = [drug for drug in names if drug not in _DRUGS]
     if unknown:
@@ -110,7 +113,7 @@ def interactions(world: World, drugs: list[str]) -> Result:
     changes=True,
 )
 def book_appointment(world: World, provider: str, dt: DateTime) -> Result:
-    """Book an appointment with a doctor or other provider for the user, who is USR-1001."""
+    """Book an appointment with a doctor or another provider. It is booked for the user USR-1001."""
     moment = parse_time(dt)
     if not provider.strip() or moment <= world.now.replace(tzinfo=None):
         raise ToolFailure("invalid", f"the provider is empty, or {dt} has passed")
@@ -131,7 +134,7 @@ def book_appointment(world: World, provider: str, dt: DateTime) -> Result:
     aliases=["list_appointments", "get_appointments", "view_appointments"],
 )
 def list_appointments(world: World, user_id: str) -> Result:
-    """The appointments of a user, earliest first."""
+    """List the appointments of a user, earliest first."""
     if user_id.strip() not in world["users"]:
         raise ToolFailure("not_found", f"there is no user {user_id!r}")
     matches = [booked for booked in world["appointments"].values() if booked["user_id"] == user_id.strip()]

@@ -1,4 +1,4 @@
-"""Search over one small made-up web, an encyclopedia, a dictionary, papers, books and quotations."""
+"""Mock tools that search a small invented web, an encyclopedia, a dictionary, papers, books and quotations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bestofn.sandbox.tools.shapes import Date
 from bestofn.sandbox.tools.when import parse_day
 from bestofn.sandbox.tools.world import Record, World
 
-# title: (what it is, related words)
+# title: (summary, related words)
 _ARTICLES = {
     "Photosynthesis": (
         "Photosynthesis is how plants make sugar and oxygen from light, water and carbon dioxide.",
@@ -113,7 +113,7 @@ Category = Literal["general", "business", "technology", "science", "sports", "he
 
 
 def _article_titles(query: str, count: int) -> list[str]:
-    """Titles of articles that share words with the query, most first."""
+    """Return the titles of the articles that share words with the query, best match first."""
     sought = set(plain(query).split())
     if not sought:
         raise ToolFailure("invalid", "query is empty")
@@ -146,7 +146,7 @@ def _address(title: str) -> str:
     ],
 )
 def search(world: World, query: str, num_results: int = 5) -> Result:
-    """Search the web."""
+    """Search the web. Returns the title, address and a snippet of each page."""
     if not 1 <= num_results <= 20:
         raise ToolFailure("invalid", f"num_results is {num_results}; expected 1 to 20")
     results = [
@@ -175,7 +175,7 @@ def search(world: World, query: str, num_results: int = 5) -> Result:
     aliases=["fetch_url", "fetch_webpage", "open_url", "scrape_website", "get_webpage", "read_webpage", "browse"],
 )
 def fetch(world: World, url: str) -> Result:
-    """The text of a web page."""
+    """Get the text of a web page."""
     scheme, separator, rest = url.strip().partition("://")
     host, _, path = rest.partition("/")
     if scheme not in ("http", "https") or not separator or "." not in host:
@@ -261,7 +261,7 @@ def search_news(world: World, query: str, from_: Date | None = None, category: C
     aliases=["get_headlines", "top_headlines", "get_top_headlines", "latest_news", "get_latest_news"],
 )
 def headlines(world: World, category: Category = "general", country: str = "") -> Result:
-    """The top headlines of a category."""
+    """Get the top headlines of a news category."""
     chance = world.chance("headlines", category, plain(country))
     return {"articles": _articles(chance, [category], world.now.date().isoformat())}
 
@@ -274,7 +274,7 @@ def headlines(world: World, category: Category = "general", country: str = "") -
     aliases=["wikipedia", "wikipedia_search", "search_wikipedia", "get_wikipedia_summary", "lookup_encyclopedia"],
 )
 def lookup(world: World, title: str, lang: str = "en") -> Result:
-    """The opening of an encyclopedia article (in English)."""
+    """Look up an article in the encyclopedia. Returns its summary (in English), its address and related articles."""
     titles = _article_titles(title, 4)
     if not titles:
         raise ToolFailure("not_found", f"there is no article {title!r}")
@@ -296,7 +296,7 @@ def _word(word: str) -> tuple[str, tuple[str, str, tuple[str, ...]]]:
     aliases=["define_word", "get_definition", "dictionary_lookup", "word_definition", "define"],
 )
 def define(world: World, word: str) -> Result:
-    """What a word means."""
+    """Get the part of speech and the definition of a word."""
     key, (part, meaning, _) = _word(word)
     return {"word": key, "part_of_speech": part, "definition": meaning}
 
@@ -309,7 +309,7 @@ def define(world: World, word: str) -> Result:
     aliases=["get_synonyms", "synonyms", "thesaurus", "find_synonyms"],
 )
 def synonyms(world: World, word: str) -> Result:
-    """Words of like meaning."""
+    """Get words that have a similar meaning."""
     key, (_, _, others) = _word(word)
     return {"word": key, "synonyms": list(others)}
 
@@ -323,7 +323,7 @@ def synonyms(world: World, word: str) -> Result:
     aliases=["search_papers", "arxiv_search", "search_arxiv", "scholar_search", "find_papers", "academic_search"],
 )
 def papers(world: World, query: str, year_from: int = 2000) -> Result:
-    """Scientific papers on a subject, most cited first."""
+    """Search scientific papers on a subject, most cited first."""
     topic = plain(query)
     if not topic:
         raise ToolFailure("invalid", "query is empty")
@@ -372,7 +372,7 @@ _BOOKS = (
     aliases=["search_books", "find_book", "book_search", "get_book", "google_books"],
 )
 def books(world: World, query: str, author: str = "") -> Result:
-    """Books by words of the title and part of the author's name."""
+    """Search books by part of the title, by part of the author's name, or by both."""
     sought, writer = plain(query), plain(author)
     if not sought and not writer:
         raise ToolFailure("invalid", "query and author are empty")
@@ -393,7 +393,10 @@ def books(world: World, query: str, author: str = "") -> Result:
     aliases=["random_quote", "get_quote_of_the_day", "quote_of_the_day", "inspirational_quote", "get_random_quote"],
 )
 def quote(world: World, topic: str = "", seed: int = 0) -> Result:
-    """A quotation, of any or one topic (life, science, work, courage, learning)."""
+    """Get a random quotation, on any topic or on one topic (life, science, work, courage or learning).
+
+    The same seed gives the same quotation.
+    """
     fitting = [entry for entry in _QUOTES if plain(topic) in ("", entry[2])]
     if not fitting:
         raise ToolFailure("not_found", f"there is no quotation on {topic!r}")

@@ -1,4 +1,4 @@
-"""Restaurants, recipes, films, music, events and games."""
+"""Mock tools for restaurants, recipes, films, music, events and games."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _restaurants(world: World, city: City) -> list[Record]:
     aliases=["find_restaurants", "search_restaurants", "restaurant_search", "get_restaurants", "find_restaurant"],
 )
 def search_restaurants(world: World, location: str, cuisine: str = "") -> Result:
-    """Restaurants of a city, of one cuisine if given, best rated first."""
+    """Search the restaurants of a city, of one cuisine if it is given. The best rated come first."""
     city, kind = city_named(location), plain(cuisine)
     places = [place for place in _restaurants(world, city) if kind in ("", place["cuisine"])]
     places.sort(key=lambda place: (-place["rating"], place["restaurant_id"]))
@@ -73,7 +73,10 @@ def search_restaurants(world: World, location: str, cuisine: str = "") -> Result
     changes=True,
 )
 def reserve(world: World, restaurant_id: str, dt: DateTime, party: int) -> Result:
-    """Reserve a table, between 11 and 22 o'clock, for 1 to 12 people."""
+    """Reserve a table at a restaurant for 1 to 12 people, between 11:00 and 22:59.
+
+    The restaurant id is from restaurants.search.
+    """
     parts = restaurant_id.strip().split("-")
     place = None
     if len(parts) == 3:
@@ -121,7 +124,10 @@ _RECIPES = (
 def recipes(
     world: World, ingredients: list[str], diet: Literal["vegan", "vegetarian", "gluten_free"] | None = None
 ) -> Result:
-    """Recipes that use some of the ingredients, with what is missing; those that lack least first."""
+    """Search recipes that use at least one of the ingredients. Returns the missing ingredients of each recipe.
+
+    Recipes with the fewest missing ingredients come first.
+    """
     have = {_singular(name) for name in ingredients if name.strip()}
     if not have:
         raise ToolFailure("invalid", "ingredients is empty")
@@ -162,7 +168,7 @@ _FOODS = {
     aliases=["get_nutrition", "nutrition_info", "get_calories", "food_nutrition", "calorie_lookup"],
 )
 def nutrition(world: World, food: str, grams: float = 100) -> Result:
-    """Energy, protein, carbohydrate and fat of a food."""
+    """Get the energy, protein, carbohydrate and fat of a food, for the given amount in grams."""
     name = _singular(food)
     if name not in _FOODS:
         raise ToolFailure("not_found", f"there is no food {food!r}")
@@ -204,7 +210,7 @@ _FILMS = (
     aliases=["search_movies", "get_movie", "movie_info", "find_movies", "get_movie_details", "movie_search"],
 )
 def movies(world: World, title: str, year: int | None = None) -> Result:
-    """Films by words of their title, director or genre, and by year."""
+    """Search films by part of the title, director or genre, and by year."""
     sought = plain(title)
     if not sought and year is None:
         raise ToolFailure("invalid", "title is empty and no year is given")
@@ -225,7 +231,7 @@ def movies(world: World, title: str, year: int | None = None) -> Result:
     aliases=["tv_schedule", "get_tv_schedule", "tv_guide", "what_is_on_tv"],
 )
 def tv(world: World, date: Date, channel: str = "") -> Result:
-    """What is on television (channels One, Two, Kids) on a day."""
+    """Get the television programmes of a day. The channels are One, Two and Kids."""
     day, channels = parse_day(date), ("One", "Two", "Kids")
     if channel and plain(channel) not in map(plain, channels):
         raise ToolFailure("not_found", f"there is no channel {channel!r}; there are {', '.join(channels)}")
@@ -264,7 +270,7 @@ _SONGS = (
     aliases=["search_music", "search_songs", "find_song", "spotify_search", "play_song", "get_artist"],
 )
 def music(world: World, query: str) -> Result:
-    """Pieces of music by words of title, artist or album."""
+    """Search pieces of music by words of the title, artist or album."""
     sought = plain(query).split()
     if not sought:
         raise ToolFailure("invalid", "query is empty")
@@ -284,7 +290,7 @@ def music(world: World, query: str) -> Result:
     aliases=["get_video", "youtube_video", "video_info", "get_video_details", "youtube_search"],
 )
 def video(world: World, video_id: str) -> Result:
-    """Title, channel, length and views of a video."""
+    """Get the title, channel, length in seconds, views and likes of a video."""
     key = video_id.strip()
     if not re.fullmatch(r"[A-Za-z0-9_-]{4,40}", key):
         raise ToolFailure("not_found", f"there is no video {video_id!r}")
@@ -323,7 +329,7 @@ def _events(world: World, city: City) -> list[Record]:
     aliases=["search_events", "find_events", "get_local_events", "event_search", "find_concerts"],
 )
 def search_events(world: World, location: str, from_: Date, to: Date) -> Result:
-    """Concerts, markets and the like in a city between two dates, earliest first."""
+    """Search events such as concerts and markets in a city between two dates, earliest first."""
     city, first, last = city_named(location), parse_day(from_), parse_day(to)
     if last < first:
         raise ToolFailure("invalid", f"to ({to}) is before from ({from_})")
@@ -340,7 +346,7 @@ def search_events(world: World, location: str, from_: Date, to: Date) -> Result:
     changes=True,
 )
 def buy_tickets(world: World, event_id: str, qty: int) -> Result:
-    """Buy tickets for an event that a search gave."""
+    """Buy tickets for an event. The event id is from events.search."""
     parts = event_id.strip().split("-")
     listed = _events(world, city_named(parts[1])) if len(parts) == 3 else []
     event = next((one for one in listed if one["event_id"] == event_id.strip()), None)
@@ -365,7 +371,7 @@ def buy_tickets(world: World, event_id: str, qty: int) -> Result:
     aliases=["roll_dice", "dice_roll", "roll_die"],
 )
 def roll_dice(world: World, notation: str, seed: int = 0) -> Result:
-    """Roll dice written as "2d6+3"; the same seed gives the same roll."""
+    """Roll dice in a notation such as "2d6+3". The same seed gives the same roll."""
     match = re.fullmatch(r"\s*(\d{0,3})d(\d{1,4})\s*([+-]\s*\d{1,5})?\s*", notation.lower())
     count, sides = (int(match.group(1) or 1), int(match.group(2))) if match else (0, 0)
     if match is None or not 1 <= count <= 100 or sides < 2:

@@ -1,4 +1,7 @@
-"""Arithmetic, equations, statistics, number theory, geometry and money over time. Nothing here evaluates code."""
+"""Mock tools for arithmetic, equations, statistics, number theory, geometry and compound interest.
+
+No tool executes code.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from bestofn.sandbox.tools.world import World
     aliases=["calculate", "calculator", "evaluate_expression", "eval_math", "math_eval", "compute"],
 )
 def evaluate(world: World, expression: str) -> Result:
-    """Evaluate an arithmetic expression with + - * / // % ^, parentheses, pi, e and the usual functions."""
+    """Evaluate an arithmetic expression with + - * / // % ^, parentheses, pi, e and common functions such as sqrt."""
     try:
         tree = ast.parse(expression[:2000].replace("^", "**").replace("×", "*").replace("÷", "/"), mode="eval")
         value = evaluate_node(tree.body)
@@ -45,7 +48,7 @@ def evaluate(world: World, expression: str) -> Result:
     aliases=["solve_equation", "equation_solver", "solve_quadratic", "solve_linear_equation"],
 )
 def solve_equation(world: World, equation: str, variable: str = "x") -> Result:
-    """Real solutions of a polynomial equation in one variable, up to degree 6."""
+    """Find the real solutions of a polynomial equation in one variable, up to degree 6."""
     left, equals, right = equation[:500].partition("=")
     try:
         sides = [polynomial(ast.parse(side.replace("^", "**").strip() or "0", mode="eval").body, variable)
@@ -93,7 +96,11 @@ _METRICS: dict[str, Callable[[list[float]], float]] = {
     aliases=["calculate_statistics", "calculate_mean", "calculate_average", "describe_numbers", "standard_deviation"],
 )
 def statistics(world: World, values: list[float], metrics: list[Metric] | None = None) -> Result:
-    """Statistics of a list of numbers: mean, median, mode, sample standard deviation and variance, range."""
+    """Calculate statistics of a list of numbers.
+
+    The metrics are mean, median, mode, sample standard deviation, sample variance, minimum, maximum, sum, range and
+    count.
+    """
     if not values:
         raise ToolFailure("invalid", "values is empty")
     return {"metrics": {name: rounded_number(_METRICS[name](values)) for name in metrics or _METRICS}}
@@ -113,7 +120,7 @@ def matrix(
     a: list[list[float]],
     b: list[list[float]] | None = None,
 ) -> Result:
-    """Matrix arithmetic: add, subtract, multiply, transpose, determinant, inverse; at most 12 by 12."""
+    """Calculate with matrices of at most 12 by 12: add, subtract, multiply, transpose, determinant or inverse."""
     for given in (a, b or [[0.0]]):
         if not given or len(given) > 12 or not 0 < len(given[0]) <= 12 or len({len(row) for row in given}) != 1:
             raise ToolFailure("invalid", "a matrix needs 1 to 12 rows of one length of 1 to 12")
@@ -156,7 +163,10 @@ def matrix(
     aliases=["prime_factorization", "factorize", "is_prime", "get_prime_factors"],
 )
 def prime_factors(world: World, n: int) -> Result:
-    """The prime factors of a whole number from 2 to 10^12, ascending and with repetition."""
+    """Find the prime factors of a whole number from 2 to 10^12, in ascending order.
+
+    A factor that occurs several times is listed several times.
+    """
     if not 2 <= n <= 10**12:
         raise ToolFailure("invalid", "n must be from 2 to 10^12")
     factors, rest, divisor = [], n, 2
@@ -178,7 +188,7 @@ def prime_factors(world: World, n: int) -> Result:
     aliases=["gcd", "lcm", "greatest_common_divisor", "least_common_multiple", "calculate_gcd"],
 )
 def gcd_lcm(world: World, values: list[int]) -> Result:
-    """The greatest common divisor and the least common multiple of whole numbers."""
+    """Calculate the greatest common divisor and the least common multiple of whole numbers."""
     if not values or not any(values) or len(values) > 100 or any(abs(value) > 10**9 for value in values):
         raise ToolFailure("invalid", "values needs 1 to 100 whole numbers up to 10^9, not all zero")
     multiple = math.lcm(*values)
@@ -195,7 +205,7 @@ def gcd_lcm(world: World, values: list[int]) -> Result:
     aliases=["combinations", "permutations", "n_choose_k", "binomial_coefficient"],
 )
 def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -> Result:
-    """How many ways there are to choose k of n, with order (perm) or without (comb)."""
+    """Count the ways to choose k of n items, with order (perm) or without order (comb)."""
     if not 0 <= k <= n <= 1000:
         raise ToolFailure("invalid", "0 <= k <= n <= 1000 is needed")
     count = math.perm(n, k) if kind == "perm" else math.comb(n, k)
@@ -212,7 +222,7 @@ def combinatorics(world: World, kind: Literal["perm", "comb"], n: int, k: int) -
     aliases=["linear_regression", "fit_line", "least_squares"],
 )
 def linear_regression(world: World, x: list[float], y: list[float]) -> Result:
-    """The least-squares line through points, with the coefficient of determination."""
+    """Fit a line to points by least squares. Returns slope, intercept and the coefficient of determination."""
     if len(x) != len(y) or len(x) < 2 or len(set(x)) < 2:
         raise ToolFailure("invalid", "x and y need the same length and at least two different x")
     slope, intercept = stats.linear_regression(x, y)
@@ -262,7 +272,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
     aliases=["convert_base", "base_converter", "binary_to_decimal", "decimal_to_binary", "hex_convert"],
 )
 def base_convert(world: World, value: str, from_base: int, to_base: int) -> Result:
-    """Write a whole number in another base, 2 to 36."""
+    """Convert a whole number from one base to another. Bases are from 2 to 36."""
     if not (2 <= from_base <= 36 and 2 <= to_base <= 36) or len(value) > 200:
         raise ToolFailure("invalid", "bases go from 2 to 36 and numbers to 200 digits")
     try:
@@ -289,7 +299,7 @@ _ROMAN = ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "X
     aliases=["roman_numeral", "to_roman", "from_roman", "convert_roman_numerals"],
 )
 def roman(world: World, value: str) -> Result:
-    """A number from 1 to 3999 as a Roman numeral, or a Roman numeral as a number."""
+    """Convert a number from 1 to 3999 to a Roman numeral, or a Roman numeral to a number."""
     text = value.strip().upper()
     number = int(text) if text.isdecimal() and len(text) < 5 else _from_roman(text)
     if not 1 <= number <= 3999 or (not text.isdecimal() and _to_roman(number) != text):
@@ -321,7 +331,7 @@ def _from_roman(text: str) -> int:
     aliases=["random_sample", "random_choice", "pick_random", "draw_lots"],
 )
 def seeded_sample(world: World, items: list[str], k: int, seed: int) -> Result:
-    """Draw k different items at random; the same seed gives the same draw."""
+    """Draw k different items at random. The same seed gives the same items."""
     if not 0 <= k <= len(items):
         raise ToolFailure("invalid", f"k is {k}; there are {len(items)} items")
     return {"items": Seeded("sample", seed, items).sample(items, k), "seed": seed}
@@ -340,7 +350,11 @@ def area(
     shape: Literal["circle", "square", "rectangle", "triangle", "trapezoid", "ellipse", "parallelogram"],
     dims: dict,
 ) -> Result:
-    """The area of a plane shape from its dimensions (radius; side; width, height; base, height; a, b, height)."""
+    """Calculate the area of a plane shape from its dimensions (dims).
+
+    Circle: radius. Square: side. Rectangle: width, height. Triangle and parallelogram: base, height. Trapezoid: a, b,
+    height. Ellipse: a, b.
+    """
     needed = {
         "circle": ("radius",),
         "square": ("side",),
@@ -374,7 +388,10 @@ def area(
     aliases=["calculate_compound_interest", "compound_interest", "future_value", "investment_growth"],
 )
 def compound_interest(world: World, principal: float, rate: float, years: float, per_year: int = 1) -> Result:
-    """What a sum grows to with compound interest; the rate is in per cent a year."""
+    """Calculate the final amount and the interest of a sum with compound interest.
+
+    The rate is in per cent per year. Interest is added per_year times per year.
+    """
     if principal <= 0 or years < 0 or years > 200 or per_year < 1 or not -100 < rate <= 1000:
         raise ToolFailure("invalid", "principal and per_year must be positive, years from 0 to 200, rate above -100")
     final = principal * (1 + rate / 100 / per_year) ** (per_year * years)

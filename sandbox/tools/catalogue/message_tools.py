@@ -1,4 +1,4 @@
-"""E-mail, team chat, text messages, contacts and notifications of one user's world."""
+"""Mock tools for e-mail, team chat, text messages, contacts and notifications of one user."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _send(world: World, to: list[str], cc: list[str], subject: str, body: str) -
     changes=True,
 )
 def send_email(world: World, to: list[str], subject: str, body: str, cc: list[str] | None = None) -> Result:
-    """Send an e-mail."""
+    """Send an e-mail. Returns the sent e-mail with its id."""
     if not to:
         raise ToolFailure("invalid", "to is empty")
     return _send(world, _addresses(to), _addresses(cc or []), subject, body)
@@ -147,7 +147,7 @@ def send_email(world: World, to: list[str], subject: str, body: str, cc: list[st
     aliases=["search_email", "search_emails", "find_emails", "search_inbox", "list_emails", "fetch_emails"],
 )
 def search_email(world: World, query: str, folder: str = "") -> Result:
-    """E-mails that hold all words of the query, newest first; an empty query finds all."""
+    """Search the e-mails that contain all words of the query, newest first. An empty query finds all e-mails."""
     if folder not in ("", "inbox", "sent"):
         raise ToolFailure("not_found", f"there is no folder {folder!r}; there are inbox and sent")
     sought = plain(query).split()
@@ -171,7 +171,7 @@ def search_email(world: World, query: str, folder: str = "") -> Result:
     aliases=["read_email", "get_email", "open_email"],
 )
 def read_email(world: World, message_id: str) -> Result:
-    """One whole e-mail."""
+    """Read a complete e-mail."""
     return _message(world, message_id)
 
 
@@ -184,7 +184,7 @@ def read_email(world: World, message_id: str) -> Result:
     changes=True,
 )
 def reply(world: World, message_id: str, body: str) -> Result:
-    """Answer an e-mail."""
+    """Reply to an e-mail. Returns the sent reply."""
     message = _message(world, message_id)
     if not body.strip():
         raise ToolFailure("invalid", "body is empty")
@@ -208,7 +208,7 @@ def reply(world: World, message_id: str, body: str) -> Result:
     changes=True,
 )
 def post(world: World, channel: str, text: str) -> Result:
-    """Post into a channel of the team chat."""
+    """Post a message in a channel of the team chat."""
     name = _channel(world, channel)
     if not text.strip():
         raise ToolFailure("invalid", "text is empty")
@@ -233,7 +233,7 @@ def _channel(world: World, channel: str) -> str:
     aliases=["get_messages", "channel_history", "slack_history", "read_channel", "get_chat_history"],
 )
 def chat_history(world: World, channel: str, limit: int = 20) -> Result:
-    """The last messages of a channel, oldest first."""
+    """Get the latest messages of a chat channel, oldest first."""
     name = _channel(world, channel)
     messages = [message for message in world["chat"].values() if message["channel"] == name]
     return {"channel": name, "messages": messages[-max(limit, 0) :] if limit > 0 else []}
@@ -248,7 +248,7 @@ def chat_history(world: World, channel: str, limit: int = 20) -> Result:
     changes=True,
 )
 def send_sms(world: World, to: str, text: str) -> Result:
-    """Send a text message to a telephone number."""
+    """Send a text message (SMS) to a telephone number."""
     if sum(character.isdigit() for character in to) < 7 or any(character.isalpha() for character in to):
         raise ToolFailure("invalid", f"{to!r} is no telephone number")
     key = world.new_key("sms", "SMS-")
@@ -264,7 +264,7 @@ def send_sms(world: World, to: str, text: str) -> Result:
     aliases=["search_contacts", "find_contact", "lookup_contact", "get_contact", "get_contact_info"],
 )
 def search_contacts(world: World, query: str) -> Result:
-    """Contacts by part of their name, e-mail address or number."""
+    """Search contacts by part of the name, e-mail address or telephone number."""
     sought = plain(query)
     if not sought:
         raise ToolFailure("invalid", "query is empty")
@@ -285,7 +285,7 @@ def search_contacts(world: World, query: str) -> Result:
     changes=True,
 )
 def add_contact(world: World, name: str, email: str | None = None, phone: str | None = None) -> Result:
-    """Add a contact."""
+    """Add a contact to the address book. Returns the contact with its id."""
     if not name.strip():
         raise ToolFailure("invalid", "name is empty")
     key = world.new_key("contacts", "CON-")

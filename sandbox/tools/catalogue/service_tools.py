@@ -1,4 +1,4 @@
-"""Help desk, user accounts, the smart home and to-do lists: small worlds that calls change."""
+"""Mock tools for a help desk, user accounts, a smart home and a to-do list, all of which calls can change."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _todo(chance: Seeded) -> Table:
 
 
 def existing(world: World, name: str, key: str, what: str) -> Result:
-    """A record of a table. Raises ``ToolFailure`` when there is none."""
+    """Return the record ``key`` of the table ``name``. Raises ``ToolFailure`` if it does not exist."""
     record = world[name].get(key.strip())
     if record is None:
         raise ToolFailure("not_found", f"there is no {what} {key!r}")
@@ -84,7 +84,7 @@ def existing(world: World, name: str, key: str, what: str) -> Result:
     changes=True,
 )
 def create_ticket(world: World, title: str, priority: Priority = "normal", body: str = "") -> Result:
-    """Open a support ticket."""
+    """Create a support ticket. Returns the ticket with its id."""
     if not title.strip():
         raise ToolFailure("invalid", "title is empty")
     key = world.new_key("tickets", "TCK-")
@@ -101,7 +101,7 @@ def create_ticket(world: World, title: str, priority: Priority = "normal", body:
     aliases=["get_ticket", "ticket_details", "get_ticket_status"],
 )
 def get_ticket(world: World, ticket_id: str) -> Result:
-    """One support ticket."""
+    """Get a support ticket by its id."""
     return existing(world, "tickets", ticket_id, "ticket")
 
 
@@ -114,7 +114,7 @@ def get_ticket(world: World, ticket_id: str) -> Result:
     changes=True,
 )
 def resolve_ticket(world: World, ticket_id: str, note: str) -> Result:
-    """Resolve an open support ticket with a note."""
+    """Resolve an open support ticket and store a note in it. Returns the ticket."""
     ticket = existing(world, "tickets", ticket_id, "ticket")
     if ticket["status"] == "resolved":
         raise ToolFailure("conflict", f"ticket {ticket_id} is resolved already")
@@ -131,7 +131,7 @@ def resolve_ticket(world: World, ticket_id: str, note: str) -> Result:
     aliases=["list_tickets", "show_tickets", "search_tickets"],
 )
 def list_tickets(world: World, status: Literal["open", "resolved"] | None = None) -> Result:
-    """The support tickets, all or those of one status."""
+    """List the support tickets: all, or only the tickets with a given status."""
     return {"tickets": [ticket for ticket in world["tickets"].values() if status in (None, ticket["status"])]}
 
 
@@ -143,7 +143,7 @@ def list_tickets(world: World, status: Literal["open", "resolved"] | None = None
     aliases=["get_user", "get_user_info", "get_user_profile", "get_customer", "get_user_details", "user_profile"],
 )
 def get_user(world: World, user_id: str) -> Result:
-    """The account of a user."""
+    """Get the account of a user by the user's id."""
     return existing(world, "users", user_id, "user")
 
 
@@ -159,7 +159,7 @@ def get_user(world: World, user_id: str) -> Result:
     changes=True,
 )
 def update_user(world: World, user_id: str, changes: dict) -> Result:
-    """Change name, email, phone, plan or active of a user."""
+    """Change the name, email, phone, plan or active state of a user. Returns the changed account."""
     user = existing(world, "users", user_id, "user")
     if not changes:
         raise ToolFailure("invalid", "changes is empty")
@@ -180,7 +180,7 @@ def update_user(world: World, user_id: str, changes: dict) -> Result:
     aliases=["find_user_by_email", "lookup_user", "find_user_id_by_email", "search_user", "find_customer"],
 )
 def find_by_email(world: World, email: str) -> Result:
-    """The account with an e-mail address."""
+    """Find the account of the user who has an e-mail address."""
     for user in world["users"].values():
         if user["email"].lower() == email.strip().lower():
             return user
@@ -195,7 +195,7 @@ def find_by_email(world: World, email: str) -> Result:
     aliases=["list_devices", "get_devices", "smart_home_devices", "list_smart_devices"],
 )
 def list_devices(world: World) -> Result:
-    """The devices of the smart home and their states."""
+    """List the devices of the smart home with their states."""
     return {"devices": list(world["home"].values())}
 
 
@@ -208,7 +208,7 @@ def list_devices(world: World) -> Result:
     changes=True,
 )
 def set_light(world: World, room: str, state: Literal["on", "off"], brightness: int = 100) -> Result:
-    """Switch the light of a room on or off; brightness in per cent."""
+    """Switch the light of a room on or off. The brightness is in per cent, from 1 to 100."""
     light = existing(world, "home", f"light:{room.strip().lower()}", "light in the room")
     if not 1 <= brightness <= 100:
         raise ToolFailure("invalid", f"brightness is {brightness}; expected 1 to 100")
@@ -225,7 +225,7 @@ def set_light(world: World, room: str, state: Literal["on", "off"], brightness: 
     changes=True,
 )
 def set_thermostat(world: World, celsius: float) -> Result:
-    """Set the thermostat of the home, 5 to 30 degrees Celsius."""
+    """Set the thermostat of the home to a temperature from 5 to 30 degrees Celsius."""
     if not 5 <= celsius <= 30:
         raise ToolFailure("invalid", f"celsius is {celsius}; expected 5 to 30")
     thermostat = world["home"]["thermostat"]
@@ -242,7 +242,7 @@ def set_thermostat(world: World, celsius: float) -> Result:
     changes=True,
 )
 def add_todo(world: World, text: str, due: Date | None = None) -> Result:
-    """Put something on the to-do list."""
+    """Add an item to the to-do list. Returns the item with its id."""
     if not text.strip():
         raise ToolFailure("invalid", "text is empty")
     key = world.new_key("todo", "TODO-")
@@ -260,7 +260,7 @@ def add_todo(world: World, text: str, due: Date | None = None) -> Result:
     aliases=["list_todos", "get_todos", "list_tasks", "get_tasks", "show_todo_list"],
 )
 def list_todos(world: World, done: bool | None = None) -> Result:
-    """The to-do list, all of it or only what is done or not done."""
+    """List the items on the to-do list: all, or only the items that are done or not done."""
     return {"items": [item for item in world["todo"].values() if done in (None, item["done"])]}
 
 
@@ -273,7 +273,7 @@ def list_todos(world: World, done: bool | None = None) -> Result:
     changes=True,
 )
 def handoff(world: World, summary: str) -> Result:
-    """Hand the conversation over to a person."""
+    """Transfer the conversation to a person. The summary describes the case. Returns the id of the case."""
     if not summary.strip():
         raise ToolFailure("invalid", "summary is empty")
     key = world.new_key("handoffs", "CASE-")

@@ -1,4 +1,4 @@
-"""A shop with a cart and orders that calls change."""
+"""A mock shop with a cart and orders, all of which calls can change."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _view(world: World) -> Result:
     aliases=["search_products", "product_search", "amazon_search", "find_products", "search_shop", "shopping_search"],
 )
 def search(world: World, query: str, category: str = "", max_price: float | None = None) -> Result:
-    """Products by words of their name, a category and a highest price; best rated first."""
+    """Search products by words of the name, by category and by maximum price, best rated first."""
     sought = plain(query).split()
     if not sought and not category:
         raise ToolFailure("invalid", "query and category are empty")
@@ -133,7 +133,7 @@ def search(world: World, query: str, category: str = "", max_price: float | None
     aliases=["get_product", "product_details", "get_product_details", "get_product_info", "amazon_product"],
 )
 def product(world: World, product_id: str) -> Result:
-    """One product."""
+    """Get a product by its id."""
     return _product(world, product_id)
 
 
@@ -145,7 +145,7 @@ def product(world: World, product_id: str) -> Result:
     aliases=["get_reviews", "product_reviews", "get_product_reviews", "amazon_reviews"],
 )
 def reviews(world: World, product_id: str, limit: int = 5) -> Result:
-    """What customers say of a product."""
+    """Get the reviews that customers wrote about a product."""
     item = _product(world, product_id)
     chance = world.chance("reviews", item["product_id"])
     texts = {
@@ -170,7 +170,7 @@ def reviews(world: World, product_id: str, limit: int = 5) -> Result:
     aliases=["get_offers", "product_offers", "compare_prices", "price_comparison"],
 )
 def offers(world: World, product_id: str) -> Result:
-    """What sellers ask for a product, cheapest first."""
+    """List the prices and delivery times of all sellers for a product, cheapest first."""
     item = _product(world, product_id)
     chance = world.chance("offers", item["product_id"])
     listed = [
@@ -198,7 +198,10 @@ def offers(world: World, product_id: str) -> Result:
     changes=True,
 )
 def add_to_cart(world: World, product_id: str, qty: int = 1) -> Result:
-    """Put a product into the cart; what is in it already is added to."""
+    """Add a product to the cart. Returns the cart.
+
+    If the product is already in the cart, the quantity is added to the existing quantity.
+    """
     item = _product(world, product_id)
     key = item["product_id"]
     there = world["cart"].get(key, {"qty": 0})["qty"]
@@ -218,7 +221,7 @@ def add_to_cart(world: World, product_id: str, qty: int = 1) -> Result:
     aliases=["view_cart", "get_cart", "show_cart", "cart_contents"],
 )
 def view_cart(world: World) -> Result:
-    """What is in the cart, and its total."""
+    """Get the items in the cart and their total price."""
     return _view(world)
 
 
@@ -232,7 +235,7 @@ def view_cart(world: World) -> Result:
     changes=True,
 )
 def remove_from_cart(world: World, product_id: str) -> Result:
-    """Take a product out of the cart."""
+    """Remove a product from the cart. Returns the cart."""
     if world["cart"].pop(product_id.strip(), None) is None:
         raise ToolFailure("not_found", f"{product_id!r} is not in the cart")
     return _view(world)
@@ -248,7 +251,10 @@ def remove_from_cart(world: World, product_id: str) -> Result:
     changes=True,
 )
 def place_order(world: World, address_id: str, payment_id: str) -> Result:
-    """Order what is in the cart; addresses are ADR-1 and ADR-2, payments PAY-1 and PAY-2."""
+    """Place an order for the items in the cart. Returns the order.
+
+    The addresses are ADR-1 and ADR-2. The payment methods are PAY-1 and PAY-2.
+    """
     if address_id not in _ADDRESSES or payment_id not in _PAYMENTS:
         raise ToolFailure("not_found", f"there is no address {address_id!r} or no payment {payment_id!r}")
     cart = _view(world)
@@ -279,7 +285,7 @@ def place_order(world: World, address_id: str, payment_id: str) -> Result:
     aliases=["get_order_status", "order_status", "track_order", "get_order", "get_order_details", "check_order"],
 )
 def order_status(world: World, order_id: str) -> Result:
-    """An order and how far it is."""
+    """Get an order and its status."""
     return _order(world, order_id)
 
 
@@ -292,7 +298,7 @@ def order_status(world: World, order_id: str) -> Result:
     changes=True,
 )
 def cancel_order(world: World, order_id: str, reason: str = "") -> Result:
-    """Cancel an order that has not been shipped."""
+    """Cancel an order that has not been shipped. Returns the order."""
     order = _order(world, order_id)
     if order["status"] != "processing":
         raise ToolFailure(
@@ -313,7 +319,7 @@ def cancel_order(world: World, order_id: str, reason: str = "") -> Result:
     changes=True,
 )
 def return_items(world: World, order_id: str, items: list[str]) -> Result:
-    """Return items (product ids) of a delivered order."""
+    """Return items of a delivered order. The items are given by their product ids."""
     order = _order(world, order_id)
     if order["status"] != "delivered":
         raise ToolFailure(
@@ -336,7 +342,7 @@ def return_items(world: World, order_id: str, items: list[str]) -> Result:
     aliases=["validate_coupon", "apply_coupon", "check_coupon", "apply_discount", "check_promo_code"],
 )
 def validate_coupon(world: World, code: str, total: float) -> Result:
-    """Whether a coupon holds for a total, and what is left to pay."""
+    """Check whether a coupon is valid for a total price. Returns the discount and the new total."""
     if total < 0:
         raise ToolFailure("invalid", "total is negative")
     percent, least = _COUPONS.get(code.strip().upper(), (0, 0.0))

@@ -1,4 +1,4 @@
-"""Leagues of made-up seasons for well-known teams."""
+"""Mock tools for sports: well-known teams and players with invented results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bestofn.sandbox.tools.mock_tool import Result, ToolFailure, tool
 from bestofn.sandbox.tools.places import plain
 from bestofn.sandbox.tools.world import World
 
-# league: (sport, teams with their cities)
+# league: (sport, teams, each as team/city)
 _LEAGUES = {
     "Premier League": ("football", ("Arsenal/London", "Liverpool/Liverpool", "Manchester City/Manchester",
                                     "Manchester United/Manchester", "Chelsea/London", "Everton/Liverpool")),
@@ -48,7 +48,7 @@ def _league(name: str) -> str:
 
 
 def _team(name: str) -> tuple[str, str, str]:
-    """Team, league and city. Raises ``ToolFailure``."""
+    """Return the name, league and city of a team. Raises ``ToolFailure`` if the team is unknown."""
     sought = plain(name)
     for league, (_, teams) in _LEAGUES.items():
         for entry in teams:
@@ -75,7 +75,7 @@ GAME = {"home": str, "away": str, "home_score": int, "away_score": int}
     aliases=["live_scores", "get_live_scores", "get_scores", "sports_scores", "get_game_score"],
 )
 def live_scores(world: World, sport: str) -> Result:
-    """The games of a sport that are under way or ended today."""
+    """List the games of a sport that are live or have finished today, with their scores."""
     kind = {"soccer": "football", "ice hockey": "hockey"}.get(plain(sport), plain(sport))
     leagues = [league for league, (played, _) in _LEAGUES.items() if played == kind]
     if not leagues:
@@ -107,7 +107,7 @@ def live_scores(world: World, sport: str) -> Result:
     aliases=["get_standings", "league_table", "get_league_standings", "standings"],
 )
 def standings(world: World, league: str, season: str) -> Result:
-    """The table of a league in a season."""
+    """Get the table of a league in a season: rank, games played, wins and points of each team."""
     name, chance = _league(league), world.chance("standings", _league(league), season.strip())
     rows = []
     for team in _teams(name):
@@ -136,7 +136,7 @@ def standings(world: World, league: str, season: str) -> Result:
     ],
 )
 def schedule(world: World, team: str, season: str = "2026") -> Result:
-    """The coming games of a team."""
+    """List the next games of a team with their dates."""
     name, league, _ = _team(team)
     others = [other for other in _teams(league) if other != name]
     chance = world.chance("schedule", name, season.strip())
@@ -156,7 +156,7 @@ def schedule(world: World, team: str, season: str = "2026") -> Result:
     aliases=["get_team", "team_info", "get_team_info", "sports_team"],
 )
 def team(world: World, team: str) -> Result:
-    """A team, its league and its city."""
+    """Get the league, sport, city, founding year and coach of a team."""
     name, league, city = _team(team)
     chance = world.chance("team", name)
     return {
@@ -177,7 +177,7 @@ def team(world: World, team: str) -> Result:
     aliases=["get_player", "player_info", "player_stats", "get_player_stats", "sports_player"],
 )
 def player(world: World, name: str) -> Result:
-    """A well-known player."""
+    """Get the sport, position, year of birth, country and number of games of a well-known player."""
     sought = plain(name)
     player_name = next(
         (full for full in _PLAYERS if sought and (sought == plain(full) or sought in plain(full).split())), None
@@ -197,7 +197,7 @@ def player(world: World, name: str) -> Result:
     aliases=["head_to_head", "compare_teams", "h2h", "get_head_to_head"],
 )
 def head_to_head(world: World, team_a: str, team_b: str) -> Result:
-    """How two teams of one sport have played against each other."""
+    """Compare two teams of the same sport: the wins of each team, the draws, and the scores of their last games."""
     (first, league_a, _), (second, league_b, _) = _team(team_a), _team(team_b)
     sport = _LEAGUES[league_a][0]
     if first == second or sport != _LEAGUES[league_b][0]:

@@ -1,4 +1,4 @@
-"""Texts: translate, summarise, weigh, compare, digest and encode."""
+"""Mock tools for texts: translation, summary, sentiment, comparison, hashing and encoding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bestofn.sandbox.tools.world import World
 
 MAX_CHARS = 50_000
 _LANGUAGES = {"en": "English", "es": "Spanish", "fr": "French", "de": "German", "it": "Italian", "no": "Norwegian"}
-# one row a word: en, es, fr, de, it, no
+# one row per word: en, es, fr, de, it, no
 _LEXICON = (
     ("hello", "hola", "bonjour", "hallo", "ciao", "hallo"),
     ("good", "bueno", "bon", "gut", "buono", "god"),
@@ -73,7 +73,7 @@ def _language(name: str) -> str:
 
 
 def _guess(text: str) -> tuple[str, float]:
-    """Language code and the share of the text's words that are among its commonest."""
+    """Return the most likely language of a text, and the share of its words that are common in this language."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     shares = {}
     for number, code in enumerate(_LANGUAGES):
@@ -92,7 +92,7 @@ def _guess(text: str) -> tuple[str, float]:
     aliases=["translate_text", "translate", "translation", "language_translation"],
 )
 def translate(world: World, text: str, target: str, source: str | None = None) -> Result:
-    """Translate word by word with a small lexicon; words that it lacks stay as they are and are listed."""
+    """Translate a text word by word with a small dictionary. Unknown words are not translated and are listed."""
     goal = _language(target)
     start = _language(source) if source else _guess(_text(text))[0]
     columns = list(_LANGUAGES)
@@ -127,7 +127,7 @@ def _sentences(text: str) -> list[str]:
     aliases=["summarize_text", "summarize", "text_summary", "get_summary"],
 )
 def summarize(world: World, text: str, max_sentences: int) -> Result:
-    """The sentences whose words are commonest in the text, in their order."""
+    """Summarize a text by its most important sentences. They contain the most frequent words and keep their order."""
     if max_sentences < 1:
         raise ToolFailure("invalid", f"max_sentences is {max_sentences}; expected at least 1")
     sentences = _sentences(_text(text))
@@ -151,7 +151,10 @@ def summarize(world: World, text: str, max_sentences: int) -> Result:
     aliases=["sentiment_analysis", "analyze_sentiment", "get_sentiment", "detect_sentiment"],
 )
 def sentiment(world: World, text: str) -> Result:
-    """Whether a text is positive, negative or neutral, from -1 to 1, by counting words; "not" turns the next one."""
+    """Get the sentiment of a text (positive, negative or neutral) and a score from -1 to 1.
+
+    Positive and negative words are counted. The word "not" reverses the next word.
+    """
     good, bad = set(_PRAISE.split()), set(_BLAME.split())
     words = plain(_text(text).replace("n't", " not")).split()
     score = 0
@@ -170,7 +173,7 @@ def sentiment(world: World, text: str) -> Result:
     aliases=["detect_language", "language_detection", "identify_language"],
 )
 def detect_language(world: World, text: str) -> Result:
-    """The language of a text (English, Spanish, French, German, Italian, Norwegian)."""
+    """Detect the language of a text: English, Spanish, French, German, Italian or Norwegian."""
     code, share = _guess(_text(text))
     return {"language": _LANGUAGES[code], "code": code, "confidence": round(min(0.99, 0.3 + share), 2)}
 
@@ -183,7 +186,7 @@ def detect_language(world: World, text: str) -> Result:
     aliases=["word_count", "count_words", "count_characters", "text_statistics"],
 )
 def count(world: World, text: str) -> Result:
-    """How many characters, words, sentences and lines a text has."""
+    """Count the characters, words, sentences and lines of a text."""
     return {
         "characters": len(text),
         "words": len(text.split()),
@@ -200,7 +203,10 @@ def count(world: World, text: str) -> Result:
     aliases=["compare_texts", "diff_text", "text_compare", "text_diff"],
 )
 def diff(world: World, a: str, b: str) -> Result:
-    """The lines in which two texts differ, with - and +, and how alike they are from 0 to 1."""
+    """Compare two texts line by line.
+
+    Returns the lines that differ, marked with - and +, and the similarity from 0 to 1.
+    """
     if max(len(a), len(b)) > 20_000:
         raise ToolFailure("invalid", "a text is longer than 20000 characters")
     left, right = a.splitlines()[:500], b.splitlines()[:500]
@@ -219,7 +225,7 @@ def diff(world: World, a: str, b: str) -> Result:
     aliases=["hash_text", "compute_hash", "sha256", "md5", "generate_hash"],
 )
 def digest(world: World, text: str, algo: Literal["md5", "sha1", "sha256", "sha512"]) -> Result:
-    """The digest of a text, in hexadecimal."""
+    """Calculate the hash of a text in hexadecimal."""
     data = text.encode("utf-8", "replace")
     return {"algo": algo, "digest": hashlib.new(algo, data, usedforsecurity=False).hexdigest()}
 
@@ -233,7 +239,7 @@ def digest(world: World, text: str, algo: Literal["md5", "sha1", "sha256", "sha5
     aliases=["base64", "base64_encode", "base64_decode", "encode_base64", "decode_base64"],
 )
 def base64_text(world: World, text: str, direction: Literal["encode", "decode"]) -> Result:
-    """A text in Base64, or the text that Base64 stands for."""
+    """Encode a text in Base64, or decode Base64 to a text."""
     if direction == "encode":
         return {"result": base64.b64encode(text.encode("utf-8", "replace")).decode()}
     try:
@@ -250,7 +256,7 @@ def base64_text(world: World, text: str, direction: Literal["encode", "decode"])
     aliases=["generate_qr_code", "create_qr_code", "qr_code", "generate_qr"],
 )
 def qr_code(world: World, text: str) -> Result:
-    """The address of a QR code picture that holds a text of up to 2000 characters."""
+    """Create a QR code for a text of up to 2000 characters. Returns the address of the picture."""
     if not 1 <= len(text) <= 2000:
         raise ToolFailure("invalid", "text has 1 to 2000 characters")
     name = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
@@ -265,5 +271,5 @@ def qr_code(world: World, text: str) -> Result:
     aliases=["generate_uuid", "create_uuid", "new_uuid"],
 )
 def create_uuid(world: World, seed: str) -> Result:
-    """A UUID (version 5) made of a seed; the same seed gives the same UUID."""
+    """Create a UUID (version 5) from a seed. The same seed gives the same UUID."""
     return {"uuid": str(uuid.uuid5(uuid.NAMESPACE_OID, seed))}

@@ -1,4 +1,4 @@
-"""Flights, hotels, trains, cars, airports and visas; bookings change the world."""
+"""Mock tools for flights, hotels, trains, cars, airports and visas. Bookings change the mock world."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _pair(origin: str, destination: str) -> tuple[City, City]:
     aliases=["search_flights", "find_flights", "flight_search", "search_direct_flight", "get_flights"],
 )
 def search_flights(world: World, origin: str, destination: str, date: Date, cabin: Cabin = "economy") -> Result:
-    """Flights between two cities or airports on a day, cheapest first."""
+    """Search flights between two cities or airports on a day, cheapest first."""
     first, second = _pair(origin, destination)
     return {"flights": _flights(world, first, second, _ahead(world, date), cabin)}
 
@@ -119,7 +119,7 @@ def search_flights(world: World, origin: str, destination: str, date: Date, cabi
     aliases=["cheapest_flight", "cheapest_flights_by_month", "find_cheapest_flight", "flight_price_calendar"],
 )
 def cheapest(world: World, origin: str, destination: str, month: str) -> Result:
-    """The cheapest day to fly in a month (YYYY-MM)."""
+    """Find the cheapest day to fly between two cities in a month (YYYY-MM)."""
     first, second = _pair(origin, destination)
     start = parse_day(f"{month.strip()}-01")
     days = [start + timedelta(days=ahead) for ahead in range(calendar.monthrange(start.year, start.month)[1])]
@@ -146,7 +146,7 @@ def cheapest(world: World, origin: str, destination: str, month: str) -> Result:
     aliases=["get_flight_status", "flight_status", "track_flight", "check_flight_status"],
 )
 def flight_status(world: World, flight_no: str, date: Date) -> Result:
-    """Whether a flight is on time, and from which gate it leaves."""
+    """Get the status of a flight: on time or delayed, the delay in minutes, the gate and the terminal."""
     name, day = flight_no.replace(" ", "").upper(), parse_day(date)
     if not (2 <= len(name) <= 7 and name[:2].isalnum() and name[2:].isdigit()):
         raise ToolFailure("invalid", f"{flight_no!r} is no flight number; write one as NA101")
@@ -179,7 +179,10 @@ def _book(world: World, kind: str, item: str, price: float, detail: Record) -> R
 
 
 def _offered(world: World, flight_id: str) -> Result:
-    """The flight of an id that a search gave, whatever its cabin. Raises ``ToolFailure``."""
+    """Return the flight with an id from ``flights.search``, with its economy price.
+
+    Raises ``ToolFailure`` if there is no such flight.
+    """
     parts = flight_id.strip().split("-")
     airports = {city.airport: city for city in CITIES}
     if len(parts) == 4 and parts[1] in airports and parts[2] in airports and parts[3].isdigit() and len(parts[3]) == 8:
@@ -202,7 +205,10 @@ def _offered(world: World, flight_id: str) -> Result:
     changes=True,
 )
 def book_flight(world: World, flight_id: str, passengers: list[dict]) -> Result:
-    """Book a flight that a search gave for passengers, each with at least a name."""
+    """Book a flight for one or more passengers. The flight id is from flights.search.
+
+    Each passenger needs at least a name.
+    """
     flight = _offered(world, flight_id)
     if not passengers or not all(isinstance(someone.get("name"), str) and someone["name"] for someone in passengers):
         raise ToolFailure("invalid", "passengers needs at least one, each with a name")
@@ -218,7 +224,7 @@ def book_flight(world: World, flight_id: str, passengers: list[dict]) -> Result:
     changes=True,
 )
 def cancel_flight(world: World, booking_id: str) -> Result:
-    """Cancel a booking that has not been used; four fifths of the price are given back."""
+    """Cancel a booking that has not been used. 80 per cent of the price is refunded."""
     booking = world["bookings"].get(booking_id.strip())
     if booking is None:
         raise ToolFailure("not_found", f"there is no booking {booking_id!r}")
@@ -267,7 +273,7 @@ def _hotels(world: World, city: City) -> list[Record]:
     aliases=["search_hotels", "find_hotels", "hotel_search", "get_hotels", "hotel_booking_search"],
 )
 def search_hotels(world: World, city: str, checkin: Date, checkout: Date, guests: int = 1) -> Result:
-    """Hotels of a city for a stay, cheapest first; the total is for all guests, two to a room."""
+    """Search hotels in a city for a stay, cheapest first. The total is for all guests, with two guests per room."""
     place, (_, nights) = city_named(city), _stay(world, checkin, checkout)
     if not 1 <= guests <= 12:
         raise ToolFailure("invalid", f"guests is {guests}; expected 1 to 12")
@@ -294,7 +300,7 @@ def search_hotels(world: World, city: str, checkin: Date, checkout: Date, guests
     changes=True,
 )
 def book_hotel(world: World, hotel_id: str, room: str, checkin: Date, checkout: Date) -> Result:
-    """Book a room of a hotel that a search gave."""
+    """Book a room in a hotel. The hotel id is from hotels.search."""
     first, nights = _stay(world, checkin, checkout)
     parts = hotel_id.strip().split("-")
     city = next((city for city in CITIES if len(parts) == 3 and city.airport == parts[1]), None)
@@ -317,7 +323,7 @@ def book_hotel(world: World, hotel_id: str, room: str, checkin: Date, checkout: 
     aliases=["search_trains", "train_search", "find_trains", "get_train_schedule", "train_timetable"],
 )
 def search_trains(world: World, origin: str, destination: str, date: Date) -> Result:
-    """Trains between two cities on a day, earliest first."""
+    """Search trains between two cities on a day, earliest first."""
     first, second = _pair(origin, destination)
     day, km = _ahead(world, date), distance_km(first, second)
     if km > 2200:
@@ -349,7 +355,7 @@ def search_trains(world: World, origin: str, destination: str, date: Date) -> Re
     aliases=["search_car_rentals", "rent_car", "car_rental", "find_rental_cars", "search_cars"],
 )
 def rent_search(world: World, city: str, from_: Date, to: Date) -> Result:
-    """Cars for rent in a city, cheapest first."""
+    """Search cars for rent in a city, cheapest first."""
     place, (_, days) = city_named(city), _stay(world, from_, to)
     chance = world.chance("cars", place.name)
     models = (("Small Hatch", "economy", 28), ("Family Estate", "standard", 46), ("Electric Compact", "electric", 52),
@@ -370,7 +376,7 @@ def rent_search(world: World, city: str, from_: Date, to: Date) -> Result:
     aliases=["airport_lookup", "get_airport", "airport_info", "get_airport_code", "find_airport", "list_all_airports"],
 )
 def airport(world: World, code: str) -> Result:
-    """The airport of an IATA code or city."""
+    """Get the airport of a city or of an IATA code: city, country, time zone and coordinates."""
     city = city_named(code)
     return {
         "code": city.airport,
@@ -390,7 +396,7 @@ def airport(world: World, code: str) -> Result:
     aliases=["visa_requirements", "check_visa", "get_visa_requirements", "visa_check"],
 )
 def visa(world: World, nationality: str, destination: str) -> Result:
-    """Whether a visa is needed for a visit, by the rules of this world."""
+    """Check whether citizens of a country need a visa to visit another country, by the rules of the mock world."""
     home, abroad = country_named(nationality), country_named(destination)
     if home.code == abroad.code:
         return {

@@ -1,4 +1,7 @@
-"""Weather, air, sun, tides and the carbon in electricity: made up from the place and the day, with seasons that fit."""
+"""Mock tools for weather, air quality, sun, tides and the carbon intensity of electricity.
+
+The values are computed from the place and the date, and follow the seasons.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _SKIES = ("clear", "partly cloudy", "cloudy", "rain", "heavy rain", "fog", "thun
 
 
 def _weather(world: World, city: City, day: Day, hour: int = 12) -> Result:
-    """Celsius, km/h and per cent for one hour."""
+    """Return the weather for one hour, in degrees Celsius, km/h and per cent."""
     chance = world.chance("weather", city.name, day.isoformat())
     warmth = 27 - 0.45 * abs(city.lat)
     season = math.cos((day.timetuple().tm_yday - 200) / 365.25 * 2 * math.pi) * (1 if city.lat >= 0 else -1)
@@ -54,7 +57,7 @@ def _wind(kmh: float, units: Units) -> float:
     aliases=["get_weather", "current_weather", "get_current_weather", "weather", "get_temperature"],
 )
 def current(world: World, location: str, units: Units = "metric") -> Result:
-    """The current weather of a city: temperature, conditions, humidity, wind."""
+    """Get the current weather of a city: temperature, conditions, humidity and wind."""
     city = city_named(location)
     weather = _weather(world, city, world.now.date(), world.now.hour)
     return {
@@ -79,7 +82,7 @@ def current(world: World, location: str, units: Units = "metric") -> Result:
     aliases=["get_forecast", "weather_forecast", "get_weather_forecast", "daily_forecast"],
 )
 def forecast(world: World, location: str, days: int, units: Units = "metric") -> Result:
-    """The weather forecast of a city for 1 to 14 days, starting today."""
+    """Get the weather forecast of a city for 1 to 14 days, starting today."""
     city = city_named(location)
     if not 1 <= days <= 14:
         raise ToolFailure("invalid", f"days is {days}; a forecast covers 1 to 14 days")
@@ -107,7 +110,7 @@ def forecast(world: World, location: str, days: int, units: Units = "metric") ->
     aliases=["hourly_forecast", "get_hourly_forecast", "hourly_weather"],
 )
 def hourly(world: World, location: str, hours: int) -> Result:
-    """The weather of the next 1 to 48 hours in degrees Celsius."""
+    """Get the weather of a city for each of the next 1 to 48 hours, in degrees Celsius."""
     city = city_named(location)
     if not 1 <= hours <= 48:
         raise ToolFailure("invalid", f"hours is {hours}; expected 1 to 48")
@@ -133,7 +136,7 @@ def hourly(world: World, location: str, hours: int) -> Result:
     aliases=["historical_weather", "get_historical_weather", "weather_history", "past_weather"],
 )
 def historical(world: World, location: str, date: Date) -> Result:
-    """The weather of a city on a day in the past, in degrees Celsius and millimetres."""
+    """Get the weather of a city on a day in the past, in degrees Celsius and millimetres."""
     city, day = city_named(location), parse_day(date)
     if day >= world.now.date():
         raise ToolFailure("invalid", f"{date} is not in the past; today is {world.now.date().isoformat()}")
@@ -157,7 +160,7 @@ def historical(world: World, location: str, date: Date) -> Result:
     aliases=["get_weather_alerts", "weather_alerts", "weather_warnings", "storm_alerts"],
 )
 def alerts(world: World, location: str) -> Result:
-    """Weather warnings in force for a city; an empty list when there are none."""
+    """List the current weather warnings for a city. The list is empty if there are none."""
     city = city_named(location)
     chance = world.chance("alerts", city.name)
     events = ["strong wind", "heavy rain", "heat", "frost", "thunderstorm", "flooding"]
@@ -180,7 +183,7 @@ def alerts(world: World, location: str) -> Result:
     aliases=["get_air_quality", "air_quality", "air_quality_index", "get_aqi", "air_pollution"],
 )
 def air_quality(world: World, location: str) -> Result:
-    """The air quality index (US scale) of a city and what it comes from."""
+    """Get the air quality index (US scale) of a city, its category, and the main pollutant."""
     city = city_named(location)
     chance = world.chance("air", city.name)
     aqi = chance.integer(12, 180)
@@ -202,11 +205,11 @@ def air_quality(world: World, location: str) -> Result:
     aliases=["sunrise_sunset", "get_sunrise_sunset", "sun_times", "get_sunrise", "get_sunset"],
 )
 def sun_times(world: World, location: str, date: Date) -> Result:
-    """Sunrise and sunset of a city on a day, in local solar time."""
+    """Get the times of sunrise and sunset in a city on a day, in local solar time."""
     city, day = city_named(location), parse_day(date)
     tilt = math.radians(-23.44 * math.cos(2 * math.pi / 365 * (day.timetuple().tm_yday + 10)))
     angle = -math.tan(math.radians(city.lat)) * math.tan(tilt)
-    hours = round(math.degrees(math.acos(max(-1.0, min(1.0, angle)))) / 7.5, 2)  # both halves of the day
+    hours = round(math.degrees(math.acos(max(-1.0, min(1.0, angle)))) / 7.5, 2)  # before and after noon
     rise, fall = (round((12 + sign * hours / 2) * 60) for sign in (-1, 1))
     return {
         "location": city.label,
@@ -225,7 +228,7 @@ def sun_times(world: World, location: str, date: Date) -> Result:
     aliases=["get_tides", "tide_times", "tide_table"],
 )
 def tides(world: World, station: str, date: Date) -> Result:
-    """High and low tides at a harbour on a day."""
+    """Get the times and heights of the high and low tides at a harbour on a day."""
     day = parse_day(date)
     if not station.strip():
         raise ToolFailure("invalid", "station is empty")
@@ -253,7 +256,7 @@ def tides(world: World, station: str, date: Date) -> Result:
     aliases=["carbon_intensity", "get_carbon_intensity", "grid_carbon_intensity", "co2_intensity"],
 )
 def intensity(world: World, region: str, dt: DateTime | None = None) -> Result:
-    """How much carbon dioxide a kilowatt hour of electricity causes in a region, now or at another time."""
+    """Get the carbon dioxide that one kilowatt hour of electricity causes in a region, now or at another time."""
     if not region.strip():
         raise ToolFailure("invalid", "region is empty")
     moment = parse_time(dt) if dt else world.now.replace(tzinfo=None)
