@@ -5,8 +5,8 @@ container or a model opens it in ``__aenter__``, never in ``__init__``. So build
 fast and has no side effects. All coroutines run in one event loop (``builders.concurrency.event_loop``) and may be
 called concurrently.
 
-Each optional feature of an object has its own protocol (``ReportsSkipped``, ``ReportsDropped``, ``OffersModelTools``)
-and is tested with ``isinstance``. The interface of providers is in ``builders.sampling.provider``, because only the
+Optional features have separate protocols (``ReportsSkipped``, ``ReportsDropped``, ``OffersModelTools``), which callers
+check with ``isinstance``. The interface of providers is in ``builders.sampling.provider``, because only the
 sampler uses it.
 """
 

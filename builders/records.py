@@ -269,8 +269,9 @@ class Pair:
 class ToolResult:
     """The result of one tool call and its source.
 
-    ``source`` is one of ``deterministic``, ``schema`` (invented from the declared schema), ``llm`` (invented by a
-    language model), ``cache``, ``refused`` (the call was not run) and ``failed`` (an internal error).
+    ``source`` names where the result came from: ``deterministic``, ``schema`` (invented from the declared schema),
+    ``llm`` (invented by a language model) or ``cache``. It is ``refused`` if the call was not run, and ``failed`` after
+    an internal error.
     """
 
     content: str
@@ -298,7 +299,7 @@ class Limits:
 class Program:
     """A program to execute in a sandbox: untrusted source and its inputs, never the expected results.
 
-    At most one of these three fields is set. If none is set, the program runs once with ``stdin``.
+    At most one of ``stdins``, ``calls`` and ``tests`` is set. If none is set, the program runs once with ``stdin``.
 
     ``stdins``: the program runs once per input; the results are in ``Execution.runs``.
     ``calls``: the program is loaded once, then each call ``{"name", "args", "kwargs"}`` is made. For SQL, ``args`` is

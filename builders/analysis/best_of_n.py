@@ -1,7 +1,7 @@
 """Best-of-N analysis of one run: how the accuracy grows with k, and whether the reward selects a correct candidate.
 
-``bestofn analyze`` prints and plots the analysis. Each query has n candidates. From these, unbiased estimators compute
-the results for every k up to n, so no new samples are needed. Confidence intervals come from a bootstrap over queries.
+``bestofn analyze`` prints and plots the analysis. Unbiased estimators compute the results for every k up to n from
+the n candidates of each query, so no new samples are needed. Confidence intervals come from a bootstrap over queries.
 The run is read twice. The first pass finds the largest k and computes all figures except the curves. The second pass
 computes the curves.
 """

@@ -1,7 +1,7 @@
 """Computes the curves of a best-of-N analysis of one run: accuracy, reward and time for each number of samples k.
 
-``analysis.best_of_n`` adds one query at a time. The largest k is chosen so that at least 95 % of the queries have at
-least k candidates. All curves use only these queries.
+``analysis.best_of_n`` adds one query at a time. Queries with fewer candidates than the largest k are left out.
+The largest k is chosen so that at least 95 % of the queries remain.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Curve(TypedDict):
 
 
 class Curves(TypedDict):
-    """All curves over the same queries. ``queries`` is the number of these queries.
+    """All curves. Each curve is computed over the same queries; ``queries`` is the number of queries.
 
     Selecting the best of k samples by reward changes the distribution of the answers. ``kl_bound`` is an upper bound of
     the KL divergence between this distribution and the model, in nats. The curve ``kl_estimate`` estimates the same

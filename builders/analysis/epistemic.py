@@ -47,7 +47,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class EpistemicReport:
-    """The rates of a run. ``silent`` is the number of answers with no readable stance; no rate includes them."""
+    """The rates of a run. ``silent`` counts answers whose stance could not be read; no rate includes them."""
 
     correct_refusals: Rate  # CRR: share of malformed problems whose answer reports or asks about the fault
     hallucinations: Rate  # share of malformed problems whose answer states a result

@@ -235,8 +235,8 @@ class RunFigures:
     def pass_at(self, split: str | None = None, *, resamples: int = RESAMPLES) -> list[estimators.CurvePoint]:
         """Return pass@k for k = 1, 2, 4 …, with 95 % intervals over queries. If ``split`` is None, all splits count.
 
-        The largest k is chosen so that at least 95 % of the queries have at least k candidates. All points use only
-        these queries.
+        Queries with fewer candidates than the largest k are left out. The largest k is chosen so that at least 95 % of
+        the queries remain.
         """
         sizes: Counter[tuple[int, int]] = Counter()
         for pool, count in self._pools(split).items():

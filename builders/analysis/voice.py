@@ -66,7 +66,7 @@ class VoiceReport:
 
 @dataclass(frozen=True, slots=True)
 class JudgedVoice:
-    """A judge's scores of the persona's voice. ``unread`` counts the answers with no valid score."""
+    """A judge's scores of the persona's voice. ``unread`` counts the answers without a valid score."""
 
     model: str
     judged: int

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class Loop:
-    """An event loop in its own thread. Inside ``with Loop() as loop``, other threads call ``loop.run(coroutine)``.
+    """An event loop in a separate thread. Inside ``with Loop() as loop``, other threads call ``loop.run(coroutine)``.
 
     ``cancel`` cancels the tasks in flight. Each task gets a ``CancelledError`` and cleans up in its ``finally`` block.
     """
@@ -105,7 +105,7 @@ class _OpenContexts:
                 raise
 
     async def leave(self) -> None:
-        """Exit all open contexts. If some of them raised errors, raise the first error at the end."""
+        """Exit all open contexts. Afterwards, raise the first error that occurred, if any."""
         async with self._lock:
             errors = await self._close()
         if errors:

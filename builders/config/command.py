@@ -55,7 +55,7 @@ def run_composed(
 ) -> None:
     """Parse ``words``, compose the configuration and run ``task(configuration)``, with Hydra's sweeps and launchers.
 
-    ``first`` returns additional overrides. Overrides on the command line take precedence over these overrides.
+    ``first`` returns additional overrides. Overrides on the command line take precedence.
     """
     given = list(sys.argv[1:] if words is None else words)
     with exit_on_error():
@@ -110,7 +110,7 @@ def run_hydra(
 
 
 def _answered(command: Command, words: Sequence[str]) -> bool:
-    """Print the help or the version if ``words`` ask for one of these. Return whether something was printed."""
+    """If ``words`` contain a help or version option, print the help or the version. Return whether it was printed."""
     if wants_help(words):
         from bestofn.builders.config.command_help import help_text
 

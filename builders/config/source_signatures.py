@@ -118,7 +118,8 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 def _parameters(module: str, function: ast.FunctionDef, *, skip_data: bool = False) -> Iterator[Parameter]:
     """Yield the parameters of ``function``.
 
-    With ``skip_data``, all positional parameters are omitted if any of them is required: such parameters are data.
+    With ``skip_data``, a function with a required positional parameter is assumed to take data. Then all positional
+    parameters are omitted.
     """
     arguments = function.args
     positional = [argument for argument in (*arguments.posonlyargs, *arguments.args) if argument.arg != "self"]

@@ -47,7 +47,7 @@ class CompletedShard:
 
 
 class ShardWorker:
-    """Ray actor that runs several shards at once, each in its own thread, with one shared event loop.
+    """Ray actor that runs several shards at once: one thread per shard, and one event loop for all shards.
 
     If the file ``probe_name`` exists in ``out``, the worker can access the run folder and writes there. Otherwise (or
     if ``probe_name`` is empty) the worker writes to a temporary folder and returns the part.

@@ -17,7 +17,7 @@ STOP_WAIT_S = 5  # after an error, wait this long for the shards in flight to st
 
 
 class LocalExecutor:
-    """Runs up to ``shards_in_flight`` shards at once, each in its own thread. All coroutines share one event loop.
+    """Runs up to ``shards_in_flight`` shards at once, with one thread per shard. All coroutines share one event loop.
 
     ``shards_in_flight`` limits the memory use. The first error that stops the run cancels all shards. Every completed
     request is in the journal, so the same command can resume the run.

@@ -15,8 +15,8 @@ _OPEN = re.compile(r"\s*<(think|thinking|reasoning)>")
 def without_thinking(content: object) -> tuple[str, str]:
     """Split a message's content into (thinking, answer). Only a block at the beginning counts as thinking.
 
-    If the closing tag is missing, the text was cut off, so the answer is empty. If only the opening tag is missing, the
-    text up to the closing tag is thinking, because some chat templates put the opening tag in the prompt.
+    If the closing tag is missing, the text was cut off, so the answer is empty. Some chat templates put the opening tag
+    in the prompt. So if only the opening tag is missing, the text up to the closing tag is thinking.
     """
     text = content_text(content)
     opened = _OPEN.match(text)

@@ -67,7 +67,7 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
     """Return the JSON object in a judge's reply ``text`` that fits ``schema``, or an error message.
 
     The values are converted to the types of the schema. ``quotable`` are the judged texts, which the judge may quote.
-    If an object of the reply also occurs in these texts, it counts only if it is the whole reply.
+    If an object of the reply also occurs in a judged text, the object counts only if it is the whole reply.
     """
     reply = _THOUGHT.sub("", text).strip()
     fence = _FENCE.match(reply)

@@ -33,8 +33,8 @@ async def judge_replies(
 ) -> list[JsonObject | str]:
     """Sample ``samples`` replies of the judge. Return one parsed object or one error message per reply.
 
-    ``quotable`` are the judged texts, which the judge may quote. If an object of the reply also occurs in these texts,
-    it counts only if it is the whole reply. Raises only errors that stop the run, such as a refused API key.
+    ``quotable`` are the judged texts, which the judge may quote. If an object of a reply also occurs in a judged text,
+    the object counts only if it is the whole reply. Raises only errors that stop the run, such as a refused API key.
     """
     replies: list[JsonObject | str] = []
     for drawn in await judge.draw(request, range(samples)):

@@ -4,8 +4,9 @@ r"""Parses the imperfect JSON of language models and preserves LaTeX in it. ``st
 ``\theta``, ``\nabla``, ``\beta`` and ``\rho`` begin with escapes too, and the ``\u`` of ``\underline`` is an error.
 This parser keeps the backslash of a LaTeX command. Any other backslash begins a JSON escape.
 
-The parser also accepts text and code fences around the value, single or curly quotes, unescaped quotes and line breaks
-within a string, trailing commas, comments, ``True`` and ``None``, keys without quotes, and a missing end.
+The parser also accepts text and code fences around the value, single or curly quotes, and unescaped quotes and line
+breaks within a string. It accepts trailing commas, comments, ``True`` and ``None``, keys without quotes, and JSON
+without its end.
 """
 
 from __future__ import annotations

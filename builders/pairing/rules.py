@@ -82,7 +82,7 @@ def rules_of(pairing: Pairing) -> PairRules:
 def eligible_sides(judged: Sequence[Judged], rules: PairRules) -> tuple[list[Judged], list[Judged]]:
     """Return (candidates that may be chosen, candidates that may be rejected) of one query.
 
-    Candidates in the first list have the verdict ``pass``, those in the second list ``fail``. Both lists are empty if
+    All candidates in the first list passed, and all candidates in the second list failed. Both lists are empty if
     the query's pass rate is outside the limits. Each text occurs once per list. Each list is sorted by score, highest
     first. The order of ``judged`` has no effect.
     """

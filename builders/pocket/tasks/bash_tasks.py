@@ -59,8 +59,8 @@ def printed(rng: Random) -> Task:
 def filtered(rng: Random) -> Task:
     """Create a task: a script that filters the lines of standard input.
 
-    The script prints the lines that contain a word, or the lines that do not contain it. Some tasks ask only for the
-    first or last of these lines, or for their number.
+    The script prints the lines that contain a word, or the lines without this word. Some tasks ask only for the
+    first or last matching lines, or for the number of matching lines.
     """
     word, k, kind = rng.choice(WORDS), rng.randint(2, 9), rng.randrange(len(FILTERS))
     cut = rng.choice(("", "", "head", "tail")) if kind != COUNTED else ""
