@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from bestofn.builders.arrow_types import count_rows, features_from
 from bestofn.builders.concurrency.event_loop import Loop
-from bestofn.builders.config.composition import ROOT_GROUPS, Resolved, unknown_root_key
+from bestofn.builders.config.composition import Resolved, check_settings
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.pairing.rules import PairRules
@@ -54,27 +54,6 @@ from bestofn.builders.tables.columns import TableSettings
 from bestofn.builders.tables.writer import write_views
 
 log = logging.getLogger(__name__)
-
-ROOT_KEYS = (
-    "n",
-    "sampling",
-    "seed",
-    "out",
-    "name",
-    "notes",
-    "stages",
-    "views",
-    "test_share",
-    "keep_persona",
-    "shard_size",
-    "budget_usd",
-    "prices",
-    "dry_run",
-    "journal",
-    "trusted",
-    "experiment_name",
-    "config_file",
-)
 
 
 class ConfiguredStage(NamedTuple):
@@ -155,7 +134,8 @@ def create_run(
     through another machine; the worker then has no journal. ``remote_stages`` contains replacements for stages that run
     on other machines, by stage name. Raises ``ConfigError`` if a setting is wrong.
     """
-    check_root_keys(config)
+    check_settings(config, "build")
+    _check_stages(config)
     ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))
     journal = Journal(Path(config.get("journal") or out / "journal.sqlite"))
 
@@ -179,11 +159,7 @@ def _configured_stage(
     return ConfiguredStage(stage, settings_of(node, objects))
 
 
-def check_root_keys(config: JsonObject) -> None:
-    """Raise ``ConfigError`` if ``config`` has an unknown top-level key."""
-    for key in config:
-        if key not in ROOT_KEYS and key not in ROOT_GROUPS:
-            raise ConfigError(unknown_root_key(str(key), config, [*ROOT_KEYS, *ROOT_GROUPS], "A build"))
+def _check_stages(config: JsonObject) -> None:
     if not isinstance(config.get("stages"), Mapping):
         raise ConfigError(f"stages is {config.get('stages')!r}; expected stages.NAME._target_=… for each stage.")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import shlex
 import threading
 import time
 from collections.abc import Mapping
@@ -117,7 +118,7 @@ class Ledger:
         if price is None and self.budget_usd is not None:
             raise ConfigError(
                 f"budget_usd is {self.budget_usd} and no price is known for model {model!r}. "
-                f"Set a price, for example '+prices.{model}={{input: 1.0, output: 4.0}}' (dollars per million tokens), "
+                f"Set a price, for example {price_setting(model)} (dollars per million tokens), "
                 "or run without a budget."
             )
         return price
@@ -226,9 +227,7 @@ class Estimate:
             f"tokens: about {self.prompt_tokens:,} in and {expected:,} out (at most {most:,} out)",
         ]
         if self.usd is None:
-            lines.append(
-                f"cost: no price is known. Set one, for example '+prices.{self.plan.model}={{input: 1.0, output: 4.0}}'"
-            )
+            lines.append(f"cost: no price is known. Set one, for example {price_setting(self.plan.model)}")
         else:
             source = f" ({self.price.source}, {self.price.date})" if self.price and self.price.date else ""
             lines.append(f"cost: about ${self.usd[0]:,.2f}, at most ${self.usd[1]:,.2f}{source}")
@@ -266,6 +265,12 @@ def estimate(stage: HasPlan, *, queries: int, prompt_characters: int, ledger: Le
             price.of(Usage(prompt, most), answers=answers, batch=plan.batch),
         )
     return Estimate(plan, queries, prompt, (expected, most), usd, price)
+
+
+def price_setting(model: str) -> str:
+    """Return a word for the command line that sets an example price of ``model``, quoted for the shell."""
+    escaped = re.sub(r"[^\w/+.$%*@?|-]", r"\\\g<0>", model, flags=re.ASCII)  # the grammar of a Hydra key
+    return shlex.quote(f"+prices={{{escaped}: {{input: 1.0, output: 4.0}}}}")
 
 
 @functools.cache

@@ -78,7 +78,6 @@ def schema_metadata(run: JsonObject) -> dict[str, str]:
         "total_queries": run.get("queries"),
         "total_records": run.get("candidates"),
         "avg_verification_rate": run.get("avg_verification_rate"),
-        "config_file": config.get("config_file"),
         "persona": persona.get("name") or persona.get("path"),
         "notes": config.get("notes"),
         "versions": run.get("versions"),

@@ -1,12 +1,14 @@
+import shlex
 from dataclasses import astuple, dataclass, fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError, ConfigError
 from bestofn.builders.records import Usage
-from bestofn.builders.sampling.cost import Ledger, Plan, Price, estimate, load_prices
+from bestofn.builders.sampling.cost import Ledger, Plan, Price, estimate, load_prices, price_setting
 
 
 @dataclass
@@ -59,6 +61,12 @@ def test_another_model_has_no_price(model) -> None:
     assert load_prices()[model] is None
 
 
+@pytest.mark.parametrize("model", ["gpt-5.1", "Qwen/Qwen3-8B", "ft:gpt-4o:acme::9x", "llama3.2:3b", "a b", "org@v1*"])
+def test_the_proposed_price_can_be_pasted_into_a_shell(model: str) -> None:
+    (word,) = shlex.split(price_setting(model))
+    assert load_prices(compose([word])["prices"])[model] == Price(input=1.0, output=4.0)
+
+
 def test_own_prices_lie_over_the_shipped() -> None:
     prices = load_prices({"mock-model": {"input": 1.0, "output": 2.0}, "gpt-4o": {"call": 0.01}})
     assert prices["mock-model"] == Price(input=1.0, output=2.0)
@@ -89,7 +97,7 @@ def test_native_n_sends_the_prompt_once() -> None:
 def test_an_unknown_price_says_how_to_tell_it() -> None:
     forecast = estimate(Stage(Plan("m", 1, 1)), queries=1, prompt_characters=4, ledger=Ledger())
     assert forecast.usd is None
-    assert "+prices.m=" in str(forecast)
+    assert "+prices={m: " in str(forecast)
     with pytest.raises(ConfigError, match="no price is known for model 'm'"):
         Ledger(budget_usd=1.0).price_of("m")
 
