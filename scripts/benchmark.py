@@ -1,13 +1,13 @@
-"""``bestofn benchmark accuracy [kinds=math,code] [sets=…] [data=…] [show=…]``: tests verifiers on labelled data.
+"""``bestofn benchmark accuracy [kinds=math,code] [data=DIR] [json=FILE] …``: measures verifiers on labelled data.
 
-The source tree has one program per kind of verifier, ``tests/benchmarks/accuracy_<kind>.py``. Each program has a
-function ``main(arguments) -> exit code``. The function reads labelled sets from the folder ``data``, which is not part
-of the project. The default is ``../shared/data``, next to the project.
+The package ``tests/benchmarks/accuracy`` measures the kinds of verdicts. Two further kinds have their own programs:
+``tests/benchmarks/accuracy_reward.py`` and ``accuracy_sandbox.py``. All need a source checkout. The labelled sets are
+not part of the project; the default of ``data`` is ``../shared/data``, next to the project.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,9 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.nearest_match import did_you_mean, nearest
 from bestofn.scripts.catalogue import BENCHMARK
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "tests" / "benchmarks"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "tests.benchmarks.accuracy"
+OWN_PROGRAMS = ("reward", "sandbox")
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -27,39 +29,36 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def benchmark(arguments: Arguments) -> None:
-    """Run the benchmark program of each kind in the setting ``kinds`` (default: all), then end the process.
+    """Measure the given kinds, and end the process with the highest exit code.
 
-    The exit code is the highest exit code of these programs. Raises ``ConfigError`` if a kind has no program.
+    Raises ``ConfigError`` if the benchmarks are not installed or a word is not known.
     """
-    chosen = (arguments.text("kinds") or ",".join(kinds())).split(",")
+    if not (ROOT / PACKAGE.replace(".", "/")).is_dir():
+        raise ConfigError(f"{ROOT} has no folder tests/benchmarks. The benchmarks are in a source checkout only.")
     for word in arguments.overrides:
         key = word.partition("=")[0]
         if nearest(key, BENCHMARK.settings, cutoff=0.8):
             raise ConfigError(f"`bestofn benchmark` has no setting {key!r}{did_you_mean(key, BENCHMARK.settings)}")
-    missing = [kind for kind in chosen if kind not in kinds()]
-    if missing or not chosen[0]:
-        raise ConfigError(
-            f"kinds={', '.join(missing) or repr('')}: {BENCHMARKS} has no such benchmark; "
-            f"expected {', '.join(kinds()) or 'accuracy_*.py'}. The benchmarks are in a source checkout only."
-        )
-    raise SystemExit(max(run(kind, arguments.overrides) for kind in chosen))
+    if arguments.text("json") in ("true", "false"):
+        raise ConfigError("json is the file to write. Write for example json=accuracy.json.")
+    sys.path.insert(0, str(ROOT))
+    kinds = (arguments.text("kinds") or "").split(",")
+    codes = [run(f"{PACKAGE}_{kind}", arguments.overrides) for kind in kinds if kind in OWN_PROGRAMS]
+    others = [kind for kind in kinds if kind not in OWN_PROGRAMS]
+    if others:
+        codes.append(run(f"{PACKAGE}.measure", [f"kinds={','.join(others)}", *words_of(arguments)]))
+    raise SystemExit(max(codes))
 
 
-def kinds() -> list[str]:
-    """Return the kinds of verifiers that have a program in this source tree."""
-    return sorted(path.stem.removeprefix("accuracy_") for path in BENCHMARKS.glob("accuracy_*.py"))
+def words_of(arguments: Arguments) -> list[str]:
+    """Return the settings other than ``kinds`` and the overrides as ``key=value`` words."""
+    given = {key: value for key, value in arguments.settings.items() if key != "kinds" and value is not None}
+    return [*(f"{key}={value}" for key, value in given.items()), *arguments.overrides]
 
 
-def run(kind: str, arguments: Sequence[str]) -> int:
-    """Run the program for one kind of verifier and return its exit code."""
-    path = BENCHMARKS / f"accuracy_{kind}.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(f"{path} cannot be loaded; expected a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return int(module.main(arguments) or 0)
+def run(module: str, words: Sequence[str]) -> int:
+    """Run the function ``main`` of a benchmark module and return its exit code."""
+    return int(importlib.import_module(module).main(words) or 0)
 
 
 if __name__ == "__main__":

@@ -121,7 +121,16 @@ BENCHMARK = Command(
     "measure the verifiers on labelled data",
     "bestofn benchmark accuracy kinds=math",
     (Positional("WHAT", "what to measure", choices=("accuracy",)),),
-    {"kinds": Setting(str, None, "kinds of verifier, separated by commas; null: all")},
+    {
+        "kinds": Setting(str, None, "kinds of verdicts, separated by commas; null: all"),
+        "sets": Setting(str, None, "names of labelled sets, separated by commas; null: all sets of the kinds"),
+        "data": Setting(str, None, "folder of the labelled sets; null: ../shared/data, next to the project"),
+        "json": Setting(str, None, "write the figures to this file"),
+        "rows": Setting(str, None, "write one line of JSON per answer to this file"),
+        "half": Setting(str, None, "measure only one half of the problems: work or kept; null: all"),
+        "show": Setting(int, 0, "number of wrong decisions to print per kind", least=0),
+        "math_verify": Setting(bool, False, "also measure Math-Verify on the mathematical sets, and compare the speed"),
+    },
     open_keys=("*",),
 )
 COMPLETION = Command(

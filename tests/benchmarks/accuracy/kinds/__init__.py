@@ -1,0 +1,20 @@
+"""The kinds of labelled sets, and the verifier that decides each kind."""
+
+from __future__ import annotations
+
+from tests.benchmarks.accuracy.kinds import code, judge, math, mcq, qa, refusal, stance, tools
+from tests.benchmarks.accuracy.kinds.kind import Kind
+
+KINDS: dict[str, Kind] = {
+    "math": math.KIND,
+    "code": code.KIND,
+    "tools": tools.KIND,
+    "refusal": refusal.KIND,
+    "judge": judge.KIND,
+    "qa": qa.KIND,
+    "mcq": mcq.KIND,
+    "stance": stance.KIND,
+    "constraints": Kind(("if_mifeval", "if_ifbench"), without="there is no verifier of instructions yet"),
+    "structured": Kind(("struct_jsonschema",), without="there is no verifier of JSON Schema conformity yet"),
+    "steps": Kind(("steps_mrben",), without="there is no verifier of the steps of a solution yet"),
+}

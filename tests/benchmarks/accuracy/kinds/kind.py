@@ -1,0 +1,58 @@
+"""The description of a kind of labelled sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bestofn.builders.records import Verdict
+from tests.benchmarks.accuracy.figures import Decision, Result
+from tests.benchmarks.accuracy.labelled import Case, LabelledRow
+
+ROUTED = ("verifier=by_split", "verifier.refusals=null")
+"""The default verifier of a build. The refusal classifier is left out, because it changes no outcome."""
+
+
+def by_outcome(verdict: Verdict) -> Decision:
+    """Return the decision of a verdict: its outcome if that is ``pass`` or ``fail``."""
+    said = verdict.outcome if verdict.outcome in ("pass", "fail") else None
+    rule = str(verdict.detail.get("rule") or verdict.detail.get("method") or verdict.detail.get("status") or "")
+    return Decision(said, verdict.confidence, rule)
+
+
+def no_case(row: LabelledRow) -> Case:
+    """Raise an error, because the rows of a kind without a verifier are not converted."""
+    raise NotImplementedError(row.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the sets of one kind are measured.
+
+    ``case``         converts a row to a query, a candidate and a label.
+    ``verifier``     the words that compose the verifier, as for ``bestofn build``.
+    ``decide``       reads the decision from a verdict.
+    ``positive``     the decisions that count as positive.
+    ``one_half``     sets that exist only in the development half or only in the sealed half.
+    ``apart``        sets that are not counted in ``ALL``, because they ask another question.
+    ``more_groups``  returns further groups of a result that depend on the verdict.
+    ``borrowed``     sets of other kinds that are also measured. They are counted apart, and ``sets=`` does not name them.
+    ``concurrency``  how many answers are verified at once.
+    ``without``      the reason why the kind has no verifier; "" if it has one.
+    ``needs``        the setting that the kind cannot be measured without, such as ``provider``; "" if none.
+    ``summary``      returns further lines to print about the results.
+    """
+
+    sets: tuple[str, ...]
+    case: Callable[[LabelledRow], Case] = no_case
+    verifier: tuple[str, ...] = (*ROUTED, "sandbox=none")
+    decide: Callable[[Verdict], Decision] = by_outcome
+    positive: frozenset[str] = frozenset({"pass"})
+    one_half: frozenset[str] = frozenset()
+    apart: frozenset[str] = frozenset()
+    borrowed: tuple[str, ...] = ()
+    more_groups: Callable[[Result], tuple[str, ...]] = lambda result: ()
+    concurrency: int = 1
+    without: str = ""
+    needs: str = ""
+    summary: Callable[[Sequence[Result]], Sequence[str]] = lambda results: ()

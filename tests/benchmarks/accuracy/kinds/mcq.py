@@ -1,0 +1,26 @@
+"""Multiple-choice questions. The reference is a letter, or several letters where several options are right."""
+
+from __future__ import annotations
+
+from bestofn.builders.records import Query, Reference
+from tests.benchmarks.accuracy.kinds.kind import Kind
+from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
+
+
+def case(row: LabelledRow) -> Case:
+    """Convert one row of an ``mcq`` set. The options are in the prompt, as the model saw them."""
+    options = tuple(map(str, row["options"] or ()))
+    prompt = row.text("question")
+    if options and options[0] not in prompt:
+        prompt += "".join(f"\n{chr(ord('A') + at)}. {option}" for at, option in enumerate(options))
+    query = Query(
+        row.text("id"),
+        "mcq",
+        ({"role": "user", "content": prompt},),
+        reference=Reference(answer=row.text("gold"), choices=options),
+    )
+    groups = ("RUN ON",) if row.get("run_on") else ()
+    return Case(query, answer(row.text("candidate")), row.outcome(), groups)
+
+
+KIND = Kind(("mcq_mmlupro", "mcq_gaokao"), case)

@@ -1,0 +1,198 @@
+"""``bestofn benchmark accuracy``: figures that were computed by hand, and messages about sets that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bestofn.builders.records import Query, Verdict
+from tests.benchmarks.accuracy import measure
+from tests.benchmarks.accuracy.figures import Decision, Result, badly_calibrated, bins, figures
+from tests.benchmarks.accuracy.kinds import KINDS, refusal, stance
+from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer, half_of, read_cases
+
+MATH = {"id": "1", "problem_id": "p", "problem": "What is 1 + 1?", "gold": "2", "candidate": "It is \\boxed{2}."}
+
+
+def write(data: Path, name: str, *rows: dict | str) -> Path:
+    folder = data / name
+    folder.mkdir(parents=True)
+    lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
+    (folder / "data.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def run(data: Path, *words: str) -> tuple[int, dict]:
+    """The exit code and the figures of a measurement."""
+    file = data / "out" / "figures.json"
+    code = measure.main([f"data={data}", f"json={file}", "sandbox=none", *words])
+    return code, json.loads(file.read_text()) if file.exists() else {}
+
+
+def result(label: str, said: str | None, confidence: float | None, outcome: str = "pass") -> Result:
+    case = Case(Query("q", "math", ()), answer(""), label)
+    return Result(case, Decision(said, confidence), Verdict(outcome, 0.0, "", "x"))  # type: ignore[arg-type]
+
+
+def test_the_figures_by_hand() -> None:
+    rows = [
+        result("pass", "pass", 1.0),
+        result("pass", "fail", 0.6, "fail"),
+        result("fail", "pass", 0.9),
+        result("fail", "fail", 0.8, "fail"),
+        result("fail", None, 0.0, "abstain"),
+        result("pass", None, 0.0, "error"),
+    ]
+    found = figures(rows, frozenset({"pass"}))
+    assert (found["rows"], found["decided"], found["undecided"], found["errors"]) == (6, 4, 2, 1)
+    assert (found["accuracy"], found["precision"], found["recall"]) == (0.5, 0.5, 0.5)
+    assert (found["wrong_fails"], found["wrong_passes"]) == (1, 1)
+    assert found["brier"] == pytest.approx((0.0 + 0.36 + 0.81 + 0.04) / 4)
+
+
+def test_no_decided_row_has_no_rates() -> None:
+    found = figures([result("pass", None, 0.0)], frozenset({"pass"}))
+    assert (found["accuracy"], found["precision"], found["recall"], found["brier"]) == (None, None, None, None)
+    assert found["bins"] == []
+
+
+def test_the_reliability_table_by_hand() -> None:
+    table = bins([(0.55, True), (0.59, False), (0.6, True), (0.9, True), (1.0, True), (0.2, False)])
+    assert [(one["from"], one["rows"]) for one in table] == [(0.0, 1), (0.5, 2), (0.6, 1), (0.9, 2)]
+    assert table[1]["stated"] == pytest.approx(0.57)
+    assert table[1]["right"] == 0.5
+    assert badly_calibrated(table) == []  # too few rows
+    assert [one["from"] for one in badly_calibrated(bins([(0.75, True)] * 200))] == [0.7]
+    assert badly_calibrated(bins([(0.98, True)] * 200)) == []
+
+
+def test_a_math_set_is_measured_with_the_default_route(tmp_path: Path) -> None:
+    wrong = MATH | {"id": "2", "candidate": "So \\boxed{7}.", "label": False, "final_answer": "7"}
+    missed = MATH | {"id": "3", "candidate": "So \\boxed{x^2}.", "label": True, "final_answer": "x^2"}
+    unscored = MATH | {"id": "4", "label": None}
+    write(tmp_path, "math_l5_chat", MATH | {"label": True, "final_answer": "2"}, wrong, missed, unscored)
+    code, report = run(tmp_path, "sets=math_l5_chat")
+    found = report["math"]["math_l5_chat"]
+    assert (code, found["rows"], found["decided"], found["wrong_fails"], found["wrong_passes"]) == (0, 3, 3, 1, 0)
+    assert report["math"]["HARD"]["rows"] == 1
+
+
+def test_several_sets_have_a_total_without_those_of_another_question(tmp_path: Path) -> None:
+    for name in ("math_l5_chat", "math_qwen_cot", "math_hardverify"):
+        write(tmp_path, name, MATH | {"label": True, "final_answer": "2"})
+    _, report = run(tmp_path, "sets=math_l5_chat,math_qwen_cot,math_hardverify")
+    assert report["math"]["ALL"]["rows"] == 2
+    assert report["math"]["math_hardverify"]["accuracy"] == 1.0  # a bare answer is put into a box
+
+
+def test_refusals_and_choices_are_measured(tmp_path: Path) -> None:
+    text = "I'm sorry, but I can't help with that."
+    rows = [{"id": "1", "prompt": "?", "response": text, "label": label} for label in (True, False, None)]
+    write(tmp_path, "refusal_rmbench", *rows)
+    choice = {
+        "id": "1",
+        "question": "Which?",
+        "options": ["one", "two"],
+        "gold": "B",
+        "candidate": "The answer is (B).",
+    }
+    write(tmp_path, "mcq_mmlupro", choice | {"label": True})
+    code, report = run(tmp_path, "sets=refusal_rmbench,mcq_mmlupro")
+    assert code == 0
+    assert (report["refusal"]["refusal_rmbench"]["rows"], report["refusal"]["refusal_rmbench"]["accuracy"]) == (2, 0.5)
+    assert report["mcq"]["mcq_mmlupro"]["rows"] == 1
+
+
+def test_a_kind_without_a_verifier_is_named_and_has_no_figures(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    code, report = run(tmp_path, "kinds=constraints,structured,steps,judge")
+    printed = capsys.readouterr().out
+    assert (code, report) == (0, {})
+    for kind in ("constraints", "structured", "steps", "judge"):
+        assert f"{kind}: not measured, because " in printed
+    assert "set provider=NAME" in printed
+
+
+PROGRAM = {"id": "1", "prompt": "?", "candidate": "SELECT 1", "gold_sql": "SELECT 1", "ordered": False, "label": True}
+BROKEN = {
+    "a missing set": ("qa_evouna", None, "data.jsonl does not exist. Set data=DIR"),
+    "not JSON": ("qa_evouna", "{not JSON", "line 1 is not JSON"),
+    "no object": ("qa_evouna", "[1]", "line 1 is not a JSON object"),
+    "a missing field": ("qa_evouna", {"id": "1", "question": "?", "label": True}, "has no field 'gold'"),
+    "a wrong type": ("qa_evouna", {"id": "1", "question": "?", "gold": "x", "label": True}, "expected a list"),
+    "a label of another kind": (
+        "math_l5_chat",
+        MATH | {"label": "yes"},
+        "has the label 'yes'; expected one of true, false",
+    ),
+    "no databases": ("code_sql", PROGRAM | {"databases": ["dbs/a.sql"]}, "needs the database"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_set_that_cannot_be_read_is_a_message(name: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder, row, message = BROKEN[name]
+    if row is not None:
+        write(tmp_path, folder, row)
+    write(tmp_path, "mcq_mmlupro")
+    code, _ = run(tmp_path, f"sets={folder}")
+    printed = capsys.readouterr().err
+    assert code == 2
+    assert message in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["kinds=mathe"], "did you mean 'math'?"),
+        (["sets=math500"], "Known: math500_rho"),
+        (["half=first"], "expected work or kept"),
+        (["show=many"], "expected a number of rows"),
+    ],
+)
+def test_an_unknown_word_is_a_message(words: list[str], message: str, capsys: pytest.CaptureFixture) -> None:
+    assert measure.main(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_halves_are_disjoint_by_problem(tmp_path: Path) -> None:
+    rows = [MATH | {"id": str(at), "problem_id": f"p{at // 2}", "label": True} for at in range(40)]
+    write(tmp_path, "math_l5_chat", *rows)
+    halves = [read_cases(tmp_path, "math_l5_chat", KINDS["math"].case, half) for half in ("work", "kept")]
+    names = [{int(case.query.id) // 2 for case in half} for half in halves]
+    assert names[0] | names[1] == set(range(20))
+    assert not names[0] & names[1]
+    assert half_of(LabelledRow({"id": "p0"}, tmp_path, "")) == half_of(
+        LabelledRow({"id": "x", "problem_id": "p0"}, tmp_path, "")
+    )
+
+
+def test_every_set_has_one_kind() -> None:
+    sets = [name for kind in KINDS.values() for name in kind.sets]
+    assert len(sets) == len(set(sets))
+
+
+def test_the_classification_of_a_refusal_states_how_sure_it_is() -> None:
+    detail = {"refusal": {"is_refusal": False, "confidence": 0.1, "matched_patterns": []}}
+    assert refusal.decide(Verdict("abstain", 0.0, "", "x", detail)) == Decision("answer", 0.9, "no pattern")
+    assert refusal.decide(Verdict("abstain", 0.0, "", "x")) == Decision(None)
+
+
+def test_a_stance_is_a_label() -> None:
+    assert stance.decide(Verdict("abstain", 0.0, "", "x", {"stance": "asks"})).said == "request_for_info"
+    assert stance.decide(Verdict("abstain", 0.0, "", "x", {"stance": "hedges"})).said is None
+
+
+def test_the_command_measures_and_writes_one_line_per_answer(tmp_path: Path) -> None:
+    write(tmp_path, "math_l5_chat", MATH | {"label": True, "final_answer": "2"})
+    rows = tmp_path / "rows.jsonl"
+    words = ["benchmark", "accuracy", "sets=math_l5_chat", f"data={tmp_path}", f"rows={rows}", "show=3"]
+    done = subprocess.run([sys.executable, "-m", "bestofn", *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "math_l5_chat" in done.stdout
+    row = json.loads(rows.read_text())
+    assert (row["label"], row["said"], row["kind"]) == ("pass", "pass", "math")
