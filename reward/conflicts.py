@@ -1,4 +1,7 @@
-"""Finds preference cycles of a judge: a beats b, b beats c, c beats a. ``pairwise_reward`` reports their number."""
+"""Finds preference cycles of a judge: a beats b, b beats c, c beats a.
+
+``pairwise_reward`` reports the number of cycles.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The default sandbox (``sandbox=auto``).
 
-It uses the strongest isolation that this machine offers. Without isolation, it runs no program.
+It uses the strongest isolation that this machine offers. Without isolation, no program is run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The host's connection to one box. A supervisor in the box runs one program at a time.
 
-``Pool`` manages the boxes. ``LocalSandbox`` and ``DockerSandbox`` open them.
+``LocalSandbox`` and ``DockerSandbox`` open the boxes. ``Pool`` manages the open boxes.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _program_part(program: Program) -> bytes:
 
 
 def _driver_part(program: Program) -> bytes:
-    """Return the part of the request for the driver's process, as JSON. It is empty if the program has no tests."""
+    """Return the part of the request for the driver's process, as JSON. If the program has no tests, return b""."""
     if not program.tests:
         return b""
     tests = {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}

@@ -1,6 +1,6 @@
 """Limits the memory and the number of processes of a box with cgroups (version 1 or 2).
 
-``local_sandbox`` creates cgroups for each box. They are subgroups of a cgroup that this process may write to.
+``local_sandbox`` creates cgroups for each box, below a cgroup that this process may write to.
 """
 
 from __future__ import annotations

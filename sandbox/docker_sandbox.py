@@ -1,6 +1,6 @@
 """Runs untrusted programs in hardened Docker containers that are reused for many programs.
 
-It implements ``sandbox=docker``; ``AutoSandbox`` tries it first.
+The class ``DockerSandbox`` implements ``sandbox=docker``. ``AutoSandbox`` tries this sandbox first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs untrusted programs on this machine without Docker.
 
-It isolates them with namespaces, cgroups, Landlock, seccomp and resource limits. It implements ``sandbox=local``;
-``AutoSandbox`` uses it if Docker does not answer.
+Namespaces, cgroups, Landlock, seccomp and resource limits isolate the programs. The class ``LocalSandbox`` implements
+``sandbox=local``. ``AutoSandbox`` uses this sandbox if Docker does not answer.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ async def _open(memory_mb: int) -> Box:
 def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
     """Start the process of a box.
 
-    Call it in the thread of the event loop: Linux kills the box when the thread that started it ends.
+    Call this function in the thread of the event loop: Linux kills the box when the thread that started it ends.
     """
     command, stream = [_python(), *COMMAND], wire.fileno()
     return subprocess.Popen(
@@ -162,7 +162,8 @@ def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:
 def _python() -> str:
     """Return the path of the real Python interpreter.
 
-    A virtual environment's link to it does not work in a box, which contains only the system's folders.
+    A box contains only the system's folders. Therefore the link to the interpreter in a virtual environment does not
+    work there.
     """
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))  # CPython defines the first name
 

@@ -1,4 +1,4 @@
-"""A pool of boxes. It starts a box when one is needed and replaces a box that a run made unfit.
+"""A pool of boxes. It starts a new box when no box is free, and closes a box that a run made unfit.
 
 ``LocalSandbox`` and ``DockerSandbox`` run their programs in a pool.
 """

@@ -1,4 +1,4 @@
-"""``bestofn build``: samples candidates, verifies and scores them, and makes preference pairs."""
+"""``bestofn build``: samples candidates, verifies and scores the candidates, and makes preference pairs."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def forget(journal: Journal, provider: str, *, older_than: str | None, dry_run: 
     """Delete the matching answers and print their number and cost. If ``dry_run`` is true, nothing is deleted.
 
     An answer matches if its provider's identity contains the text ``provider``, and if it is older than ``older_than``,
-    an age such as 30d. Raises ``ConfigError`` if neither is set.
+    an age such as 30d. Raises ``ConfigError`` if neither ``provider`` nor ``older_than`` is set.
     """
     if not provider and not older_than:
         raise ConfigError(

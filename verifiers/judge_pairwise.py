@@ -1,7 +1,7 @@
 """Asks a model which of two answers is better, once in each order.
 
-Two requests, with the answers swapped, remove the effect of their position in the prompt.
-``builders.analysis.judge_report`` uses it.
+Two requests, with the answers swapped, remove the effect of the order in the prompt. ``builders.analysis.judge_report``
+uses this module.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Matches the tool calls of a model with the expected calls. ``tool_verifier`` uses it."""
+"""Matches the tool calls of a model with the expected calls. ``tool_verifier`` uses this module."""
 
 from __future__ import annotations
 

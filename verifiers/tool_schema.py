@@ -1,4 +1,4 @@
-"""Checks a tool call against the declared tools. ``tool_verifier`` uses it."""
+"""Checks a tool call against the declared tools. ``tool_verifier`` uses this module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares the final state of the tool environment with the expected state. ``tool_verifier`` uses it.
+"""Compares the final state of the tool environment with the expected state. ``tool_verifier`` uses this module.
 
 A state is the set of changed records: ``{table: {key: record}}``, with None for a deleted record. The reference cannot
 know a key that the environment creates, for example the key of a new booking. Therefore the expected records of a table

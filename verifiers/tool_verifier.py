@@ -59,7 +59,7 @@ class ToolVerifier:
         self.written = written
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
-        """Return the verdict on one answer: compare it with every part of the reference."""
+        """Return the verdict on one answer after a comparison with every part of the reference."""
         try:
             tools = [to_chat(tool) for tool in query.tools]
         except ValueError as error:

@@ -1,6 +1,7 @@
 """Runs the test source in the driver's process: first the setup, then one case after another.
 
-``driver`` calls it. The tests may use names of the program without defining them. Each such name becomes a proxy.
+``driver`` uses this module. The tests may use names of the program without defining them. Each such name becomes a
+proxy.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class CaseRunner:
     def _proxies(self, bound: set[str]) -> dict[str, Any]:
         """Return a proxy for each name of the program that the setup or a test uses.
 
-        Names in ``bound`` are omitted, because the setup defines them.
+        A name in ``bound`` gets no proxy, because the setup defines this name.
         """
         wanted = names.read([self.setup, *self.cases]) - bound - {"*"}
         open_names = {name for name in wanted if not hasattr(builtins, name)} | ({self.entry_point} - {""})

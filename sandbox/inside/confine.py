@@ -36,10 +36,9 @@ class Caps(NamedTuple):
 class Confinement:
     """The confinement of all children of this box.
 
-    With ``uids``, each run gets a separate uid. The supervisor then restricts itself once (``share``). Its children
-    inherit Landlock, seccomp and no_new_privs, and lose all other rights when they change their uid.
-
-    Without ``uids``, all processes have the same uid. Only Landlock then isolates them from each other, so each child
+    With ``uids``, each run gets a separate uid. The supervisor then restricts itself once (``share``). The children
+    inherit Landlock, seccomp and no_new_privs, and lose all other rights when they change to their uid. Without
+    ``uids``, all processes have the same uid. Only Landlock then isolates the processes from each other, so each child
     applies Landlock and seccomp itself.
     """
 

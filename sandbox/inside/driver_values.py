@@ -1,8 +1,8 @@
 """Converts the driver's values to JSON forms and back: arguments for the program, and answers from the program.
 
-``program_client`` calls it for each message. ``plain`` converts plain data; this module adds references to other
-objects. The driver sends ``{"mine": reference}`` for an object of the program, and ``{"yours": number}`` for a function
-of the tests. The program sends ``{"handle": ...}`` for an object that is not plain data.
+``program_client`` uses this module for each message. ``plain`` converts plain data; this module adds references to
+other objects. The driver sends ``{"mine": reference}`` for an object of the program, and ``{"yours": number}`` for a
+function of the tests. The program sends ``{"handle": ...}`` for an object that is not plain data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FROM_PROGRAM_NOTE = "raised by the program"  # a note added to each error that t
 class ProgramGone(BaseException):
     """The program's process has ended.
 
-    It is not derived from ``Exception``. Therefore a test that expects an error does not catch it by mistake.
+    This class is not derived from ``Exception``. Therefore a test that expects an error does not catch it by mistake.
     """
 
 

@@ -64,7 +64,7 @@ class Exported:
         return plain.encode(value, self._handle)
 
     def decode(self, form: plain.Form) -> Any:
-        """Decode a value that the driver sent. Raises ``plain.NotPlain`` if it has an unknown form."""
+        """Decode a value that the driver sent. Raises ``plain.NotPlain`` if the value has an unknown form."""
         return plain.decode(form, self._decode_object)
 
     def _perform(self, request: plain.FormObject, args: list[Any], kwargs: dict[str, Any]) -> object:

@@ -1,4 +1,7 @@
-"""Empties the folder of a program after its run. ``supervisor`` calls it in a child process with the run's uid."""
+"""Empties the folder of a program after its run.
+
+``supervisor`` calls ``empty_folder`` in a child process with the run's uid.
+"""
 
 from __future__ import annotations
 

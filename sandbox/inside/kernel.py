@@ -29,7 +29,7 @@ class _CapData(ctypes.Structure):
 
 
 def check(result: int, what: str) -> int:
-    """Return ``result``. If it is negative, raise ``OSError``, with ``what`` (the name of the call) in its message."""
+    """Return ``result``, or raise ``OSError`` if it is negative. ``what`` is the name of the failed call."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

@@ -30,8 +30,8 @@ UIDS = 65536
 def enter(settings: BoxSettings, launch: LaunchSettings) -> None:
     """Turn this process into the box that the settings describe.
 
-    It returns in PID 1 only; the calling process waits for PID 1 and exits. Raises ``OSError`` if the kernel refuses a
-    step.
+    The function returns in PID 1 only; the calling process waits for PID 1 and exits. Raises ``OSError`` if the kernel
+    refuses a step.
     """
     for path in launch["cgroups"]:
         with open(path, "w") as file:

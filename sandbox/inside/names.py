@@ -1,6 +1,6 @@
 """Finds the names that Python source reads, binds, calls and imports, from its syntax only.
 
-The driver uses it to find the names that the program must define. The code verifier inspects tests with it.
+The driver uses this module to find the names that the program must define. The code verifier uses it to inspect tests.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ def load(source: str, name: str) -> types.ModuleType:
 
 
 def load_or_exit(source: str) -> types.ModuleType:
-    """Execute ``source`` as module ``solution`` and return it.
+    """Execute ``source`` as module ``solution`` and return the module.
 
-    If it raises, print the traceback and end this process.
+    If ``source`` raises an error, print the traceback and end this process.
     """
     try:
         return load(source, "solution")

@@ -109,7 +109,7 @@ class ProgramClient:
 
 
 def _standard_module(name: str) -> ModuleType | None:
-    """Import the module ``name``. Returns None if it is not in the standard library or cannot be imported."""
+    """Import the module ``name``. Returns None if the module is not in the standard library or cannot be imported."""
     if name.partition(".")[0] not in sys.stdlib_module_names:
         return None
     try:

@@ -163,7 +163,7 @@ for _name in _BINARY:
 
 
 def remote_class(program: Requests, name: str) -> type[Instance]:
-    """Return a proxy class for the program's class ``name``. Calling it creates an object in the program."""
+    """Return a proxy class for the program's class ``name``. A call of this class creates an object in the program."""
 
     class Meta(type):
         def __call__(cls, *args: object, **kwargs: object) -> object:

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 
 class LaunchSettings(TypedDict):
-    """Settings for a process that turns itself into a box. They are used without Docker only."""
+    """Settings for a process that turns itself into a box without Docker."""
 
     cgroups: list[str]  # files to which a process writes "0" to join its cgroups
     first_uid: int | None  # first uid of the box's range, as the host numbers it; None: the box has no range

@@ -368,8 +368,8 @@ def _end_of(pid: int) -> int:
 def _waited_for_processor(pid: int) -> float:
     """Return how many seconds the killed child ``pid`` was ready to run but had to wait for a processor.
 
-    Call it before the child is reaped. It waits until the child has ended, because only then is its last wait counted.
-    Returns 0.0 if the kernel does not report this time.
+    Call this function before the child is reaped. It waits until the child has ended, because the kernel counts the
+    last wait only then. Returns 0.0 if the kernel does not report this time.
     """
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

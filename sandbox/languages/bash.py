@@ -63,7 +63,7 @@ def become_program(caps: Caps) -> None:
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:
-    """Run all cases together as one script. They pass together if the script exits with status 0."""
+    """Run all cases together as one script. All cases pass if the script exits with status 0, otherwise all fail."""
     job = read_job(count)
     start_program(program_count)
     source = "\n".join([f"__entry={shlex.quote(job['entry_point'])}", _DRIVE, *job["cases"]])

@@ -1,6 +1,7 @@
 """Exact and bounded arithmetic for the math tools: expressions, polynomials, roots, Gaussian elimination.
 
-``catalogue.math_tools`` uses it. An expression is parsed into a syntax tree, and only known node types are evaluated.
+``catalogue.math_tools`` uses this module. An expression is parsed into a syntax tree, and only known node types are
+evaluated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Detects capability refusals: answers in which the model says that it lacks the ability or the tools to answer.
 
-``stages.rollout`` uses it. A model may refuse in this way because the tool results were invented from a schema. The
-dialogue is then repeated, and a model writes the tool results.
+``stages.rollout`` uses this module. A model may refuse in this way because the tool results were invented from a
+schema. The dialogue is then repeated, and a model writes the tool results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MEANS = re.compile(
 def says_it_cannot(text: str) -> bool:
     """Return True for text like "I'm sorry, I don't have access to flight data".
 
-    It checks the first three sentences only.
+    Only the first three sentences are checked.
     """
     opening = " ".join(re.split(r"(?<=[.!?])\s+", text.replace("’", "'").strip())[:3])[:600]
     match = _CANNOT.search(opening)

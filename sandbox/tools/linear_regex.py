@@ -20,8 +20,8 @@ MAX_STEPS = 100_000  # maximum number of steps per search; each of its attempts 
 Instruction = tuple[str, Any, Any]
 """One instruction of a compiled pattern: its kind and two operands.
 
-It is ``("test", predicate, None)``, ``("assert", predicate, None)``, ``("split", first, second)``, ``("jump", to,
-None)`` or ``("match", None, None)``.
+There are five kinds: ``("test", predicate, None)``, ``("assert", predicate, None)``, ``("split", first, second)``,
+``("jump", to, None)`` and ``("match", None, None)``.
 """
 
 Node = Any
@@ -183,8 +183,8 @@ def _position(code: Node, flags: int) -> Callable[[str, int], bool]:
 def _match(program: Sequence[Instruction], text: str, start: int, steps: list[int]) -> int | None:
     """Return the end of the match that begins at ``start``; None if there is no match.
 
-    If several matches begin there, it is the match that backtracking would find first. ``steps[0]`` is the number of
-    steps that remain, and is reduced here. Raises ``PatternError`` if no steps remain.
+    If several matches begin there, the match that backtracking would find first is used. ``steps[0]`` is the number of
+    steps that remain; this function reduces it. Raises ``PatternError`` if no steps remain.
     """
     end = None
     threads = _reached(program, [0], text, start)
@@ -209,7 +209,7 @@ def _match(program: Sequence[Instruction], text: str, start: int, steps: list[in
 def _reached(program: Sequence[Instruction], counters: Sequence[int], text: str, at: int) -> list[int]:
     """Return the "test" and "match" instructions that are reached from ``counters`` without reading a character.
 
-    They are positions in ``program``, in the order in which backtracking would try them.
+    The result contains their positions in ``program``, in the order in which backtracking would try them.
     """
     reached: list[int] = []
     seen: set[int] = set()

@@ -41,8 +41,8 @@ class MockTools:
     ``sampler`` is the model that invents the result if a tool resembles no catalogue tool. If ``sampler`` is None, such
     a tool returns an error. ``sandbox`` runs the programs of ``code.run_python``. ``faults`` is the share of calls
     whose first attempt fails with a rate limit; ``seed`` determines these calls. ``offered`` selects the tools of
-    ``declarations`` by name or by domain, such as ``weather``; if it is empty, all are selected. If ``prefer_model`` is
-    True, the model also writes the results that would otherwise be invented from a schema.
+    ``declarations`` by name or by domain, such as ``weather``; if ``offered`` is empty, all tools are selected. If
+    ``prefer_model`` is True, the model also writes the results that would otherwise be invented from a schema.
     """
 
     operational = ("sandbox",)
@@ -206,7 +206,7 @@ def _are_valid(tool: MockTool, arguments: Arguments) -> bool:
 
 
 def _without_nulls(arguments: Arguments, function: JsonObject) -> dict[str, Any]:
-    """Return the arguments without optional ones that are null.
+    """Return the arguments without optional arguments that are null.
 
     In strict mode a model must send every argument, and sends null for an argument that it would otherwise omit.
     """

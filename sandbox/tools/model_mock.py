@@ -1,4 +1,4 @@
-"""Uses a model to invent the result of a tool that is not in the catalogue. ``mock_tools`` calls it."""
+"""Uses a model to invent the result of a tool that is not in the catalogue. ``mock_tools`` uses this module."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ async def played(
 
 
 def output_schema(function: JsonObject) -> JsonObject:
-    """Return the output schema of a tool declaration, or {} if it has none. Datasets use different keys for it."""
+    """Return the output schema of a tool declaration; {} if there is none.
+
+    Datasets store this schema under different keys.
+    """
     for key in ("output_schema", "outputSchema", "returns", "response", "response_schema", "results"):
         schema = function.get(key)
         if isinstance(schema, Mapping) and ("type" in schema or "properties" in schema):

@@ -29,7 +29,7 @@ def person(chance: Seeded) -> Person:
 
 
 def people(chance: Seeded, count: int) -> list[Person]:
-    """Return up to 20 different people. Each first name and each last name occurs once.
+    """Return up to 20 different people. All first names differ, and all last names differ.
 
     The first person is Ada Almeida in every world.
     """

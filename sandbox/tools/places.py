@@ -30,7 +30,7 @@ class City:
 
 @dataclass(frozen=True, slots=True)
 class Country:
-    """One country; ``code`` is ISO 3166 alpha-2, ``currency`` ISO 4217."""
+    """One country; ``code`` is its ISO 3166 alpha-2 code, ``currency`` its ISO 4217 code."""
 
     code: str
     name: str
@@ -187,7 +187,7 @@ _OTHER_COUNTRIES = {
 
 
 def city_named(text: str) -> City:
-    """Return the city with this name or airport code; "city, country" works too.
+    """Return the city with this name or airport code. The country may follow the name: "Oslo, Norway".
 
     Raises ``ToolFailure`` if the city is unknown.
     """

@@ -1,6 +1,6 @@
 """Invents a value that matches a JSON Schema. The same schema and name always give the same value.
 
-``mock_tools`` uses it to answer calls of tools that only resemble a tool of the catalogue.
+``mock_tools`` uses this module for tools that are not in the catalogue but resemble one of its tools.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _WORDS = _TEXT.split()
 def made_up(schema: JsonObject, given: Arguments, *name: object) -> JsonValue:
     """Return an invented value that is valid for ``schema``.
 
-    ``given`` contains the arguments of the call. If a property has the same name as an argument, it gets the value of
-    the argument. ``name`` seeds the random draws: it contains the seed, the tool's name and the arguments.
+    ``given`` contains the arguments of the call. A property with the same name as an argument gets the value of the
+    argument. ``name`` seeds the random draws: it contains the seed, the tool's name and the arguments.
     """
     return _value(schema, "", given, Seeded("schema", *name), schema, 0)
 

@@ -1,4 +1,4 @@
-"""A random generator that gives the same numbers in every process, because its seed is a hash of given values."""
+"""A random generator that gives the same numbers in every process. Its seed is a hash of the given values."""
 
 from __future__ import annotations
 

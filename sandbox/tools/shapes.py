@@ -1,6 +1,6 @@
 """Creates JSON Schemas: for arguments from a Python signature, for results from a literal such as ``{"id": str}``.
 
-``mock_tool.tool`` creates the schemas of the catalogue with it.
+``mock_tool.tool`` creates the schemas of the catalogue with this module.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The units that ``units.convert`` supports, with their conversion factors. ``catalogue.math_tools`` uses it."""
+"""The units that ``units.convert`` supports, with their conversion factors.
+
+``catalogue.math_tools`` uses this module.
+"""
 
 from __future__ import annotations
 
