@@ -1,8 +1,9 @@
 """``bestofn benchmark accuracy [kinds=math,code] [data=DIR] [json=FILE] …``: measures verifiers on labelled data.
 
-The package ``tests/benchmarks/accuracy`` measures the kinds of verdicts. Two further kinds have their own programs:
-``tests/benchmarks/accuracy_reward.py`` and ``accuracy_sandbox.py``. All need a source checkout. The labelled sets are
-not part of the project; the default of ``data`` is ``../shared/data``, next to the project.
+The package ``tests/benchmarks/accuracy`` measures most kinds, such as ``math`` and ``code``. The kinds ``reward`` and
+``sandbox`` have their own programs: ``accuracy_reward.py`` and ``accuracy_sandbox.py`` in ``tests/benchmarks``. All
+kinds need a source checkout. The labelled data is not part of the project; the default of ``data`` is
+``../shared/data``, next to the project.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def benchmark(arguments: Arguments) -> None:
-    """Measure the given kinds, and end the process with the highest exit code.
+    """Run the benchmark of each kind in the setting ``kinds``, then end the process.
 
-    Raises ``ConfigError`` if the benchmarks are not installed or a word is not known.
+    The exit code is the highest exit code of these benchmarks. Raises ``ConfigError`` if the folder of the benchmarks
+    does not exist, or if an argument is invalid.
     """
     if not (ROOT / PACKAGE.replace(".", "/")).is_dir():
         raise ConfigError(f"{ROOT} has no folder tests/benchmarks. The benchmarks are in a source checkout only.")

@@ -144,7 +144,7 @@ def passes(run: Path) -> Passes:
 
 
 def scored_pairs(model: Path, heldout: Path) -> list[Preference]:
-    """Return the pairs of a held-out run with the reward model's scores of both sides.
+    """Return the pairs of a held-out run, with the reward model's scores of the chosen and the rejected side.
 
     The scores are computed as in a build.
     """

@@ -60,7 +60,10 @@ class Exported:
             return {"raise": self._describe_error(error)}
 
     def encode(self, value: object) -> plain.Form:
-        """Encode a value for the driver. A value that is not plain data is stored here and sent as a handle."""
+        """Encode a value for the driver.
+
+        A value that is not plain data is stored in ``objects``, and a handle is sent instead.
+        """
         return plain.encode(value, self._handle)
 
     def decode(self, form: plain.Form) -> Any:

@@ -175,7 +175,7 @@ class MockTools:
         return result
 
     async def _play(self, function: JsonObject, arguments: Arguments) -> ToolResult:
-        """Return a result that the model invents. A repeated call gets the same result again."""
+        """Return the result that the model invents for a call. A repeated call gets the stored result."""
         key = _json([function["name"], dict(arguments)])
         if key in self._played:
             known = self._played[key]

@@ -1,4 +1,4 @@
-"""Mock tools for times, dates, holidays, and a calendar that calls can change.
+"""Mock tools for times, dates, holidays and a calendar. Calls can change the calendar.
 
 The current time is fixed. No tool reads a clock.
 """

@@ -1,8 +1,8 @@
-"""A small mock database and a key-value store that calls can change.
+"""A small mock database and a key-value store. Calls can change both.
 
 ``db.query`` runs the model's SQL in an SQLite database in memory, which contains copies of the tables. Such a query can
-only read, and cannot access files or load extensions. Its steps and sizes are limited. Only functions that use neither
-random numbers nor the clock are allowed.
+only read, and cannot access files or load extensions. Its number of steps and the size of its values are limited. Only
+functions that use neither random numbers nor the clock are allowed.
 """
 
 from __future__ import annotations
@@ -220,9 +220,9 @@ def insert(world: World, table: str, row: dict) -> Result:
     changes=True,
 )
 def update(world: World, table: str, where: dict, values: dict) -> Result:
-    """Update the rows in which all columns have the values given in where. Returns the number of updated rows.
+    """Update the rows in which all columns have the values given in `where`. Returns the number of updated rows.
 
-    The argument values contains the new values. The condition where must not be empty, and an id cannot be changed.
+    `values` contains the new values by column. `where` must not be empty, and an id cannot be changed.
     """
     if not where or "id" in values:
         raise ToolFailure("denied", "where must name a column, and an id cannot be changed")
@@ -242,9 +242,9 @@ def update(world: World, table: str, where: dict, values: dict) -> Result:
     changes=True,
 )
 def delete(world: World, table: str, where: dict) -> Result:
-    """Delete the rows in which all columns have the values given in where. Returns the number of deleted rows.
+    """Delete the rows in which all columns have the values given in `where`. Returns the number of deleted rows.
 
-    The condition where must not be empty.
+    `where` must not be empty.
     """
     if not where:
         raise ToolFailure("denied", "where is empty, and all rows are not deleted at once")
@@ -263,9 +263,9 @@ def delete(world: World, table: str, where: dict) -> Result:
     aliases=["count_rows", "count_records", "row_count"],
 )
 def count(world: World, table: str, where: dict | None = None) -> Result:
-    """Count the rows of a table in which all columns have the values given in where.
+    """Count the rows of a table in which all columns have the values given in `where`.
 
-    Without where, all rows are counted.
+    Without `where`, all rows are counted.
     """
     _columns(table)
     return {"table": table, "count": len(_chosen(world, table, where or {}))}

@@ -1,4 +1,4 @@
-"""A small mock file system that calls can change. It exists only in the mock world and never touches a disk."""
+"""A small mock file system. Calls can change it. It exists only in the mock world and never touches a disk."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def list_folder(world: World, path: str) -> Result:
     aliases=["read_file", "cat", "open_file", "get_file_contents", "view_file"],
 )
 def read(world: World, path: str, offset: int = 0, limit: int = 1000) -> Result:
-    """Read a text file: at most limit lines, after the first offset lines are skipped.
+    """Read a text file: at most `limit` lines, after the first `offset` lines are skipped.
 
     Returns the text and the number of lines in the file.
     """
@@ -267,7 +267,10 @@ _WHERE = re.compile(r"\s*(\w+)\s*(<=|>=|!=|==|=|<|>)\s*'?\"?([^'\"]*)'?\"?\s*\Z"
     aliases=["query_csv", "read_csv", "filter_csv", "csv_query"],
 )
 def query_csv(world: World, path: str, columns: list[str] | None = None, where: str = "") -> Result:
-    """Query the rows of a CSV file. A condition such as "units > 50" selects rows, and columns selects columns."""
+    """Query the rows of a CSV file.
+
+    A condition in `where` such as "units > 50" selects rows; `columns` selects columns.
+    """
     rows = list(comma_separated.reader(io.StringIO(_content(world, path))))
     if not rows:
         raise ToolFailure("invalid", f"{_path(path)} is empty")

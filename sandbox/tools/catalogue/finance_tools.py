@@ -1,4 +1,4 @@
-"""Mock tools for markets with prices that depend on the seed, and for a bank whose accounts calls can change."""
+"""Mock tools for markets, whose prices depend on the seed, and for a bank. Calls can change the bank's accounts."""
 
 from __future__ import annotations
 

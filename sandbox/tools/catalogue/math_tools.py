@@ -350,7 +350,7 @@ def area(
     shape: Literal["circle", "square", "rectangle", "triangle", "trapezoid", "ellipse", "parallelogram"],
     dims: dict,
 ) -> Result:
-    """Calculate the area of a plane shape from its dimensions (dims).
+    """Calculate the area of a plane shape from its dimensions (`dims`).
 
     Circle: radius. Square: side. Rectangle: width, height. Triangle and parallelogram: base, height. Trapezoid: a, b,
     height. Ellipse: a, b.
@@ -390,7 +390,7 @@ def area(
 def compound_interest(world: World, principal: float, rate: float, years: float, per_year: int = 1) -> Result:
     """Calculate the final amount and the interest of a sum with compound interest.
 
-    The rate is in per cent per year. Interest is added per_year times per year.
+    The rate is in per cent per year. Interest is added `per_year` times per year.
     """
     if principal <= 0 or years < 0 or years > 200 or per_year < 1 or not -100 < rate <= 1000:
         raise ToolFailure("invalid", "principal and per_year must be positive, years from 0 to 200, rate above -100")

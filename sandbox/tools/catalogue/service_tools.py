@@ -1,4 +1,4 @@
-"""Mock tools for a help desk, user accounts, a smart home and a to-do list, all of which calls can change."""
+"""Mock tools for a help desk, user accounts, a smart home and a to-do list. Calls can change all of them."""
 
 from __future__ import annotations
 

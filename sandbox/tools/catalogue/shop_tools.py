@@ -1,4 +1,4 @@
-"""A mock shop with a cart and orders, all of which calls can change."""
+"""A mock shop with a cart and orders. Calls can change the cart, the orders and the stock."""
 
 from __future__ import annotations
 
