@@ -1,4 +1,7 @@
-"""A reward from surface features of the text. It is a baseline for comparisons and does not measure correctness."""
+"""A reward from surface features of the text.
+
+This reward is a baseline for comparisons and does not measure correctness.
+"""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ async def ask(
 ) -> list[JsonObject | str]:
     """Send one question to the judge and return ``samples`` replies.
 
-    A valid reply is a JSON object of ``schema``. An invalid reply is replaced by a text that describes the problem.
-    Raises only errors that stop the run.
+    A valid reply is a JSON object of ``schema``. An invalid reply or a failed request is replaced by a text that
+    describes the problem. Raises only errors that stop the run, such as a refused API key.
     """
     request = judge_request(SYSTEM, material, instruction, schema, max_tokens=max_tokens, temperature=temperature)
     return await judge_replies(judge, request, [f"{material}\n\n{instruction}"], samples)

@@ -1,4 +1,4 @@
-"""A reward from the verdict: pass > abstain > fail. It is the default, see ``conf/reward/verification.yaml``."""
+"""The default reward. It depends on the verdict: pass > abstain > fail. See ``conf/reward/verification.yaml``."""
 
 from __future__ import annotations
 

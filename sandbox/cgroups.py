@@ -59,7 +59,7 @@ class Cgroups:
         return made
 
     def remove(self) -> None:
-        """Remove the groups. Waits up to 2 seconds per group until its last processes have ended."""
+        """Remove the groups. Waits up to 2 seconds per group until the last processes of the group have ended."""
         for folder in self.folders:
             for _ in range(100):
                 try:

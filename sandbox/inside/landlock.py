@@ -1,6 +1,6 @@
 """Landlock (Linux 5.13 and newer) limits the files that a process may access and the processes that it may signal.
 
-``confine`` uses this module.
+``confine`` applies these limits with this module.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Sends and receives complete messages between the driver and the program over two pipes. Both sides use it."""
+"""Sends and receives complete messages between the driver and the program over two pipes.
+
+Both sides use this module.
+"""
 
 from __future__ import annotations
 

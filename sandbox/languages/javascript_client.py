@@ -1,6 +1,6 @@
 """JavaScript source of the driver's connection to the program: requests, answers and proxies.
 
-``javascript_driver`` includes it. The program's side is ``serve`` in ``javascript_program``.
+``javascript_driver`` includes this source. The program's side is ``serve`` in ``javascript_program``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""JavaScript source of the driver's process: it runs the test cases and decides per case whether the program passes.
+"""JavaScript source of the driver's process, which runs the test cases and decides per case if the program passes.
 
-``languages.javascript`` starts Node with it.
+``languages.javascript`` starts Node with this source.
 """
 
 from __future__ import annotations

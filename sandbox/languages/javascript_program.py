@@ -1,8 +1,7 @@
 """JavaScript source of the program's process.
 
-It loads the program. Then it either makes the calls of the job or answers the driver's requests.
-
-``languages.javascript`` starts Node with it.
+This process loads the program. Then it either makes the calls of the job or answers the driver's requests.
+``languages.javascript`` starts Node with this source.
 """
 
 from __future__ import annotations

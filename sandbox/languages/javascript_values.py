@@ -1,6 +1,6 @@
 """JavaScript source that both processes share: it sends messages over pipes and converts values to plain data.
 
-``javascript_program`` and ``javascript_driver`` begin with it.
+``javascript_program`` and ``javascript_driver`` begin with this source.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class PatternError(ValueError):
 def find_all(pattern: str, text: str) -> list[str]:
     """Return the non-overlapping matches of ``pattern`` in ``text``, from left to right.
 
-    After an empty match the search continues at the next character. Raises ``PatternError`` if the pattern is not
+    After an empty match, the search continues at the next character. Raises ``PatternError`` if the pattern is not
     supported or needs too many steps.
     """
     program = _compiled(pattern)

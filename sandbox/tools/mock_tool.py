@@ -83,7 +83,7 @@ class MockTool:
         }
 
     def __call__(self, world: object, arguments: Arguments) -> Any:
-        """Return the tool's result, or an awaitable of it.
+        """Return the result of the tool, or an awaitable of the result.
 
         An argument that is None counts as omitted. Raises ``ToolFailure`` if the tool returns an error.
         """

@@ -226,7 +226,7 @@ def distance_km(a: City, b: City) -> float:
 def great_circle_km(lat_a: float, lon_a: float, lat_b: float, lon_b: float) -> float:
     """Return the great-circle distance between two points in kilometres; the coordinates are in degrees.
 
-    It uses the haversine formula with an Earth radius of 6371 km.
+    The haversine formula is used, with an Earth radius of 6371 km.
     """
     phi_a, phi_b = math.radians(lat_a), math.radians(lat_b)
     half = math.sin((phi_b - phi_a) / 2) ** 2

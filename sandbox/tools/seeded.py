@@ -14,8 +14,8 @@ Item = TypeVar("Item")
 class Seeded:
     """A random generator whose seed is computed from ``parts``, which are JSON-like values.
 
-    The same ``parts`` always give the same random numbers. It uses only the method ``random()`` of Python's generator,
-    because the other methods may give different results in another version of Python.
+    The same ``parts`` always give the same random numbers. The class uses only the method ``random()`` of Python's
+    generator, because the other methods may give different results in another version of Python.
     """
 
     def __init__(self, *parts: object) -> None:

@@ -63,7 +63,8 @@ class World:
     def chance(self, *parts: object) -> Seeded:
         """Return a random generator for facts of this world, such as the commits of a repository.
 
-        Its seed is computed from the world's seed and ``parts``, so the facts are the same in every episode.
+        The seed of the generator is computed from the world's seed and ``parts``, so the facts are the same in every
+        episode.
         """
         return Seeded(self.seed, *parts)
 

@@ -1,4 +1,4 @@
-"""Mock tools for places, distances, routes and countries. They all use the list of cities in ``places``."""
+"""Mock tools for places, distances, routes and countries. All these tools use the list of cities in ``places``."""
 
 from __future__ import annotations
 

@@ -113,7 +113,10 @@ Category = Literal["general", "business", "technology", "science", "sports", "he
 
 
 def _article_titles(query: str, count: int) -> list[str]:
-    """Return the titles of the articles that share words with the query, best match first."""
+    """Return the titles of the articles that share words with the query, best match first.
+
+    Raises ``ToolFailure`` if the query contains no word.
+    """
     sought = set(plain(query).split())
     if not sought:
         raise ToolFailure("invalid", "query is empty")
