@@ -14,29 +14,29 @@ from bestofn.verifiers.math_verifier.rules.quantities import quantity
 from bestofn.verifiers.math_verifier.rules.relations import relation
 from bestofn.verifiers.math_verifier.rules.scalars import scalar
 from bestofn.verifiers.math_verifier.rules.signs import approximation, plus_minus
-from bestofn.verifiers.math_verifier.rules.terms import Match, Rule, Terms
+from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Rule, Terms, Unclear
 from bestofn.verifiers.math_verifier.rules.texts import text
 
 RULES: tuple[Rule, ...] = (approximation, plus_minus, relation, text, matrix, collection, numeral, quantity)
 
 
 def compare(reference: Node, candidate: Node, terms: Terms) -> Match:
-    """Compare ``candidate`` with ``reference`` in bounded time. ``Match.equal`` is None if the rules cannot decide."""
+    """Compare ``candidate`` with ``reference`` in bounded time. The match is ``Unclear`` if the rules cannot decide."""
     if reference == candidate:
-        return Match(True, "identical")
+        return Equal("identical")
     if not (small(reference) and small(candidate)):
-        return Match(None, "too large")
+        return Unclear("too large")
     try:
         return _compare(reference, candidate, terms)
     except Intractable as error:
-        return Match(None, f"out of bounds: {error}", 0.0)
+        return Unclear(f"out of bounds: {error}")
     except RecursionError:
-        return Match(None, "nested too deeply", 0.0)
+        return Unclear("nested too deeply")
 
 
 def _compare(reference: Node, candidate: Node, terms: Terms) -> Match:
     if reference == candidate:
-        return Match(True, "identical")
+        return Equal("identical")
     if isinstance(reference, Number) and isinstance(candidate, Number):
         return scalar(reference, candidate, terms)
     for rule in RULES:

@@ -47,6 +47,13 @@ def as_ranges(node: Node) -> list[Range] | None:
         return _chain(node)
     if name in ("<", "<=", ">", ">=", "!="):
         return _solved(node)
+    if (
+        name == "="
+        and isinstance(node.args[0], Symbol)
+        and not is_constant(node.args[0])
+        and is_constant(node.args[-1])
+    ):
+        return [Range(node.args[-1], node.args[-1], True, True)]
     return None
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from bestofn.builders.protocols import Workers
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
 from bestofn.verifiers.math_verifier import symbolic, units
+from bestofn.verifiers.math_verifier.confidence import Outcome, confidence
 from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
 from bestofn.verifiers.math_verifier.judge import Finding, Settings, judge_answer
 from bestofn.verifiers.math_verifier.rounding import Rounding
@@ -92,7 +93,9 @@ class MathVerifier:
             return replace(finding, outcome="abstain", method=f"symbolic: {error}", confidence=0.0)
         if equal is None:
             return finding
-        return replace(finding, outcome="pass" if equal else "fail", method="symbolic", confidence=0.9)
+        outcome: Outcome = "pass" if equal else "fail"
+        certainty = confidence(outcome, "symbolic", finding.extraction)
+        return replace(finding, outcome=outcome, method="symbolic", confidence=certainty)
 
     def _verdict(self, finding: Finding, seconds: float) -> Verdict:
         detail = {

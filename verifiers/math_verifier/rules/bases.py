@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, head
 from bestofn.verifiers.math_verifier.rules.scalars import scalar
-from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
+from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Terms, Unclear, decided, different
 
 
 def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
@@ -18,16 +18,19 @@ def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
     if left == right == "base":
         same_base = _base(reference) == _base(candidate) or not _base(candidate).isdigit()
         if reference.args[0] == candidate.args[0] and same_base:  # type: ignore[union-attr]
-            return Match(True, "digits in the same base")
-        return Match(False, "another numeral")
+            return Equal("digits in the same base")
+        return different("another numeral", reference, candidate)
     numeral, other = (reference, candidate) if left == "base" else (candidate, reference)
     digits_text = numeral.args[0].text  # type: ignore[union-attr]
     if isinstance(other, Number) and str(other.value) == digits_text:
-        return Match(True, "the digits, without their base", 0.8)
-    if left != "base":  # the reference is a plain number, so compare the values
-        value = _numeral_value(candidate)
-        return Match(value is not None and scalar(reference, Number(value), terms).equal, "value of a numeral", 0.9)
-    return Match(False, "the numeral in its base is asked for")
+        return Equal("the digits, without their base")
+    value = _numeral_value(numeral)
+    if value is None:
+        return Unclear("a numeral without a value")
+    match = scalar(other, Number(value), terms)
+    if left == "base":  # the reference asks for the digits in its base
+        return Unclear("the value of the numeral, in another base") if match.equal else match
+    return decided(match.equal, "value of a numeral", reference, candidate)
 
 
 def _base(node: Node) -> str:

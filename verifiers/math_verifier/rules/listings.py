@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bestofn.verifiers.math_verifier.forms import is_value
 from bestofn.verifiers.math_verifier.intervals import as_ranges, same_ranges
 from bestofn.verifiers.math_verifier.matrices import rows
-from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Node, Symbol, head
+from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Symbol, head, walk
 from bestofn.verifiers.math_verifier.rules.scalars import scalar
-from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
+from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Terms, Unclear, decided, different, noted
 
 MAX_ITEMS = 64
 REALS = Symbol("mathbb_R")
@@ -27,11 +28,14 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
     ours = reference.args if left in COLLECTIONS else (reference,)  # type: ignore[union-attr]
     theirs = candidate.args if right in COLLECTIONS else (candidate,)  # type: ignore[union-attr]
     if left not in COLLECTIONS or right not in COLLECTIONS:
-        return _one_against_many(ours, theirs, left, right, terms, same)
+        return _one_against_many(reference, candidate, ours, theirs, terms, same)
     if not _brackets_agree(left, right, len(ours)):
-        return Match(False, "different brackets")
+        return _other_brackets(reference, candidate, terms, same)
     if len(ours) != len(theirs) and "{}" not in (left, right):
-        return Match(False, "different numbers of values")
+        return _other_count(reference, candidate, terms, same)
+    named, given = _names(ours), _names(theirs)
+    if named and len(named) == len(ours) == len(theirs) and named.keys() == given.keys():
+        return ordered(tuple(named.values()), tuple(given[name] for name in named), terms, same)
     if "{}" in (left, right) or (left == "," and right == "," and not terms.ordered):
         return unordered(list(ours), list(theirs), terms, same)
     match = ordered(ours, theirs, terms, same)
@@ -41,19 +45,53 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
 
 
 def _one_against_many(
-    ours: tuple[Node, ...], theirs: tuple[Node, ...], left: str, right: str, terms: Terms, same: Same
+    reference: Node, candidate: Node, ours: tuple[Node, ...], theirs: tuple[Node, ...], terms: Terms, same: Same
 ) -> Match:
     """Compare a single value with a collection. They match if every item of the answer equals the reference value."""
     if len(ours) == 0 or len(theirs) == 0:
-        return Match(False, "an empty set against a value")
-    if right in (",", "{}", "[]") and len(theirs) > 1 and len(ours) == 1:
-        matches = [same(ours[0], item, terms) for item in theirs]
-        if all(match.equal for match in matches):
-            return Match(True, "the same value, repeated", 0.9)
-        return Match(False, "several values for one")
+        values = ours or theirs
+        if all(is_value(value) for value in values):
+            return different("an empty set against a value", reference, candidate)
+        return Unclear("an empty set against an expression")
     if len(ours) == len(theirs) == 1:
         return same(ours[0], theirs[0], terms)
-    return Match(False, "different numbers of values")
+    if len(ours) == 1 and head(candidate) in (",", "{}", "[]"):
+        matches = [same(ours[0], item, terms) for item in theirs]
+        if all(match.equal for match in matches):
+            return Equal("the same value, repeated")
+        if any(match.equal for match in matches) and len(_names(theirs)) > 1:
+            return Unclear("one of several named values")
+    return _other_count(reference, candidate, terms, same)
+
+
+def _names(items: tuple[Node, ...]) -> dict[Node, Node]:
+    """Return the values of items such as ``x = 5`` by their names. Items without a name are left out."""
+    return {item.args[0]: item.args[-1] for item in items if isinstance(item, Apply) and item.head == "="}
+
+
+def _other_count(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    """Return the match of two collections of different length. They differ if every item of both is a plain value."""
+    ours, theirs = _members(reference), _members(candidate)
+    if not all(_is_plain(item) for item in (*ours, *theirs)):
+        return Unclear("different numbers of values that are not all plain")
+    if head(reference) == head(candidate) == ",":
+        match = unordered(list(ours), list(theirs), terms, same)
+        if match.equal is not False:
+            return Unclear("the same values, with repetitions")
+    return different("different numbers of values", reference, candidate)
+
+
+def _members(node: Node) -> tuple[Node, ...]:
+    return node.args if isinstance(node, Apply) and node.head in COLLECTIONS else (node,)
+
+
+def _is_plain(node: Node) -> bool:
+    """Return whether a member is a number, a quantity, or a collection of such members."""
+    if isinstance(node, Apply) and node.head in COLLECTIONS:
+        return all(_is_plain(part) for part in node.args)
+    if isinstance(node, Apply) and node.head == "=":
+        return _is_plain(node.args[-1])
+    return is_value(node)
 
 
 def _brackets_agree(left: str, right: str, count: int) -> bool:
@@ -64,25 +102,55 @@ def _brackets_agree(left: str, right: str, count: int) -> bool:
     return count != 2 and {left, right} == {"()", "[]"}
 
 
-def ordered(ours: tuple, theirs: tuple, terms: Terms, same: Same) -> Match:
+def _other_brackets(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    """Compare two collections in different brackets. They differ if their members differ or if both are intervals.
+
+    Brackets alone do not decide between (1, 2) and [1, 2], because both can be a pair.
+    """
+    ours, theirs = _members(reference), _members(candidate)
+    if len(ours) != len(theirs):
+        return _other_count(reference, candidate, terms, same)
+    if "{}" in (head(reference), head(candidate)):
+        members = unordered(list(ours), list(theirs), terms, same)
+    else:
+        members = ordered(ours, theirs, terms, same)
+    if members.equal is False:
+        return members
+    if _are_intervals((reference, candidate), terms):
+        return different("different brackets", reference, candidate)
+    return Unclear("the same members in different brackets")
+
+
+def _are_intervals(nodes: tuple[Node, Node], terms: Terms) -> bool:
+    """Return whether two pairs must be intervals: half open, with an infinite end, or asked for by the problem."""
+    if any(not isinstance(node, Apply) or node.head == "{}" or len(node.args) != 2 for node in nodes):
+        return False
+    endless = any(part == Symbol("infty") for node in nodes for part in walk(node))
+    return terms.intervals or endless or any(head(node) in ("(]", "[)") for node in nodes)
+
+
+def ordered(ours: tuple[Node, ...], theirs: tuple[Node, ...], terms: Terms, same: Same) -> Match:
     """Compare two lists of the same length, item by item, in order."""
     undecided = False
     for mine, other in zip(ours, theirs, strict=True):
         match = same(mine, other, terms)
         if match.equal is False:
-            return Match(False, f"a member differs ({match.method})")
+            return noted(match, "a member differs")
         undecided = undecided or match.equal is None
-    return Match(None if undecided else True, "member by member")
+    return Unclear("a member is undecided") if undecided else Equal("member by member")
 
 
 def unordered(ours: list[Node], theirs: list[Node], terms: Terms, same: Same) -> Match:
     """Compare two lists in any order. If their lengths differ, repeated values are removed first."""
+    both = Apply("{}", tuple(ours)), Apply("{}", tuple(theirs))
     if len(ours) != len(theirs):
         ours, theirs = _distinct(ours, terms, same), _distinct(theirs, terms, same)
         if len(ours) != len(theirs):
-            return Match(False, "different numbers of values")
+            if not all(_is_plain(item) for item in (*ours, *theirs)):
+                return Unclear("different numbers of values that are not all plain")
+            return different("different numbers of values", *both)
     if len(ours) > MAX_ITEMS:
-        return Match(None, "too many members")
+        return Unclear("too many members")
     left, undecided = list(theirs), False
     for mine in ours:
         matched = None
@@ -93,9 +161,9 @@ def unordered(ours: list[Node], theirs: list[Node], terms: Terms, same: Same) ->
                 break
             undecided = undecided or equal is None
         if matched is None:
-            return Match(None if undecided else False, "a member is missing")
+            return Unclear("a member is undecided") if undecided else different("a member is missing", *both)
         left.pop(matched)
-    return Match(True, "the same members")
+    return Equal("the same members")
 
 
 def _distinct(items: list[Node], terms: Terms, same: Same) -> list[Node]:
@@ -111,10 +179,13 @@ def _distinct(items: list[Node], terms: Terms, same: Same) -> list[Node]:
 def _unions(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     ours, theirs = as_ranges(reference), as_ranges(candidate)
     if ours is not None and theirs is not None:
-        return Match(same_ranges(ours, theirs, lambda a, b: scalar(a, b, terms).equal), "ranges")
+        equal = same_ranges(ours, theirs, lambda a, b: scalar(a, b, terms).equal)
+        return decided(equal, "ranges", reference, candidate)
     if head(reference) == head(candidate) == "union":
         return unordered(list(reference.args), list(candidate.args), terms, same)  # type: ignore[union-attr]
-    return Match(False, "a union against something else")
+    if is_value(reference) or is_value(candidate):
+        return different("a set of reals against a value", reference, candidate)
+    return Unclear("a set of reals against something else")
 
 
 def matrix(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
@@ -124,7 +195,20 @@ def matrix(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match 
     ours, theirs = rows(reference), rows(candidate)
     if ours and theirs and len(ours) == 1 != len(theirs) and head(candidate) in ("[]", "()"):
         theirs = [tuple(member for row in theirs for member in row)]  # a flat list may represent a matrix of one row
-    if ours is None or theirs is None or [len(row) for row in ours] != [len(row) for row in theirs]:
-        return Match(False, "different shapes")
+    if ours is None or theirs is None:
+        if is_value(reference) or is_value(candidate):
+            return different("a matrix against a value", reference, candidate)
+        return Unclear("a matrix against something else")
+    if [len(row) for row in ours] != [len(row) for row in theirs]:
+        return _other_shape(reference, candidate, ours, theirs)
     flat = [(a, b) for mine, other in zip(ours, theirs, strict=True) for a, b in zip(mine, other, strict=True)]
     return ordered(tuple(a for a, _ in flat), tuple(b for _, b in flat), terms, same)
+
+
+def _other_shape(reference: Node, candidate: Node, ours: list, theirs: list) -> Match:
+    """Return the match of two matrices of different shape. A row and a column may be the same vector."""
+    flat = [sum(len(row) for row in side) for side in (ours, theirs)]
+    vectors = all(len(side) == 1 or all(len(row) == 1 for row in side) for side in (ours, theirs))
+    if vectors and flat[0] == flat[1]:
+        return Unclear("a row against a column")
+    return different("different shapes", reference, candidate)

@@ -7,9 +7,22 @@ from fractions import Fraction
 from bestofn.verifiers.math_verifier import units
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, head, symbols
 from bestofn.verifiers.math_verifier.rules.scalars import scalar, value_of
-from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
+from bestofn.verifiers.math_verifier.rules.terms import (
+    Equal,
+    Match,
+    Same,
+    Terms,
+    Unclear,
+    decided,
+    different,
+    first_true,
+    noted,
+)
 
 _MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
+STRICT_GAP = 1e-6  # largest relative difference after a conversion, with strict rounding
+CONVERSION_GAP = 1e-4  # the same with the other rounding policies
+TWO_DIGITS, FOUR_DIGITS = 5e-3, 5e-4  # largest relative error of a number that is rounded to so many digits
 
 
 def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
@@ -81,7 +94,7 @@ def _percentages(reference: Node, candidate: Node, terms: Terms, same: Same) -> 
     value = value_of(ours)
     if plain.equal and (terms.percent or value is None or abs(value) >= 1 or value == 0):
         return plain
-    return Match(False, "percent")
+    return different("percent", reference, candidate)
 
 
 def _hundredth(node: Node) -> Node:
@@ -109,40 +122,44 @@ def _units(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     plain = same(asked.value, given.value, terms)
     if not asked.unit:
         if plain.equal and len(candidate.args) > 2:  # type: ignore[union-attr]
-            return Match(None, "hours and minutes against a number without a unit", 0.0)
+            return Unclear("hours and minutes against a number without a unit")
         if plain.equal and head(reference) not in ("percent", "deg"):
-            return Match(True, f"{plain.method}; the unit is not asked for", min(plain.confidence, 0.95))
+            return noted(plain, "the unit is not asked for")
         return plain
     if not given.unit:
         given = units.from_symbols(candidate) or given
     verdict = units.relate(asked.unit, given.unit)
     if verdict == "missing":
         if not plain.equal or terms.missing_unit == "pass":
-            return Match(plain.equal, f"{plain.method}; the unit is missing", min(plain.confidence, 0.6))
-        return Match(None if terms.missing_unit == "abstain" else False, "the unit is missing", 0.5)
+            return noted(plain, "the unit is missing")
+        if terms.missing_unit == "abstain":
+            return Unclear("the unit is missing")
+        return different("the unit is missing", reference, candidate)
     if verdict == "same":
         return plain
     if verdict == "unknown":
-        return Match(plain.equal, f"{plain.method}; unit not known", min(plain.confidence, 0.8))
+        return noted(plain, "unit not known")
     if verdict == "incompatible":
-        return Match(False, "another dimension")
-    return _converted(asked, given, terms)
+        return different("another dimension", reference, candidate)
+    return _converted(asked, given, terms, reference, candidate)
 
 
-def _converted(asked: units.Quantity, given: units.Quantity, terms: Terms) -> Match:
+def _converted(asked: units.Quantity, given: units.Quantity, terms: Terms, reference: Node, candidate: Node) -> Match:
     ours, theirs = value_of(asked.value), value_of(given.value)
     if ours is None or theirs is None or isinstance(ours, complex) or isinstance(theirs, complex):
-        return Match(None, "units of what has no value")
+        return Unclear("units of what has no value")
     there = units.convert(theirs, given.unit, asked.unit)
     if there is None:
-        return Match(None, "a conversion that cannot be done")
+        return Unclear("a conversion that cannot be done")
     gap = abs(there - ours) / max(abs(there), abs(ours)) if there != ours else 0.0
     if terms.rounding == "strict":
-        return Match(gap <= 1e-6, "units converted", 0.98)
+        return decided(gap <= STRICT_GAP, "units converted", reference, candidate)
     written = _half_a_place(given.value)
-    if 1e-4 < gap <= written <= 5e-3:  # three digits are not enough to decide, four digits are
-        return Match(True if written <= 5e-4 else None, "units converted and rounded", 0.9)
-    return Match(gap <= 1e-4, "units converted", 0.98)
+    if CONVERSION_GAP < gap <= written <= TWO_DIGITS:  # three digits are not enough to decide, four digits are
+        return (
+            Equal("units converted and rounded") if written <= FOUR_DIGITS else Unclear("units converted and rounded")
+        )
+    return decided(gap <= CONVERSION_GAP, "units converted", reference, candidate)
 
 
 def _half_a_place(value: Node) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from dataclasses import replace
 
-from bestofn.verifiers.math_verifier.arithmetic import Undefined, evaluate
+from bestofn.verifiers.math_verifier.arithmetic import evaluate
 from bestofn.verifiers.math_verifier.fields import CONSTANTS
+from bestofn.verifiers.math_verifier.forms import is_value
 from bestofn.verifiers.math_verifier.intervals import as_ranges, same_ranges
 from bestofn.verifiers.math_verifier.nodes import (
     COLLECTIONS,
@@ -18,8 +19,13 @@ from bestofn.verifiers.math_verifier.nodes import (
     head,
     symbols,
 )
-from bestofn.verifiers.math_verifier.rules.scalars import close, sample, scalar, tiny
-from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
+from bestofn.verifiers.math_verifier.rules.curves import difference, proportional, same_solutions, same_truth
+from bestofn.verifiers.math_verifier.rules.functions import rename
+from bestofn.verifiers.math_verifier.rules.points import tiny
+from bestofn.verifiers.math_verifier.rules.scalars import scalar, value_of
+from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Terms, Unclear, decided, different
+
+Bounds = tuple[str, Node]
 
 
 def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
@@ -27,10 +33,9 @@ def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
     left, right = head(reference), head(candidate)
     if not {left, right} & (RELATIONS | {"chain", "cap"}):
         return None
-    if left == "in":
-        return same(reference.args[-1], candidate, terms)  # type: ignore[union-attr]
-    if right == "in":
-        return same(reference, candidate.args[-1], terms)  # type: ignore[union-attr]
+    if left == "in" or right == "in":
+        members = [node.args[-1] if head(node) == "in" else node for node in (reference, candidate)]  # type: ignore[union-attr]
+        return same(members[0], members[1], replace(terms, sets=True))
     if left in ("=",) and right in ("=",):
         return _equations(reference, candidate, terms, same)
     if left == "=" and right not in RELATIONS | {"chain", "cap"}:
@@ -50,7 +55,9 @@ def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> 
         return same(sides[-1], candidate, terms)
     if _is_name(sides[-1]):
         return same(sides[0], candidate, terms)
-    return Match(False, "an equation is asked for")
+    if not is_value(candidate) or _may_be_meant(reference, candidate, terms, same):
+        return Unclear("an equation is asked for")
+    return different("an equation is asked for", reference, candidate)
 
 
 def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
@@ -61,12 +68,36 @@ def _answered_equation(reference: Node, candidate: Node, terms: Terms, same: Sam
     """
     sides = candidate.args  # type: ignore[union-attr]
     last = sides[-1]
-    if last == Number(0) and symbols(sides[0]) and not _is_name(sides[0]):
-        return Match(False, "an equation is no value")
+    unsolved = bool(symbols(sides[0])) and not _is_name(sides[0])
+    if unsolved and (last == Number(0) or len(sides) == 2):
+        if last != Number(0) and same(reference, last, terms).equal:
+            return Equal("the right side of an equation")
+        if not is_value(reference) or (last != reference and _may_be_meant(candidate, reference, terms, same)):
+            return Unclear("an unsolved equation")
+        return different("an equation is no value", reference, candidate)
     match = same(reference, last, terms)
     if not match.equal and _is_name(last) and not _is_name(sides[0]):
         return same(reference, sides[0], terms)
     return match
+
+
+def _may_be_meant(equation: Node, value: Node, terms: Terms, same: Same) -> bool:
+    """Return whether ``value`` is a side of ``equation``, or its solution if the equation has one unknown."""
+    sides = _sides(equation)
+    if any(same(side, value, terms).equal for side in sides):
+        return True
+    unknowns = symbols(equation) - CONSTANTS.keys()
+    number = value_of(value)
+    if len(unknowns) != 1 or number is None:
+        return False
+    try:
+        residual = evaluate(difference(sides[0], sides[-1]), {next(iter(unknowns)): number})
+    except ArithmeticError:
+        return True
+    return tiny(residual) or abs(residual) < SOLVED
+
+
+SOLVED = 1e-9  # largest residual of a value that solves an equation
 
 
 def _is_name(node: Node) -> bool:
@@ -99,83 +130,85 @@ def _unknowns(name: Node) -> frozenset[str]:
 
 
 def _equations(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    candidate = _with_same_arguments(reference, candidate)
     ours, theirs = _sides(reference), _sides(candidate)
     if _is_name(ours[0]) and _is_name(theirs[0]) and not (symbols(ours[-1]) & _unknowns(ours[0])):
         values = same(ours[-1], theirs[-1], terms)
         if values.equal or not symbols(ours[-1]):
-            return Match(values.equal and _same_name(ours[0], theirs[0]), values.method, values.confidence)
+            return _named(ours[0], theirs[0], values, terms, reference, candidate)
     if len(theirs) > 2 and symbols(ours[0]) == symbols(theirs[0]) and not symbols(theirs[-1]):
         return same(ours[-1], theirs[-1], terms)
-    left = _difference(ours[0], ours[-1])
-    right = _difference(theirs[0], theirs[-1])
-    if _is_zero(left) and _is_zero(right):
+    left = difference(ours[0], ours[-1])
+    right = difference(theirs[0], theirs[-1])
+    if not symbols(left) and not symbols(right):
         return same(ours[-1], theirs[-1], terms)
-    return Match(_proportional(left, right, signed=False), "equation up to scale", 0.98)
+    if proportional(left, right, signed=False):
+        return Equal("equation up to scale")
+    return decided(same_solutions(left, right), "solutions of an equation", reference, candidate)
+
+
+def _named(ours: Node, theirs: Node, values: Match, terms: Terms, reference: Node, candidate: Node) -> Match:
+    """Return the match of two named values: x = 5 differs from y = 5 if the problem uses both names."""
+    if not values.equal or ours == theirs or not (isinstance(ours, Symbol) and isinstance(theirs, Symbol)):
+        return values
+    if {ours.name, theirs.name} <= _COORDINATES or (terms.names(ours.name) and terms.names(theirs.name)):
+        return different("another name", reference, candidate)
+    return Unclear("an equal value with another name")
+
+
+_COORDINATES = frozenset("xyz")
+
+
+def _with_same_arguments(reference: Node, candidate: Node) -> Node:
+    """Return ``f(z) = z`` as ``f(x) = x`` if the reference has ``f(x)``: the names of arguments do not matter."""
+    ours, theirs = _sides(reference)[0], _sides(candidate)[0]
+    if head(ours) != "call" or head(theirs) != "call":
+        return candidate
+    mine, other = ours.args[1], theirs.args[1]  # type: ignore[union-attr]
+    names, others = _argument_names(mine), _argument_names(other)
+    if len(names) != len(others) or names == others or set(others) & (symbols(reference) - set(names)):
+        return candidate
+    return rename(candidate, dict(zip(others, names, strict=True)))
+
+
+def _argument_names(node: Node) -> list[str]:
+    """Return the names of the arguments of a call, or an empty list if an argument is not a name."""
+    parts = node.args if head(node) == "()" else (node,)  # type: ignore[union-attr]
+    return (
+        [part.name for part in parts if isinstance(part, Symbol)] if all(isinstance(p, Symbol) for p in parts) else []
+    )
 
 
 def _sides(equation: Node) -> list[Node]:
     return list(equation.args) if isinstance(equation, Apply) else [equation]
 
 
-def _same_name(ours: Node, theirs: Node) -> bool:
-    """Return whether two names may denote the same value: ``y`` and ``f(x)`` may, but ``x`` and ``y`` may not."""
-    return ours == theirs or not (isinstance(ours, Symbol) and isinstance(theirs, Symbol))
-
-
-def _is_zero(node: Node) -> bool:
-    return not symbols(node)
-
-
-def _difference(left: Node, right: Node) -> Node:
-    return left if right == Number(0) else Apply("+", (left, Apply("neg", (right,))))
-
-
-def _proportional(left: Node, right: Node, signed: bool) -> bool | None:
-    """Return whether left = c·right for a constant c ≠ 0 (c > 0 if ``signed``), or None if undecided.
-
-    The decision is based on the values at fixed points.
-    """
-    names = symbols(left) | symbols(right)
-    ratios = []
-    for trial in range(1, 9):
-        point = sample(names, trial)
-        try:
-            above, below = evaluate(left, point), evaluate(right, point)
-        except Undefined:
-            continue
-        if tiny(below) or tiny(above):
-            if tiny(below) != tiny(above):
-                return False
-            continue
-        ratios.append(above / below if isinstance(below, float | complex) else Fraction(1) / below * above)
-        if len(ratios) == 4:
-            break
-    if len(ratios) < 2:
-        return None
-    if any(not close(ratio, ratios[0]) for ratio in ratios[1:]):
-        return False
-    return not signed or (not isinstance(ratios[0], complex) and ratios[0] > 0)
-
-
 def _inequalities(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     ours, theirs = as_ranges(reference), as_ranges(candidate)
     if ours is not None and theirs is not None:
-        return Match(same_ranges(ours, theirs, lambda a, b: scalar(a, b, terms).equal), "ranges")
+        equal = same_ranges(ours, theirs, lambda a, b: scalar(a, b, terms).equal)
+        return decided(equal, "ranges", reference, candidate)
     if ours is not None or theirs is not None:
-        unread = candidate if theirs is None else reference
-        unsolved = head(unread) in RELATIONS or head(unread) in ("chain", "cap")
-        return Match(None if unsolved else False, "a range against something else", 0.0 if unsolved else 1.0)
+        other = candidate if theirs is None else reference
+        if is_value(other):
+            return different("a range against a value", reference, candidate)
+        return Unclear("a range against something else")
     left, right = _normalised_inequality(reference), _normalised_inequality(candidate)
-    if left is None or right is None or left[0] != right[0]:
-        return Match(False, "different relations")
-    return Match(_proportional(left[1], right[1], signed=left[0] != "!="), "inequality up to scale", 0.98)
+    if left is None or right is None:
+        return Unclear("different relations")
+    if left[0] == right[0] and proportional(left[1], right[1], signed=left[0] != "!="):
+        return Equal("inequality up to scale")
+    names = symbols(reference) | symbols(candidate)
+    if symbols(reference) == symbols(candidate) and not same_truth(left, right, names):
+        return different("inequality at points", reference, candidate)
+    return Unclear("different relations")
 
 
-def _normalised_inequality(node: Node) -> tuple[str, Node] | None:
+def _normalised_inequality(node: Node) -> Bounds | None:
     """Return an inequality in the form ``expression < 0`` (or ``<= 0``, ``!= 0``) as (sign, expression); else None."""
     if not isinstance(node, Apply) or node.head not in ("<", "<=", ">", ">=", "!="):
         return None
     left, right = node.args[0], node.args[-1]
     if node.head in (">", ">="):
         left, right = right, left
-    return node.head.replace(">", "<"), _difference(left, right)
+    return node.head.replace(">", "<"), difference(left, right)

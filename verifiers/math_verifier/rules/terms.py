@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
+from bestofn.verifiers.math_verifier.forms import Form, form
 from bestofn.verifiers.math_verifier.nodes import Node
 from bestofn.verifiers.math_verifier.rounding import Rounding
 
@@ -21,6 +22,9 @@ _ORDER = re.compile(
     r"|greatest|largest)|ordered)\b",
     re.IGNORECASE,
 )
+_INTERVAL = re.compile(
+    r"\b(?:intervals?|range|domain|values of|inequalit\w*|set of (?:all|real)|increasing|decreasing)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class Terms:
     rounding: Rounding = "reference_precision"
     missing_unit: MissingUnit = "pass"
     problem: str = ""
+    sets: bool = False  # the values are compared as sets of real numbers, as in ``x in [0, 1]``
 
     @cached_property
     def percent(self) -> bool:
@@ -46,14 +51,64 @@ class Terms:
         """True if the problem asks for values in a certain order."""
         return bool(_ORDER.search(self.problem))
 
+    @cached_property
+    def intervals(self) -> bool:
+        """True if the problem asks for a set of real numbers. Then (1, 2) is an interval and not a pair."""
+        return self.sets or bool(_INTERVAL.search(self.problem))
+
+    def names(self, letter: str) -> bool:
+        """Return whether the problem uses ``letter`` as a name."""
+        return bool(re.search(rf"(?<![A-Za-z]){re.escape(letter)}(?![A-Za-z])", self.problem))
+
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """The result of a comparison. ``equal`` is None if undecided; ``method`` describes the rule that decided."""
+class Equal:
+    """Both sides are equal. ``method`` describes the rule that decided."""
 
-    equal: bool | None
     method: str
-    confidence: float = 1.0
+    equal: ClassVar[Literal[True]] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Different:
+    """Both sides were understood, as the forms ``ours`` and ``theirs``, and they differ."""
+
+    method: str
+    ours: Form
+    theirs: Form
+    equal: ClassVar[Literal[False]] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A side was not understood, or the rules cannot decide. ``method`` is the reason."""
+
+    method: str
+    equal: ClassVar[None] = None
+
+
+Match: TypeAlias = Equal | Different | Unclear
+"""The result of a comparison. Only ``Different`` makes a ``fail``, and it needs the forms of both sides."""
+
+
+def different(method: str, reference: Node, candidate: Node) -> Different | Unclear:
+    """Return that two trees differ. If one of them contains text that is not mathematics, the match is unclear."""
+    ours, theirs = form(reference), form(candidate)
+    if ours is None or theirs is None:
+        return Unclear(f"{method}; words that are not mathematics")
+    return Different(method, ours, theirs)
+
+
+def decided(equal: bool | None, method: str, reference: Node, candidate: Node) -> Match:
+    """Return the match of two trees for a three-valued result: equal, different, or None for unclear."""
+    if equal is None:
+        return Unclear(method)
+    return Equal(method) if equal else different(method, reference, candidate)
+
+
+def noted(match: Match, note: str) -> Match:
+    """Return ``match`` with a note on how it came about, such as "the unit is missing"."""
+    return replace(match, method=f"{match.method}; {note}")
 
 
 Same: TypeAlias = Callable[[Node, Node, Terms], Match]

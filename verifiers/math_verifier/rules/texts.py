@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from bestofn.verifiers.math_verifier.nodes import Node, Text
-from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms
+from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Terms, Unclear
 
 
 def text(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     """Compare two trees if one is a ``Text`` node, otherwise return None.
 
-    Case and punctuation are ignored. Words never equal a value.
+    Case and punctuation are ignored. Other words are not understood, so they never differ.
     """
     if isinstance(reference, Text) and isinstance(candidate, Text):
-        return Match(_folded(reference.text) == _folded(candidate.text), "text")
+        return Equal("text") if _folded(reference.text) == _folded(candidate.text) else Unclear("text")
     if isinstance(reference, Text) or isinstance(candidate, Text):
-        return Match(False, "text against a value", 0.9)
+        return Unclear("text against a value")
     return None
 
 

@@ -1,0 +1,101 @@
+"""A fail needs two answers that were understood. What was not understood is an abstain with its reason."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bestofn.verifiers.math_verifier import judge, judge_answer
+from bestofn.verifiers.math_verifier.extraction import Answer
+from bestofn.verifiers.math_verifier.forms import Form, form
+from bestofn.verifiers.math_verifier.nodes import Apply, Number, Text
+from bestofn.verifiers.math_verifier.rules.terms import Different, Unclear, different
+
+WORDS = st.lists(
+    st.sampled_from(["the", "prism", "with", "cyclic", "base", "grows", "round", "trip", "river"]), min_size=2
+)
+FORMULAS = st.sampled_from(["7", r"\frac{1}{2}", "x^2 + 1", "(1, 2)", r"\{3, 4\}", "x = 5", "x > 2", "[0, 1)", "5 kg"])
+
+
+def outcome(reference: str, answer: str, problem: str = "") -> str:
+    return judge_answer(reference, Answer(answer, "boxed"), problem).outcome
+
+
+def test_a_difference_needs_both_forms():
+    fields = {field.name: field.default for field in dataclasses.fields(Different)}
+    assert fields["ours"] is fields["theirs"] is dataclasses.MISSING
+
+
+@pytest.mark.parametrize("node", [Text("a word"), Apply(",", (Number(1), Text("and more")))])
+def test_text_has_no_form(node):
+    assert form(node) is None
+    assert isinstance(different("a rule", node, Number(5)), Unclear)
+    assert isinstance(different("a rule", Number(5), node), Unclear)
+
+
+def test_the_name_of_a_unit_is_no_text():
+    assert form(Apply("unit", (Number(5), Text("apples")))) == Form(
+        "quantity", Apply("unit", (Number(5), Text("apples")))
+    )
+
+
+@given(reference=FORMULAS | WORDS.map(" ".join), words=WORDS)
+def test_words_never_fail(reference, words):
+    assert outcome(reference, " ".join(words)) != "fail"
+    assert outcome(" ".join(words), reference) != "fail"
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer"),
+    [
+        ("The quotient stays the same.", r"\text{No, the quotient does not change.}"),
+        (r"\text{only } x = 0", "0"),
+        (r"\text{only } x = 0", "1"),
+        ("1, 3", "Minimum: 1, Maximum: 4"),
+        ("2x + z = 1", "z - 4"),
+        ("b < a < d < c", "b, a, d, c"),
+        ("x^2 + y^2 = 1", r"\text{the unit circle}"),
+        (r"(-\infty, -3)", r"(-\infty, -5) \cupdot (5, 9)"),
+        ("4", "Infinitely many"),
+        ("True", "It depends on the weather."),
+        ("B", r"\text{the second one}"),
+        ("(1, 2)", "[1, 2]"),
+        (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix}1 & 2\end{pmatrix}"),
+        ("y^2 = x", r"y = \sqrt{x}"),
+        ("n^2", "k^2"),
+    ],
+)
+def test_what_is_not_understood_abstains(reference, answer):
+    assert outcome(reference, answer, "In terms of $n$:") == "abstain"
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer"),
+    [
+        (r"\{1, 2\}", r"\{1, 2, 3\}"),
+        ("1, 2", "1, 2, 3"),
+        ("(1, 2)", "(1, 2, 3)"),
+        ("5", "5, 6"),
+        ("x = 5", "x = 5 or x = -5"),
+        ("2x + z = 1", "7"),
+        ("[0, 2)", "(0, 2)"),
+        (r"x \in [-2, 7]", "(-2, 7)"),
+        ("x > 2", "7"),
+        (r"x \neq 2", "x = 2"),
+        (r"\begin{pmatrix}1\\2\end{pmatrix}", "3"),
+        ("a = 3, b = 4", "a = 4, b = 3"),
+        ("x^2 + y^2 = 4", "x^2 + y^2 = 5"),
+        ("y = 2x + 1", "y = 2x - 1"),
+        ("x + y < 3", "x + y > 3"),
+        ("5", "there is no solution"),
+    ],
+)
+def test_what_is_understood_and_differs_fails(reference, answer):
+    assert outcome(reference, answer) == "fail"
+
+
+def test_the_reason_is_recorded():
+    finding = judge("5", r"\boxed{\text{the second root}}")
+    assert (finding.outcome, finding.confidence) == ("abstain", 0.0)
+    assert finding.method

@@ -1,0 +1,138 @@
+"""Compares equations and inequalities with symbols: by proportional sides, by solutions, and by truth at points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from bestofn.verifiers.math_verifier.arithmetic import evaluate
+from bestofn.verifiers.math_verifier.fields import CONSTANTS, Value
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, symbols
+from bestofn.verifiers.math_verifier.rules.points import REGIONS, close, sample, tiny, value_at
+
+Point = dict[str, Value]
+ENOUGH = 4  # points that decide
+STEPS = 40  # steps of the secant method
+RESIDUAL = 1e-9  # a point with a smaller residual, relative to the slope there, solves an equation
+
+
+def difference(left: Node, right: Node) -> Node:
+    """Return the tree of ``left - right``."""
+    return left if right == Number(0) else Apply("+", (left, Apply("neg", (right,))))
+
+
+def proportional(left: Node, right: Node, signed: bool) -> bool | None:
+    """Return whether left = c·right for a constant c ≠ 0 (c > 0 if ``signed``), or None if undecided.
+
+    The decision is based on the values at fixed points.
+    """
+    names = symbols(left) | symbols(right)
+    ratios: list[Value] = []
+    for trial in range(1, ENOUGH + 1):
+        for region in REGIONS[:3]:
+            point = sample(names, region, trial)
+            above, below = value_at(left, point, region), value_at(right, point, region)
+            if above is None or below is None:
+                continue
+            if tiny(below) or tiny(above):
+                if tiny(below) != tiny(above):
+                    return False
+                continue
+            ratios.append(above / below if isinstance(below, float | complex) else Fraction(1) / below * above)
+            if not close(ratios[-1], ratios[0]):
+                return False
+        if len(ratios) >= ENOUGH:
+            break
+    if len(ratios) < 2:
+        return None
+    return not signed or (not isinstance(ratios[0], complex) and ratios[0] > 0)
+
+
+def same_solutions(left: Node, right: Node) -> bool | None:
+    """Return whether left = 0 and right = 0 have the same solutions, or None if undecided.
+
+    Solutions of each are computed at fixed points with the secant method and put into the other equation.
+    """
+    names = sorted((symbols(left) | symbols(right)) - CONSTANTS.keys())
+    forward, back = _contained(left, right, names), _contained(right, left, names)
+    if forward is None or back is None:
+        return None
+    return forward if forward == back else None
+
+
+def _contained(left: Node, right: Node, names: list[str]) -> bool | None:
+    """Return whether the computed solutions of left = 0 solve right = 0, or None if too few are found or they disagree.
+
+    Every symbol of ``left`` is the unknown in turn; the others have the values of a fixed point.
+    """
+    verdicts: list[bool] = []
+    for trial in range(1, ENOUGH + 1):
+        for name in names:
+            if name in symbols(left):
+                point: Point = dict(sample(frozenset(names), trial % 2, trial))
+                verdicts += _solved_by_roots(left, right, name, point)
+    if len(verdicts) < ENOUGH or len(set(verdicts)) > 1:
+        return None
+    return verdicts[0]
+
+
+def _solved_by_roots(left: Node, right: Node, name: str, point: Point) -> list[bool]:
+    """Return for each computed root of left = 0 whether it solves right = 0. ``name`` is the unknown."""
+    verdicts: list[bool] = []
+    for start in (point[name], -point[name]):
+        root = _root(lambda value: evaluate(left, point | {name: value}), start)
+        if root is not None:
+            solved = _solves(lambda value: evaluate(right, point | {name: value}), root)
+            verdicts += [] if solved is None else [solved]
+    return verdicts
+
+
+def _root(function: Callable[[Value], Value], start: Value) -> complex | None:
+    """Return a root of ``function`` by the secant method, which also finds complex roots; None if there is none."""
+    try:
+        first, second = complex(start), complex(start) + (0.3 + 0.2j)
+        low, high = complex(function(first)), complex(function(second))
+        for _ in range(STEPS):
+            if high == low:
+                return None
+            first, second, low = second, second - high * (second - first) / (high - low), high
+            high = complex(function(second))
+            if abs(second - first) <= 1e-13 * max(1.0, abs(second)):
+                return second if abs(second) < 1e6 else None
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    return None
+
+
+def _solves(function: Callable[[Value], Value], root: complex) -> bool | None:
+    """Return whether ``function`` is zero at ``root``, compared with its values near the root."""
+    try:
+        step = 1e-3 * max(1.0, abs(root))
+        at, near = abs(complex(function(root))), abs(complex(function(root + step)))
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    return None if near == at == 0 else at <= RESIDUAL * 1e3 * max(at, near)
+
+
+def same_truth(left: tuple[str, Node], right: tuple[str, Node], names: frozenset[str]) -> bool:
+    """Return whether two inequalities are both true or both false at every fixed point.
+
+    An inequality is a sign and an expression, which the sign compares with zero.
+    """
+    for trial in range(1, 2 * ENOUGH + 1):
+        for region in REGIONS:
+            point = sample(names, region, trial)
+            ours, theirs = _holds(left, point, region), _holds(right, point, region)
+            if ours is not None and theirs is not None and ours != theirs:
+                return False
+    return True
+
+
+def _holds(inequality: tuple[str, Node], point: dict[str, Fraction | int], region: int) -> bool | None:
+    sign, expression = inequality
+    value = value_at(expression, point, region)
+    if value is None or isinstance(value, complex):
+        return None
+    if tiny(value):
+        return sign == "<="
+    return value < 0 or sign == "!="

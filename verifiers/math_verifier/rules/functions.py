@@ -1,0 +1,115 @@
+"""Compares expressions with symbols by their values at fixed points.
+
+Rational functions are evaluated exactly, so equal values at several points are practically a proof (Schwartz 1980,
+Zippel 1979). Expressions differ only if no region of points agrees: expressions that agree for positive numbers, or for
+whole numbers, may be equal under the conditions of the problem.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from bestofn.verifiers.math_verifier.fields import CONSTANTS
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Symbol, symbols
+from bestofn.verifiers.math_verifier.rules.points import REGIONS, close, sample, value_at
+from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Terms, Unclear, decided, different
+
+ENOUGH = 5  # equal values that end the comparison
+LEAST = 3  # equal values that suffice if the expressions are undefined elsewhere
+MOST_RENAMED = 3
+_CONSTANTS_OF_INTEGRATION = frozenset({"C", "c", "K", "k", "C_1", "c_1"})
+_INTEGERS = frozenset("jklmnpqt")  # letters that usually stand for any integer
+
+
+def functions(reference: Node, candidate: Node, terms: Terms) -> Match:
+    """Compare two expressions of which at least one contains symbols."""
+    candidate = _with_same_constant(reference, candidate)
+    equal = equal_at_points(reference, candidate)
+    if equal is False:
+        return _renamed(reference, candidate, terms) or different("values at points", reference, candidate)
+    return decided(equal, "values at points" if equal else "no points to compare at", reference, candidate)
+
+
+def equal_at_points(reference: Node, candidate: Node) -> bool | None:
+    """Return whether two expressions have equal values at fixed points, or None if undecided."""
+    names = symbols(reference) | symbols(candidate)
+    agreed, differed = [0] * len(REGIONS), [0] * len(REGIONS)
+    for trial in range(1, ENOUGH + 1):
+        for region in REGIONS:
+            equal = _equal_at(reference, candidate, names, region, trial)
+            agreed[region] += equal is True
+            differed[region] += equal is False
+            if sum(agreed) >= ENOUGH and not any(differed):
+                return True
+        if any(differed) and (trial > 1 or not any(agreed)):
+            shared = any(count and not differed[region] for region, count in enumerate(agreed))
+            return None if shared else False
+    return True if sum(agreed) >= LEAST and not any(differed) else None
+
+
+def _equal_at(reference: Node, candidate: Node, names: frozenset[str], region: int, trial: int) -> bool | None:
+    """Return whether two expressions agree at one point. Different complex values are undecided.
+
+    Roots and logarithms may use different branches. Only for expressions that contain the imaginary unit, complex
+    values are compared.
+    """
+    point = sample(names, region, trial)
+    ours, theirs = value_at(reference, point, region), value_at(candidate, point, region)
+    if ours is None or theirs is None:
+        return None
+    if close(ours, theirs):
+        return True
+    if "i" in names or not (isinstance(ours, complex) or isinstance(theirs, complex)):
+        return False
+    return False if abs(ours.imag) < 1e-9 and abs(theirs.imag) < 1e-9 else None
+
+
+def rename(node: Node, names: dict[str, str]) -> Node:
+    """Return ``node`` with other names for some of its symbols."""
+    if isinstance(node, Symbol):
+        return Symbol(names.get(node.name, node.name))
+    if isinstance(node, Apply) and node.head != "unit":
+        return Apply(node.head, tuple(rename(part, names) for part in node.args))
+    return node
+
+
+def _renamed(reference: Node, candidate: Node, terms: Terms) -> Match | None:
+    """Return the match of two expressions that are equal after letters are renamed, otherwise None.
+
+    Letters for any integer are interchangeable if the problem does not use them. Letters that the problem uses differ.
+    """
+    ours = sorted(symbols(reference) - symbols(candidate) - CONSTANTS.keys())
+    theirs = sorted(symbols(candidate) - symbols(reference) - CONSTANTS.keys())
+    if not ours or len(ours) != len(theirs) or len(ours) > MOST_RENAMED:
+        return None
+    if all(terms.names(name) for name in (*ours, *theirs)):
+        return None
+    for order in permutations(ours):
+        if equal_at_points(reference, rename(candidate, dict(zip(theirs, order, strict=True)))):
+            free = _INTEGERS.issuperset((*ours, *theirs)) and not any(terms.names(name) for name in (*ours, *theirs))
+            return Equal("values at points; letters renamed") if free else Unclear("equal up to the names of letters")
+    return None
+
+
+def _with_same_constant(reference: Node, candidate: Node) -> Node:
+    """Return ``candidate`` with its constant of integration renamed to the name in the reference.
+
+    ``candidate`` does not change if one of the sides has no such constant or several of them.
+    """
+    ours, theirs = _added(reference), _added(candidate)
+    if len(ours) != 1 or len(theirs) != 1 or ours == theirs or not ours <= {"C", "C_1"}:
+        return candidate
+    if ours & symbols(candidate) or theirs & symbols(reference) or not isinstance(candidate, Apply):
+        return candidate
+    renamed = Symbol(next(iter(ours)))
+    return Apply("+", tuple(renamed if _is_constant_of_integration(part) else part for part in candidate.args))
+
+
+def _added(node: Node) -> frozenset[str]:
+    if not isinstance(node, Apply) or node.head != "+":
+        return frozenset()
+    return frozenset(part.name for part in node.args if isinstance(part, Symbol) and _is_constant_of_integration(part))
+
+
+def _is_constant_of_integration(node: Node) -> bool:
+    return isinstance(node, Symbol) and node.name in _CONSTANTS_OF_INTEGRATION

@@ -1,0 +1,158 @@
+"""Reads an answer or a reference in other ways if the first comparison found no equality.
+
+The other ways are: European numbers, number words, values that a sentence states, and answers that say that there is no
+value.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bestofn.verifiers.math_verifier import words
+from bestofn.verifiers.math_verifier.equivalence import compare
+from bestofn.verifiers.math_verifier.forms import Form, form
+from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Text, head
+from bestofn.verifiers.math_verifier.normal import normal
+from bestofn.verifiers.math_verifier.notations import european
+from bestofn.verifiers.math_verifier.reading import read
+from bestofn.verifiers.math_verifier.rules.terms import Different, Equal, Match, Terms, Unclear, noted
+from bestofn.verifiers.math_verifier.sentences import after_equals, listed, stated
+
+Reading = tuple[Match, Node]  # a match, and the tree of the answer that it is about
+
+
+def second_reading(reference: str, gold: Node, given: Node, text: str, terms: Terms) -> Reading | None:
+    """Compare again after a mismatch. Return None if there is no other way to read the two texts."""
+    european_form = _decimal_comma(gold, given, reference, text, terms)
+    if european_form is not None:
+        return european_form
+    if isinstance(given, Text):
+        return _words(gold, given, text, terms)
+    if isinstance(gold, Text):
+        value = words.numeral(gold.text)
+        return None if value is None else (compare(read(str(value)), given, terms), given)
+    return None
+
+
+def has_several_values(node: Node) -> bool:
+    """Return whether a reference has several values, so that several boxes can be its answer."""
+    return head(node) in ("pm", "mp") or (head(node) in COLLECTIONS and len(node.args) > 1)  # type: ignore[union-attr]
+
+
+def _words(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
+    if isinstance(gold, Text):
+        return _short_text(gold, given)
+    if is_formula(given.text):
+        node = after_equals(text)
+        if node is None or isinstance(node, Text):
+            return Unclear("mathematics that the grammar does not read"), given
+        return compare(gold, node, terms), node
+    special = words.special(given.text)
+    if special is not None:
+        return _no_value(gold, special), given
+    value = words.leading_numeral(given.text)
+    if value is not None:
+        return compare(gold, read(str(value)), terms), given
+    if has_several_values(gold):
+        match = compare(gold, listed(text), terms)
+        if match.equal:
+            return noted(match, "stated in words"), given
+    return _stated(gold, given, text, terms)
+
+
+def _no_value(gold: Node, special: str) -> Match:
+    """Compare a reference with an answer that says that there is no value, or infinitely many."""
+    if special == "none" and gold == Apply("{}", ()):
+        return Equal("no value")
+    ours = form(gold)
+    if ours is None or special == "infinite":
+        return Unclear(f"the answer is {special!r}")
+    return Different("no value", ours, Form("no value", special))
+
+
+def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
+    """Compare a reference with the value that a sentence states."""
+    single = len(re.findall(r"[\d.,]*\d", text)) == 1
+    if _BOUND.match(given.text) or (single and _DENIED.match(given.text)):
+        return Unclear("a bound or a denial, no value"), given
+    node = stated(text)
+    if node is None:
+        return None
+    match = compare(gold, node, terms)
+    if match.equal and single and _LIMITED.search(text):
+        return Unclear("a bound in words, not a value"), node
+    return noted(match, "stated in words"), node
+
+
+_BOUND = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
+_LIMITED = re.compile(
+    r"\b(?:(?:greater|more|less|fewer|larger|smaller|higher|lower) than|at (?:least|most)|close to)\s+[\\$£€]*-?\d",
+    re.I,
+)
+_DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
+
+
+def _short_text(gold: Text, given: Text) -> Reading | None:
+    """Compare an answer in words with a reference in words. The answer may contain the reference in a sentence."""
+    wanted, phrase = _plain_words(gold.text), _plain_words(given.text)
+    first, second = words.special(gold.text), words.special(given.text)
+    if first is not None and first == second:
+        return Equal("both say the same"), given
+    if not wanted or not phrase:
+        return None
+    if wanted == phrase:
+        return Equal("text"), given
+    if _NEGATION.search(phrase) and not _NEGATION.search(wanted):
+        return None
+    if len(wanted.split()) <= 4 and (phrase.startswith(wanted + " ") or phrase.endswith(" " + wanted)):
+        return Equal("text within a sentence"), given
+    return None
+
+
+_NEGATION = re.compile(r"\b(?:not|no|never|neither|nor|or|isn|doesn|cannot|t)\b")
+
+
+def _plain_words(text: str) -> str:
+    text = re.sub(r"\\[A-Za-z]+", " ", text)
+    return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())
+
+
+def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Terms) -> Reading | None:
+    """Convert a European number (``1000,99``, ``1.234,5 kg``) on one side, and return the match if both sides agree.
+
+    ``12,345`` compared with ``12.345`` is undecided, because the comma may separate thousands or decimals.
+    """
+    ours, theirs = _pointed(reference), _pointed(text)
+    if (ours is None) == (theirs is None):
+        return None
+    node = given if theirs is None else read(theirs)
+    match = compare(gold if ours is None else read(ours), node, terms)
+    if not match.equal:
+        return None
+    if _THOUSANDS_OR_DECIMALS.fullmatch((reference if theirs is None else text).strip()):
+        return Unclear("a comma before three digits: thousands or decimals"), node
+    return noted(match, "decimal comma"), node
+
+
+def _pointed(text: str) -> str | None:
+    """Return ``text`` with European numbers in English form, or None if it contains none."""
+    text = text.strip()
+    if _COMMA.fullmatch(text):
+        return text.replace(",", ".")
+    plain = european(normal(text)) if "." in text or "'" in text else text
+    return None if plain in (text, normal(text)) else plain
+
+
+_COMMA = re.compile(r"-?\d+,\d+")
+_THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2},\d{3}")
+
+
+_COMMAND = re.compile(r"\\(?:int|sum|prod|lim|frac|dfrac|sqrt|begin|iint|oint|partial)(?![A-Za-z])")
+_LONG_WORDS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{4,}")
+
+
+def is_formula(text: str) -> bool:
+    """Return whether the text is a formula: it has at most one word, and is LaTeX or longer than 60 characters."""
+    if len(_LONG_WORDS.findall(text)) > 1:
+        return False
+    return bool(_COMMAND.search(text)) or len(text) > 60
