@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.verifiers.code_verifier.extraction import extract_program, fenced
+from bestofn.verifiers.code_verifier.extraction import extract, extract_program
+from bestofn.verifiers.code_verifier.fences import fenced
 
 USAGE = "Save it, then run:\n\n```bash\nchmod +x flip.sh\n./flip.sh Hello\n```\n"
 
@@ -47,7 +48,8 @@ def test_the_program_is_found(answer: str, language: str, entry: str, expected: 
 def test_names_of_the_tests_tell_the_program_from_its_use() -> None:
     answer = f'```bash\nflip_case() {{ tr a-zA-Z A-Za-z <<< "$1"; }}\n```\n{USAGE}'
     assert "flip_case()" in extract_program(answer, "bash", named={"candidate", "flip_case"})
-    assert "flip_case()" not in extract_program(answer, "bash")
+    assert "flip_case()" in extract_program(answer, "bash")
+    assert extract_program(USAGE, "bash") == "chmod +x flip.sh\n./flip.sh Hello\n"
 
 
 def test_a_body_keeps_its_indentation_and_a_program_does_not() -> None:
@@ -65,6 +67,138 @@ def test_helpers_of_earlier_blocks_come_along() -> None:
     )
     found = extract_program(answer, "python", "f")
     assert found.index("def square") < found.index("def f")
+
+
+@pytest.mark.parametrize(
+    ("before", "program"),
+    [
+        ("import math", "def f(x):\n    return math.sqrt(x)"),
+        ("from heapq import heappush, heappop", "import sys\n\ndef f(x):\n    heappush([], x)"),
+        ("MOD = 10**9 + 7\nSIZE: int = 3", "def f(x):\n    return x % MOD + SIZE"),
+        ("try:\n    import numpy as np\nexcept ImportError:\n    np = None", "def f(x):\n    return np.sqrt(x)"),
+        ("@cache\ndef g(x):\n    return x", "def f(x):\n    return g(x)"),
+    ],
+)
+def test_imports_and_constants_of_another_block_are_kept(before: str, program: str) -> None:
+    for answer in (
+        f"```python\n{before}\n```\nThen:\n```python\n{program}\n```",
+        f"```python\n{program}\n```\nIt needs:\n```python\n{before}\n```",
+    ):
+        assert extract_program(answer, "python", "f") == f"{before}\n\n{program}\n"
+
+
+def test_example_data_of_another_block_is_not_taken() -> None:
+    example = "```python\nnums = [1, 2]\nprint(f(nums))\n```\n"
+    program = "def f(nums):\n    return sum(nums)\n"
+    assert extract_program(f"{example}```python\n{program}```", "python", "f") == program
+    helper = "```python\ndef g(x):\n    return x\nprint(g(3))\n```\n"
+    used = extract_program(f"{helper}```python\nprint(g(int(input())))\n```", "python")
+    assert used == "def g(x):\n    return x\n\nprint(g(int(input())))\n"
+
+
+def test_constants_and_helpers_of_javascript_and_bash_are_kept() -> None:
+    script = "```js\nconst { sqrt } = Math;\nfunction gcd(a, b) { return b ? gcd(b, a % b) : a; }\n```\n"
+    found = extract_program(f"{script}```js\nfunction f(a, b) {{ return sqrt(gcd(a, b)); }}\n```", "javascript", "f")
+    assert found.index("gcd(a, b) {") < found.index("function f")
+    bash = "```bash\nLIMIT=3\n```\n```bash\ncount() {\n  echo $(( $1 + LIMIT ))\n}\n```"
+    assert extract_program(bash, "bash", named={"count"}).startswith("LIMIT=3\n")
+    other = "```js\nfunction f(a) { return 1; }\n```\n```js\nfunction f(a) { return a; }\n```"
+    assert extract_program(other, "javascript", "f") == "function f(a) { return a; }\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Here it is: ```python\ndef f(x):\n    return x\n```",
+        "```python def f(x):\n    return x\n```",
+        "```python\ndef f(x):\n    return x```",
+        "1. Solution ```py\ndef f(x):\n    return x\n```\nUse `f`.",
+        '```python title="f.py"\ndef f(x):\n    return x\n```',
+        "```python\n%matplotlib inline\n!pip install numpy\ndef f(x):\n    return x\n```",
+    ],
+)
+def test_fences_open_and_close_inside_a_line(answer: str) -> None:
+    assert extract_program(answer, "python", "f") == "def f(x):\n    return x\n"
+
+
+def test_a_fence_in_one_line_is_a_block() -> None:
+    assert extract_program("Run ```python print(1)``` now.", "python") == "print(1)\n"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "<think>\nDraft:\n```python\ndef f(x):\n    return 0\n```\nHmm, wait",
+        "Let me see.\n<thinking>\n```python\ndef f(x):\n    return 0\n```",
+    ],
+)
+def test_drafts_in_thinking_that_never_ends_are_no_answer(answer: str) -> None:
+    assert extract_program(answer, "python", "f") == ""
+
+
+def test_a_tag_inside_a_program_is_not_thinking() -> None:
+    answer = '```python\ndef f(x):\n    return x.split("""\n<think>\n""")\n```'
+    assert extract_program(answer, "python", "f").endswith('""")\n')
+
+
+def test_an_answer_that_ends_in_its_program_is_not_complete() -> None:
+    assert not extract("```python\ndef f(x):\n    retu", "python", "f").complete
+    assert not extract("def f(x):\n    retu", "python", "f").complete
+    assert extract("```python\ndef f(x):\n    return x\n```\nIt wor", "python", "f").complete
+
+
+@pytest.mark.parametrize(
+    ("module", "script"),
+    [
+        ("export default function f(x) { return x; }", "function f(x) { return x; }\n"),
+        ("export const f = (x) => x;", "const f = (x) => x;\n"),
+        ("function f(x) { return x; }\nexport default f;", "function f(x) { return x; }\n"),
+        ("function f(x) { return x; }\nexport { f, g as h };", "function f(x) { return x; }\n"),
+        ("export default (x) => x;", "const f = (x) => x;\n"),
+        ("export default async function (x) { return x; }", "const f = async function (x) { return x; }\n"),
+        ("import fs from 'fs';\nexport class f {}", "const fs = require('fs');\nclass f {}\n"),
+        ("import { a as b, c } from 'm';\nexport let f = b", "const { a: b, c } = require('m');\nlet f = b\n"),
+    ],
+)
+def test_a_module_becomes_a_script(module: str, script: str) -> None:
+    assert extract_program(f"```js\n{module}\n```", "javascript", "f").strip() == script.strip()
+
+
+@pytest.mark.parametrize(
+    ("typed", "plain"),
+    [
+        ("function f(x: number, y?: string[]): number { return x; }", "function f(x, y) { return x; }"),
+        ("const f = (x: number): number => x;", "const f = (x) => x;"),
+        ("const seen: Map<string, number> = new Map<string, number>();", "const seen = new Map();"),
+        (
+            "interface P { a: number }\nfunction f(p: P): number { return p.a as number; }",
+            "function f(p) { return p.a; }",
+        ),
+        ("type Id = string | number;\nlet a: Id = 1;", "let a = 1;"),
+        ("function f<T>(xs: T[]): T | undefined { return xs[0]!; }", "function f(xs) { return xs[0]; }"),
+        ("class A {\n  private n: number = 1;\n  f(x: number): void {}\n}", "class A {\n  n = 1;\n  f(x) {}\n}"),
+    ],
+)
+def test_types_are_removed_and_the_program_is_marked(typed: str, plain: str) -> None:
+    found = extract(f"```typescript\n{typed}\n```", "javascript", "f")
+    assert found.typed
+    assert found.source.strip() == plain
+    assert extract(f"```js\n{typed}\n```", "javascript", "f").typed
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "const f = (x) => ({ value: number, name: null });",
+        "const f = (x) => (x ? (a) : b);",
+        "function f(x) { switch (x) { case (1): { return 'as any: number'; } default: return 2; } }",
+        "function f(x = { a: 1 }) { return x; } // as any, (x: number)",
+        "label: for (;;) break label;",
+    ],
+)
+def test_plain_javascript_is_not_typescript(source: str) -> None:
+    found = extract(f"```js\n{source}\n```", "javascript", "f")
+    assert (found.typed, found.source.strip()) == (False, source)
 
 
 @given(st.text(alphabet="`~ \nabc>$def(:)", max_size=80), st.sampled_from(["python", "javascript", "bash", "sql"]))

@@ -92,12 +92,87 @@ def test_without_tests_nobody_is_judged(tests: CodeTests | None) -> None:
     assert verdict.outcome == "abstain"
 
 
-def test_no_program_has_failed_and_a_broken_sandbox_is_nobodys_fault() -> None:
-    (missing,) = judge(Canned(), DOUBLE, "I would double it.")
-    assert (missing.outcome, missing.detail["status"]) == ("fail", "no program")
+@pytest.mark.parametrize(
+    "answer",
+    ["I would double it.", "I'm sorry, I can't help with that.", "Which numbers do you mean?", "```java\nint x;\n```"],
+)
+def test_an_answer_without_a_program_is_not_a_failed_program(answer: str) -> None:
+    canned = Canned()
+    (missing,) = judge(canned, DOUBLE, answer)
+    assert (missing.outcome, missing.detail["status"]) == ("abstain", "no program")
+    assert canned.programs == []
+
+
+def test_a_broken_sandbox_is_nobodys_fault() -> None:
     (broken,) = judge(Canned(status="infra", exit_code=None, detail={"reason": "no engine"}), DOUBLE, ANSWER)
     assert broken.outcome == "error"
     assert "no engine" in broken.explanation
+
+
+def cut_off(answer: str, **found: Any) -> Verdict:
+    query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=DOUBLE))
+    candidate = Candidate(0, ({"role": "assistant", "content": answer},), stop_reason="length")
+    return asyncio.run(CodeVerifier(Canned(**found)).verify(query, candidate))
+
+
+def test_a_program_that_was_cut_off_is_not_failed() -> None:
+    cut = cut_off("```python\ndef double(x):\n    retu")
+    assert (cut.outcome, "cut off" in cut.explanation) == ("abstain", True)
+    assert cut_off("<think>Let me double").outcome == "abstain"
+    assert (
+        cut_off("```python\ndef double(x):\n    return 2 * x", returns=({"value": 4}, {"value": 10})).outcome == "pass"
+    )
+    assert cut_off(f"{ANSWER}\nThis doubles", returns=({"value": 4}, {"value": 11})).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    "program", ["def double(x)\n    return x", "def double(x):\n    return (x", "int double(int x) {}"]
+)
+def test_a_syntax_error_costs_no_run(program: str) -> None:
+    canned = Canned()
+    (verdict,) = judge(canned, DOUBLE, f"```python\n{program}\n```")
+    assert (verdict.outcome, verdict.detail["status"]) == ("fail", "syntax error")
+    assert "SyntaxError" in verdict.explanation or "IndentationError" in verdict.explanation
+    assert canned.programs == []
+
+
+def test_a_newer_python_in_the_sandbox_reads_the_program_itself() -> None:
+    canned = Canned(returns=({"value": 4}, {"value": 10}))
+    canned.python_version = (99, 0)  # type: ignore[attr-defined]
+    (verdict,) = judge(canned, DOUBLE, "```python\ndef double(x): return 2 ** ** x\n```")
+    assert verdict.outcome == "pass"
+
+
+def test_a_syntax_error_in_the_setup_is_a_problem_of_the_tests() -> None:
+    canned = Canned(returns=({"value": 4}, {"value": 10}))
+    (broken,) = judge(canned, replace(DOUBLE, setup="import ("), ANSWER)
+    assert (broken.outcome, "setup" in broken.explanation) == ("error", True)
+    (completed,) = judge(canned, replace(DOUBLE, setup="def double(x):"), "```python\n    return 2 * x\n```")
+    assert completed.outcome == "pass"
+
+
+def test_an_entry_point_may_be_an_expression() -> None:
+    canned = Canned(returns=({"passed": True, "error": ""},))
+    check = CodeTests("check", "python", ({"source": "def check(candidate):\n    assert candidate(1) == 2"},))
+    judge(canned, replace(check, entry_point="Solution().double"), ANSWER)
+    judge(canned, replace(check, entry_point="double"), ANSWER)
+    by_expression, by_name = canned.programs
+    assert by_expression.tests[0].endswith("\n\ncheck(Solution().double)\n")
+    assert (by_expression.entry_point, by_name.entry_point) == ("", "double")
+    assert by_name.tests == ("def check(candidate):\n    assert candidate(1) == 2",)
+    judge(canned, replace(DOUBLE, entry_point="Solution().double"), ANSWER)
+    assert canned.programs[2].calls[0]["name"] == "double"
+    judge(canned, replace(DOUBLE, entry_point="make(2).double"), ANSWER)
+    assert canned.programs[3].calls[0]["name"] in canned.programs[3].source
+
+
+@pytest.mark.parametrize("entry_point", ["", "   ", "not an expression ("])
+def test_check_without_an_entry_point_is_an_error(entry_point: str) -> None:
+    canned = Canned()
+    tests = CodeTests("check", "python", ({"source": "def check(candidate):\n    assert candidate(1)"},), entry_point)
+    (verdict,) = judge(canned, tests, ANSWER)
+    assert (verdict.outcome, "entry point" in verdict.explanation) == ("error", True)
+    assert canned.programs == []
 
 
 def test_equal_programs_are_judged_once_and_trouble_is_not_remembered() -> None:

@@ -7,17 +7,16 @@ from dataclasses import replace
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, JsonObject, Program
 from bestofn.verifiers.code_verifier.comparison import accepted
+from bestofn.verifiers.code_verifier.entry_points import with_named_entry_point
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
 
 
 async def judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
     """Judge tests of the kind ``function``: call the entry point once per case and compare the returned value."""
     cases = tests.cases
-    calls = tuple(
-        {"name": tests.entry_point, "args": _arguments(case), "kwargs": dict(case.get("kwargs") or {})}
-        for case in cases
-    )
-    execution = await sandbox.run(replace(program, calls=calls))
+    source, name = with_named_entry_point(program.source, tests)
+    calls = tuple({"name": name, "args": _arguments(case), "kwargs": dict(case.get("kwargs") or {})} for case in cases)
+    execution = await sandbox.run(replace(program, source=source, calls=calls))
     if sandbox_problem(execution):
         return Tally(0, len(cases), "infra", problem=sandbox_problem(execution))
     verdicts: list[JsonObject | None] = []
@@ -43,7 +42,7 @@ async def judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> T
                     "why": f"case {number}: returned {given}, expected {short(case['expected'])}",
                 }
             )
-    return tally_of(verdicts, len(cases), execution.status)
+    return tally_of(verdicts, len(cases), execution)
 
 
 def _arguments(case: JsonObject) -> list[object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bestofn.builders.formats.entry_points import is_name, waits_for_call
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import CodeTests, JsonObject, Program
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
@@ -13,7 +14,7 @@ _EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script
 
 async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
     """Judge tests of the kinds ``asserts`` and ``check``: a driver runs them and calls the program."""
-    sources = tuple(str(case["source"]) for case in tests.cases)
+    sources, entry_point = _with_calls(tests)
     if program.language == "bash":
         sources = (_EACH_CASE.join(sources),)
     execution = await sandbox.run(
@@ -21,7 +22,7 @@ async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
             program,
             tests=sources,
             setup=tests.setup if program.language == "python" else "",
-            entry_point=tests.entry_point,
+            entry_point=entry_point,
         )
     )
     if sandbox_problem(execution):
@@ -39,4 +40,18 @@ async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
             verdicts.append(None)
         else:
             verdicts.append({**shown, "why": f"test {number}: {answers[number].get('error') or 'failed'}"})
-    return tally_of(verdicts, len(sources), execution.status)
+    return tally_of(verdicts, len(sources), execution)
+
+
+def _with_calls(tests: CodeTests) -> tuple[tuple[str, ...], str]:
+    """Return the source of each case and the entry point, as the driver expects them.
+
+    The driver calls ``check`` with a function of the program by its name. If the entry point is another expression, for
+    example ``Solution().two_sum``, the call is added to the source.
+    """
+    sources = tuple(str(case["source"]) for case in tests.cases)
+    entry = tests.entry_point.strip()
+    if not entry or is_name(entry):
+        return sources, entry
+    given = entry if tests.language == "python" else f"(...args) => {entry}(...args)"
+    return tuple(f"{source}\n\ncheck({given})\n" if waits_for_call(source) else source for source in sources), ""

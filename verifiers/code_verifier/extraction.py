@@ -1,4 +1,7 @@
-"""Extracts the program from a chat answer: finds the code block and cleans it. ``verifier`` uses it."""
+"""Extracts the program from a chat answer: chooses the code block and cleans it. ``verifier`` uses it.
+
+``fences`` finds the blocks, ``helpers`` adds the definitions of other blocks.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,16 @@ import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
 
-NAMES = {
-    "python": ("python", "python3", "py", "python2", "pycon"),
-    "javascript": ("javascript", "js", "node", "nodejs", "mjs", "jsx", "typescript", "ts"),
-    "bash": ("bash", "sh", "shell", "zsh", "console", "shellscript", "shell-session"),
-    "sql": ("sql", "sqlite", "sqlite3", "mysql", "postgresql", "postgres"),
-}
-_BY_TAG = {tag: language for language, tags in NAMES.items() for tag in tags}
+from bestofn.verifiers.code_verifier.fences import Block, code_blocks, visible_text
+from bestofn.verifiers.code_verifier.helpers import definitions, with_helpers
+from bestofn.verifiers.code_verifier.javascript import as_script, is_typescript, without_types
+from bestofn.verifiers.code_verifier.syntax import identifiers
 
-_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
-_TAGS = re.compile(r"<(code|answer|solution|program)\b[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
-_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_STOP = re.compile(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?INST\]")
 _PROMPTS = {"python": re.compile(r"^(?:>>> ?|\.\.\. ?)"), "bash": re.compile(r"^\$ ")}
+
+_MAGIC = re.compile(
+    r"^[!%]{1,2}(?:pip|conda|matplotlib|time|timeit|load_ext|capture)\b.*\n?", re.MULTILINE
+)  # of notebooks
 
 _SIGNS = {
     "python": r"^\s*(?:def |class |import |from \w[\w.]* import |print\(|if __name__|async def |@\w"
@@ -32,63 +32,65 @@ _SIGNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """A part of an answer that is marked as code. ``language`` is "" if the answer does not state it."""
+class Extraction:
+    """The program in an answer. ``source`` is "" if there is none.
 
-    text: str
-    language: str
-    closed: bool = True
+    ``complete`` is False if the answer ends inside the program. ``typed`` is True if the program is TypeScript.
+    """
+
+    source: str = ""
+    complete: bool = True
+    typed: bool = False
 
 
 def extract_program(answer: str, language: str, entry_point: str = "", named: Collection[str] = ()) -> str:
-    """Return the program in ``answer``, or "" if there is none.
+    """Return the program in ``answer``, or "" if there is none. ``extract`` describes the rules."""
+    return extract(answer, language, entry_point, named).source
 
-    If there are several code blocks, the last block that defines ``entry_point`` is chosen. If ``entry_point`` is "",
-    the last block that defines a name from the tests (``named``) is chosen. If no block defines these names, the last
-    block that looks like a program in ``language`` is chosen. Sample input and output do not look like a program.
 
-    Earlier blocks that define names used in the chosen block are put before it. If there are no code blocks, the
-    program starts at the first line of the answer that looks like code.
+def extract(answer: str, language: str, entry_point: str = "", named: Collection[str] = ()) -> Extraction:
+    """Find the program in ``answer``.
+
+    If there are several code blocks, the last block that defines a name of ``entry_point`` is chosen. If
+    ``entry_point`` is "", the last block that defines a name from the tests (``named``) is chosen. If no block defines
+    these names, the last block that looks like a program in ``language`` is chosen. Sample input and output, and
+    commands that start a program, do not look like a program.
+
+    Other blocks that define names used in the chosen block are put before it, also if they only import modules or
+    define constants. If there are no code blocks, the program starts at the first line that looks like code.
     """
-    text = _STOP.sub("", _after_thinking(answer)).replace("\r\n", "\n")
-    blocks = [block for block in fenced(text) if block.text.strip()]
+    text = visible_text(answer)
+    blocks = code_blocks(text)
     if not blocks:
-        blocks = [Block(match[2].strip("\n"), "") for match in _TAGS.finditer(text) if match[2].strip()]
-        blocks = [inner for block in blocks for inner in (fenced(block.text) or [block])]
-    if not blocks:
-        return _unfenced(text, language)
+        return _finished(_unfenced(text, language), language, entry_point, complete=False)
     fitting = [block for block in blocks if block.language in ("", language)] or (
         [] if any(block.language for block in blocks) else blocks
     )
+    fitting = [block for block in fitting if not _only_starts_programs(block.text)] or fitting
     if not fitting:
-        return ""
-    chosen = _choose(fitting, language, {entry_point} if entry_point else set(named))
-    return _clean(_with_helpers(fitting, chosen, language), language)
+        return Extraction()
+    chosen = _choose(fitting, language, identifiers(entry_point) or set(named))
+    source = _clean(with_helpers(fitting, chosen, language), language)
+    return _finished(source, language, entry_point, fitting[chosen].closed, fitting[chosen].tag)
 
 
-def fenced(text: str) -> list[Block]:
-    """Return the fenced code blocks of ``text``, in order.
+def _finished(source: str, language: str, entry_point: str, complete: bool, tag: str = "") -> Extraction:
+    if language != "javascript" or not source:
+        return Extraction(source, complete)
+    typed = is_typescript(source, tag)
+    script = as_script(without_types(source) if typed else source, entry_point)
+    return Extraction(script, complete, typed)
 
-    A closing fence is at least as long as the opening fence. An unclosed block extends to the end of the text. An
-    opening fence inside a block does not start another block.
-    """
-    blocks: list[Block] = []
-    opened: re.Match[str] | None = None
-    lines: list[str] = []
-    for line in text.split("\n"):
-        match = _FENCE.match(line)
-        if opened is None:
-            if match:
-                opened, lines = match, []
-            continue
-        if match and not match["info"].strip() and match["marks"].startswith(opened["marks"]):
-            blocks.append(_block(opened, lines, closed=True))
-            opened = None
-        else:
-            lines.append(line)
-    if opened is not None:
-        blocks.append(_block(opened, lines, closed=False))
-    return blocks
+
+_STARTS = re.compile(
+    r"(?:\$ |> )?(?:sudo )?(?:chmod\b|\./\S|(?:bash|sh|source|\.|python3?|node) \S+\.(?:sh|py|m?js)\b)"
+)
+
+
+def _only_starts_programs(text: str) -> bool:
+    """Return whether every line makes a file executable or runs it, as in ``chmod +x s.sh; ./s.sh``."""
+    lines = [line.strip() for line in text.split("\n") if line.strip() and not line.strip().startswith("#")]
+    return bool(lines) and all(_STARTS.match(line) for line in lines)
 
 
 def language_of(text: str) -> str:
@@ -101,27 +103,12 @@ def language_of(text: str) -> str:
     return best if votes[best] else ""
 
 
-def _block(opened: re.Match[str], lines: list[str], closed: bool) -> Block:
-    info = opened["info"].strip().split()
-    tag = re.sub(r"[{}.,:]", " ", info[0]).split() if info else []
-    text = "\n".join(lines)
-    if opened["indent"]:
-        text = "\n".join(line.removeprefix(opened["indent"]) for line in lines)
-    return Block(text, _BY_TAG.get(tag[0].lower(), "other" if tag else "") if tag else "", closed)
-
-
-def _after_thinking(answer: str) -> str:
-    answer = _THINKING.sub("", answer)
-    for end in ("</think>", "</thinking>", "</reasoning>"):
-        answer = answer.rpartition(end)[2]
-    return answer
-
-
 def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
     """Return the index of the block that contains the program. ``wanted``: names that the program should define."""
-    for place in reversed(range(len(blocks))):
-        if wanted & _definitions(blocks[place].text, language):
-            return place
+    for names in (wanted, {"Solution"}):  # a method is defined by the class ``Solution``, as on LeetCode
+        for place in reversed(range(len(blocks))):
+            if names & definitions(blocks[place].text, language):
+                return place
     marked = [place for place, block in enumerate(blocks) if block.language == language]
     likely = [place for place in marked or range(len(blocks)) if _looks_like(blocks[place].text, language)]
     if language in ("python", "javascript"):
@@ -135,51 +122,6 @@ def _is_whole(text: str, language: str) -> bool:
     return bool(re.search(r"\b(?:input|stdin|def|class|import|require|function)\b|=>", text)) and not re.search(
         r"^\s*(?:assert |# ?(?:Example|Test)|// ?(?:Example|Test))", text.lstrip(), re.IGNORECASE
     )
-
-
-def _with_helpers(blocks: list[Block], chosen: int, language: str) -> str:
-    """Return the chosen block, preceded by the earlier blocks whose definitions it uses."""
-    text = blocks[chosen].text
-    if language not in ("python", "javascript", "bash"):
-        return text
-    used: list[str] = []
-    for block in reversed(blocks[:chosen]):
-        if block.language != language:
-            continue
-        names = _definitions(block.text, language)
-        missing = {
-            name for name in names if re.search(rf"\b{re.escape(name)}\b", text) and not _defines(text, name, language)
-        }
-        if missing and not (names & _definitions(text, language)):
-            used.insert(0, block.text)
-            text = block.text + "\n\n" + text
-    return text
-
-
-_DEFINITION = {
-    "python": r"^(?:async )?(?:def|class) +(\w+)",
-    "javascript": r"^(?:export )?(?:default )?(?:async )?(?:function\*?|class) +([\w$]+)"
-    r"|^(?:export )?(?:const|let|var) +([\w$]+) *=",
-    "bash": r"^(?:function +)?([\w-]+) *\(\)|^function +([\w-]+)",
-    "sql": r"(?!)",
-}
-
-
-def _definitions(text: str, language: str) -> set[str]:
-    matches = re.findall(_DEFINITION[language], text, re.MULTILINE)
-    return {name for item in matches for name in ((item,) if isinstance(item, str) else item) if name}
-
-
-def _defines(text: str, name: str, language: str) -> bool:
-    if name in _definitions(text, language):
-        return True
-    if language == "python":
-        return bool(
-            re.search(
-                rf"^\s+(?:async )?def +{re.escape(name)}\b|^{re.escape(name)} *(?::[^=\n]+)?=(?!=)", text, re.MULTILINE
-            )
-        )
-    return bool(re.search(rf"\b{re.escape(name)} *[=:(]", text)) if language == "javascript" else False
 
 
 def _looks_like(text: str, language: str) -> bool:
@@ -240,6 +182,8 @@ def _is_body(text: str) -> bool:
 
 def _clean(text: str, language: str) -> str:
     """Return ``text`` after removing interactive prompts (``>>>``, ``$``) and special space characters."""
+    if language == "python":
+        text = _MAGIC.sub("", text)
     text = text.replace("\u00a0", " ").replace("\u200b", "").replace("\ufeff", "")
     lines = text.split("\n")
     prompt = _PROMPTS.get(language)

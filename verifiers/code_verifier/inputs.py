@@ -36,4 +36,4 @@ async def judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
             verdicts.append(
                 {**shown, "why": f"case {number}: printed {short(run.stdout)!r}, expected {short(expected)!r}"}
             )
-    return tally_of(verdicts, len(cases), execution.status)
+    return tally_of(verdicts, len(cases), execution)

@@ -8,6 +8,7 @@ import textwrap
 
 from bestofn.builders.records import CodeTests
 from bestofn.sandbox.inside import names
+from bestofn.verifiers.code_verifier.prelude import put_before
 
 
 def join(tests: CodeTests, source: str) -> str:
@@ -24,9 +25,9 @@ def join(tests: CodeTests, source: str) -> str:
     indented = first[:1] in (" ", "\t")
     if not setup:
         return textwrap.dedent(source) if indented and tests.language == "python" else source
-    if indented:
-        return setup.rstrip("\n") + "\n" + source
-    return f"{setup}\n{source}"
+    if tests.language != "python":
+        return f"{setup.rstrip() if indented else setup}\n{source}"
+    return put_before(setup.rstrip("\n") if indented else setup, source)
 
 
 def _independent(setup: str) -> str:

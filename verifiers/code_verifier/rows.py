@@ -39,7 +39,7 @@ async def judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> Ta
             verdicts.append(
                 {**shown, "found": given, "why": f"case {number}: returned {given}, expected {short(expected)}"}
             )
-    return tally_of(verdicts, len(cases), execution.status)
+    return tally_of(verdicts, len(cases), execution)
 
 
 _NO_SQL = re.compile(

@@ -23,6 +23,7 @@ class Tally:
     status: str
     failing: JsonObject | None = None
     problem: str = ""
+    stderr: str = ""  # what the program printed to standard error
 
 
 def short(value: object) -> str:
@@ -52,9 +53,10 @@ def sandbox_problem(execution: Execution) -> str:
     return str(execution.detail.get("reason") or "the sandbox failed") if execution.status == "infra" else ""
 
 
-def tally_of(verdicts: Sequence[JsonObject | None], total: int, status: str) -> Tally:
+def tally_of(verdicts: Sequence[JsonObject | None], total: int, execution: Execution) -> Tally:
     """Return the tally of ``verdicts``. None is the verdict of a passed case; a dictionary describes a failed case."""
     failing = next((verdict for verdict in verdicts if verdict is not None), None)
     if failing is None and len(verdicts) < total:
-        failing = {"case": len(verdicts), "why": status}
-    return Tally(sum(verdict is None for verdict in verdicts), total, status, failing)
+        failing = {"case": len(verdicts), "why": execution.status}
+    errors = "\n".join(filter(None, (execution.stderr, *(run.stderr for run in execution.runs))))
+    return Tally(sum(verdict is None for verdict in verdicts), total, execution.status, failing, stderr=errors)

@@ -8,18 +8,24 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
+from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import Candidate, CodeTests, Limits, Program, Query, Verdict
 from bestofn.verifiers.code_verifier.calls import judge_calls
 from bestofn.verifiers.code_verifier.driven import judge_driven
-from bestofn.verifiers.code_verifier.extraction import extract_program
+from bestofn.verifiers.code_verifier.extraction import extract
 from bestofn.verifiers.code_verifier.inputs import judge_inputs
 from bestofn.verifiers.code_verifier.joining import join
+from bestofn.verifiers.code_verifier.prelude import offered_names, with_prelude
 from bestofn.verifiers.code_verifier.rows import judge_rows
+from bestofn.verifiers.code_verifier.runtimes import Runtimes
+from bestofn.verifiers.code_verifier.syntax import is_broken, read_python
 from bestofn.verifiers.code_verifier.tallies import Tally
 
 _JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Awaitable[Tally]]] = {
@@ -30,6 +36,9 @@ _JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Awaitable[Tally]]] = 
     "check": judge_driven,
     "sql": judge_rows,
 }
+
+_CUT = "the answer was cut off at its token limit, before the program ended"
+_TYPED = "the answer is TypeScript, and removing its types is a guess"
 
 
 class CodeVerifier:
@@ -53,6 +62,7 @@ class CodeVerifier:
         self.timeout_s = timeout_s
         self.memory_mb = memory_mb
         self.remembered = remembered
+        self._runtimes = Runtimes(sandbox)
         self._judged: OrderedDict[str, asyncio.Future[Tally]] = OrderedDict()
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
@@ -61,16 +71,33 @@ class CodeVerifier:
         tests = query.reference.tests
         if tests is None or not tests.cases:
             return Verdict("abstain", 0.0, "the query has no tests", self.name)
+        problem = entry_point_problem(tests)
+        if problem:
+            return Verdict("error", 0.0, problem, self.name)
         undecided = why_undecidable(tests)
         if undecided:
             return Verdict("abstain", 0.0, undecided, self.name)
-        source = extract_program(candidate.text, tests.language, tests.entry_point, _names_in_tests(tests))
-        if not source:
-            detail = {"language": tests.language, "tests_total": len(tests.cases), "tests_passed": 0}
-            explanation = f"the answer contains no {tests.language} program"
-            return Verdict("fail", 0.9, explanation, self.name, detail | {"status": "no program"})
-        tally = await self._once(join(tests, source), tests)
-        return self._verdict(tally, tests, time.monotonic() - begun)
+        found = extract(candidate.text, tests.language, tests.entry_point, _names_in_tests(tests))
+        cut = candidate.stop_reason == "length" and not found.complete
+        if not found.source:
+            return self._no_program(tests, candidate.stop_reason == "length")
+        tally = await self._once(join(tests, found.source), tests, offered_names(tests, query))
+        verdict = self._verdict(tally, tests, time.monotonic() - begun)
+        if verdict.outcome == "fail" and (cut or found.typed):
+            reason = _CUT if cut else _TYPED
+            return replace(verdict, outcome="abstain", confidence=0.0, explanation=f"{reason}; {verdict.explanation}")
+        return verdict
+
+    def _no_program(self, tests: CodeTests, cut: bool) -> Verdict:
+        """Return ``abstain``: nothing was run, and the answer may be a refusal, a question, or in a form not read."""
+        detail = {
+            "language": tests.language,
+            "tests_total": len(tests.cases),
+            "tests_passed": 0,
+            "status": "no program",
+        }
+        explanation = _CUT if cut else f"the answer contains no {tests.language} program"
+        return Verdict("abstain", 0.0, explanation, self.name, detail)
 
     def _verdict(self, tally: Tally, tests: CodeTests, seconds: float) -> Verdict:
         detail: dict[str, object] = {
@@ -90,26 +117,47 @@ class CodeVerifier:
         explanation = f"{tally.passed} of {tally.total} tests pass; {why}"
         return Verdict("fail", 1.0, explanation[:500], self.name, detail, seconds)
 
-    async def _once(self, source: str, tests: CodeTests) -> Tally:
+    async def _once(self, source: str, tests: CodeTests, offered: frozenset[str]) -> Tally:
         """Return the result of the tests. Equal programs with equal tests are run once. A failed run is not reused."""
-        identity = repr((source, tests))  # not JSON, which does not distinguish 1 and "1" as keys
+        identity = repr((source, tests, sorted(offered)))  # not JSON, which does not distinguish 1 and "1" as keys
         key = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._judged.get(key)
         if known is not None and not (
             known.done() and (known.cancelled() or known.exception() or known.result().problem)
         ):
             return await asyncio.shield(known)
-        future: asyncio.Future[Tally] = asyncio.ensure_future(self._judge(source, tests))
+        future: asyncio.Future[Tally] = asyncio.ensure_future(self._judge(source, tests, offered))
         self._judged[key] = future
         while len(self._judged) > self.remembered:
             self._judged.popitem(last=False)
         return await asyncio.shield(future)
 
-    async def _judge(self, source: str, tests: CodeTests) -> Tally:
+    async def _judge(self, source: str, tests: CodeTests, offered: frozenset[str]) -> Tally:
         wall = tests.timeout_s or self.timeout_s
         limits = Limits(wall_s=wall, cpu_s=3 * wall, memory_mb=self.memory_mb)
         program = Program(tests.language, source, limits=limits)
-        return await _JUDGES[tests.kind](self.sandbox, program, tests)
+        if tests.language == "python":
+            reading = read_python(source)
+            if reading.error and self._knows_the_grammar():
+                return _not_python(reading.error, tests)
+            program = replace(program, source=with_prelude(source, reading, offered))
+        tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
+        if tally.problem or tally.passed == tally.total:
+            return tally
+        return replace(tally, problem=await self._runtimes.lacking(program, tally.stderr))
+
+    def _knows_the_grammar(self) -> bool:
+        """Return whether a syntax error of this Python is one in the sandbox too. New versions only add syntax."""
+        version = getattr(self.sandbox, "python_version", None)
+        return version is None or tuple(version[:2]) <= sys.version_info[:2]
+
+
+def _not_python(error: str, tests: CodeTests) -> Tally:
+    """Return the tally of a program with a syntax error. An error in the setup is a problem of the tests."""
+    total = len(tests.cases)
+    if is_broken(tests.setup):
+        return Tally(0, total, "broken tests", problem=f"the setup of the tests is not valid Python: {error}")
+    return Tally(0, total, "syntax error", {"case": 0, "why": error})
 
 
 def _names_in_tests(tests: CodeTests) -> set[str]:

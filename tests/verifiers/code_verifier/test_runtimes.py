@@ -1,0 +1,96 @@
+"""Programs that need what the sandbox lacks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
+from bestofn.verifiers.code_verifier import CodeVerifier
+
+
+class Without:
+    """A sandbox in which every program fails, and which lacks the given modules."""
+
+    name = "without"
+
+    def __init__(self, *missing: str, stderr: str = "", works: bool = True) -> None:
+        self.missing, self.stderr, self.works = missing, stderr, works
+        self.programs: list[Program] = []
+
+    async def run(self, program: Program) -> Execution:
+        self.programs.append(program)
+        if "has(name)" in program.source or "command -v" in program.source:
+            if not self.works:
+                return Execution("error", 127, "", "node is not installed in the sandbox", 0.0)
+            named = [name for name in self.missing if name in program.source]
+            return Execution("ok", 0, json.dumps(named), "", 0.0)
+        return Execution("error", 1, "", self.stderr, 0.0)
+
+
+def verdict(sandbox: Any, answer: str, language: str = "python") -> Verdict:
+    tests = CodeTests("stdin", language, ({"stdin": "", "stdout": "1"},))  # type: ignore[arg-type]
+    query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+    text = f"```{language}\n{answer}\n```"
+    return asyncio.run(CodeVerifier(sandbox).verify(query, Candidate(0, ({"role": "assistant", "content": text},))))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pandas as pd\nprint(pd)",
+        "from pandas import DataFrame\nprint(DataFrame)",
+        "def main():\n    import pandas\nmain()",
+        "try:\n    import pandas\nexcept ImportError:\n    raise SystemExit(1)",
+        "import importlib\nimportlib.import_module('pandas')",
+    ],
+)
+def test_a_missing_module_is_an_error_with_its_name(source: str) -> None:
+    found = verdict(Without("pandas"), source)
+    assert found.outcome == "error"
+    assert "'pandas'" in found.explanation
+    assert "sandbox.packages=[pandas]" in found.explanation
+
+
+def test_what_is_there_or_cannot_exist_is_not_an_excuse() -> None:
+    sandbox = Without("pandas")
+    assert verdict(sandbox, "import numpy\nprint(2)").outcome == "fail"
+    assert verdict(sandbox, "import urllib2\nprint(2)").outcome == "fail"
+    assert verdict(sandbox, "import math\nraise ModuleNotFoundError(\"No module named 'pandas'\")").outcome == "fail"
+    assert verdict(sandbox, "import math\nprint(2)").outcome == "fail"
+
+
+def test_a_name_is_probed_once() -> None:
+    async def twice() -> int:
+        sandbox = Without()
+        verifier = CodeVerifier(sandbox)
+        tests = CodeTests("stdin", "python", ({"stdin": "", "stdout": "1"},))
+        query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+        for number in range(3):
+            text = f"```python\nimport numpy\nprint({number})\n```"
+            await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": text},)))
+        return len(sandbox.programs)
+
+    assert asyncio.run(twice()) == 4
+
+
+def test_a_missing_node_is_an_error_with_its_name() -> None:
+    found = verdict(Without(works=False), "console.log(2)", "javascript")
+    assert (found.outcome, "Node" in found.explanation) == ("error", True)
+    assert verdict(Without(), "console.log(2)", "javascript").outcome == "fail"
+
+
+def test_a_missing_package_of_node_is_an_error() -> None:
+    for source in ("const _ = require('lodash');", "import _ from 'lodash';", "const x = require('lodash/fp');"):
+        found = verdict(Without("lodash"), source, "javascript")
+        assert (found.outcome, "'lodash'" in found.explanation) == ("error", True), source
+
+
+def test_a_missing_command_is_an_error_if_others_have_it() -> None:
+    found = verdict(Without("jq", stderr="main.sh: line 1: jq: command not found"), "jq . <<< 1", "bash")
+    assert (found.outcome, "'jq'" in found.explanation) == ("error", True)
+    typo = verdict(Without("ecko", stderr="main.sh: line 1: ecko: command not found"), "ecko 1", "bash")
+    assert typo.outcome == "fail"

@@ -1,0 +1,123 @@
+"""Finds the code blocks of a chat answer. ``extraction`` chooses the program among them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NAMES = {
+    "python": ("python", "python3", "py", "python2", "pycon"),
+    "javascript": ("javascript", "js", "node", "nodejs", "mjs", "jsx", "typescript", "ts", "tsx"),
+    "bash": ("bash", "sh", "shell", "zsh", "console", "shellscript", "shell-session"),
+    "sql": ("sql", "sqlite", "sqlite3", "mysql", "postgresql", "postgres"),
+}
+_BY_TAG = {tag: language for language, tags in NAMES.items() for tag in tags}
+
+_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_TAG = "|".join(sorted(map(re.escape, _BY_TAG), key=len, reverse=True))
+_INLINE_FENCE = re.compile(rf"^.*?\S.*?(?P<marks>`{{3,}})[ \t]*(?P<info>(?:{_TAG})\b[^`\n]*)$", re.IGNORECASE)
+_ONE_LINE = re.compile(rf"^.*?(?P<marks>`{{3,}})(?P<info>(?:{_TAG})\b)[ \t]+(?P<code>[^`\n]+)(?P=marks)", re.IGNORECASE)
+_CLOSING_END = re.compile(r"^(?P<code>.*[^`\s])(?P<marks>`{3,})[ \t]*$")
+_CODE_AFTER_TAG = re.compile(
+    r"[(=:]|^(?:import|from|print|return|def|class|select|echo|const|let|var)\b", re.IGNORECASE
+)
+_TAGS = re.compile(r"<(code|answer|solution|program)\b[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_OPEN_THINKING = re.compile(r"^[ \t]*<(?:think|thinking|reasoning)>", re.MULTILINE | re.IGNORECASE)
+_STOP = re.compile(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?INST\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of an answer that is marked as code.
+
+    ``language`` is "" if the answer does not state it, and "other" if it is none of ours. ``tag`` is as written.
+    """
+
+    text: str
+    language: str
+    closed: bool = True
+    tag: str = ""
+
+
+def visible_text(answer: str) -> str:
+    """Return ``answer`` without its thinking and without markers of a chat template.
+
+    Thinking that never ends is removed up to the end of the text: a draft in it is not the answer.
+    """
+    text = _THINKING.sub("", answer)
+    for end in ("</think>", "</thinking>", "</reasoning>"):
+        text = text.rpartition(end)[2]
+    for opened in _OPEN_THINKING.finditer(text):
+        before = text[: opened.start()]
+        if all(block.closed for block in fenced(before)):  # inside a code block the tag is part of a program
+            text = before
+            break
+    return _STOP.sub("", text).replace("\r\n", "\n")
+
+
+def code_blocks(text: str) -> list[Block]:
+    """Return the code blocks of ``text`` that are not empty: fenced ones, or else those in tags such as ``<code>``."""
+    blocks = [block for block in fenced(text) if block.text.strip()]
+    if blocks:
+        return blocks
+    tagged = [Block(match[2].strip("\n"), "") for match in _TAGS.finditer(text) if match[2].strip()]
+    return [inner for block in tagged for inner in (fenced(block.text) or [block])]
+
+
+def fenced(text: str) -> list[Block]:
+    """Return the fenced code blocks of ``text``, in order.
+
+    A closing fence is at least as long as the opening fence. An unclosed block extends to the end of the text. An
+    opening fence inside a block does not start another block. A fence with the name of a language may open after other
+    text in its line, and a fence may close at the end of a line of code.
+    """
+    blocks: list[Block] = []
+    opened: re.Match[str] | None = None
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if opened is None:
+            whole = _ONE_LINE.match(line)
+            if whole:
+                blocks.append(Block(whole["code"].strip(), _language(whole["info"]), tag=whole["info"].lower()))
+                continue
+            opened = _FENCE.match(line) or _INLINE_FENCE.match(line)
+            lines = []
+            continue
+        rest = _closed_by(line, opened["marks"])
+        if rest is None:
+            lines.append(line)
+            continue
+        blocks.append(_block(opened, [*lines, rest] if rest else lines, closed=True))
+        opened = None
+    if opened is not None:
+        blocks.append(_block(opened, lines, closed=False))
+    return blocks
+
+
+def _closed_by(line: str, marks: str) -> str | None:
+    """Return the code before the closing fence in ``line``; None if the line does not close a block."""
+    match = _FENCE.match(line)
+    if match:
+        return "" if not match["info"].strip() and match["marks"].startswith(marks) else None
+    match = _CLOSING_END.match(line)
+    return match["code"] if match and match["marks"].startswith(marks) and "`" not in match["code"] else None
+
+
+def _block(opened: re.Match[str], lines: list[str], closed: bool) -> Block:
+    info = opened["info"].strip().split(None, 1)
+    tag = (re.sub(r"[{}.,:]", " ", info[0]).split() or [""])[0].lower() if info else ""
+    indent = opened.groupdict().get("indent") or ""
+    if len(info) == 2 and tag in _BY_TAG and _is_code_after_tag(info[1]):
+        lines = [indent + info[1], *lines]
+    text = "\n".join(line.removeprefix(indent) for line in lines)
+    return Block(text, _language(tag), closed, tag)
+
+
+def _is_code_after_tag(text: str) -> bool:
+    """Return whether the text after the name of a language is code, not attributes such as ``title="main.py"``."""
+    return bool(_CODE_AFTER_TAG.search(text)) and not re.match(r"[\w-]+=[\"']|\{|\w+\.\w+$|:", text)
+
+
+def _language(tag: str) -> str:
+    return _BY_TAG.get(tag.lower(), "other" if tag else "")

@@ -1,0 +1,136 @@
+"""Adds to the chosen code block the imports, constants and functions that it uses from other blocks of the answer."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from bestofn.sandbox.inside import names
+from bestofn.verifiers.code_verifier.fences import Block
+from bestofn.verifiers.code_verifier.syntax import identifiers, parse, read_python
+
+_DEFINITION = {
+    "python": r"^(?:async )?(?:def|class) +(\w+)",
+    "javascript": r"^(?:export )?(?:default )?(?:async )?(?:function\*?|class) +([\w$]+)"
+    r"|^(?:export )?(?:const|let|var) +([\w$]+) *=",
+    "bash": r"^(?:function +)?([\w-]+) *\(\)|^function +([\w-]+)",
+    "sql": r"(?!)",
+}
+_CONSTANT = {
+    "javascript": r"^(?:const|let|var) *\{([^}]*)\} *=|^import +\{([^}]*)\}|^import +(?:\* +as +)?([\w$]+) +from",
+    "bash": r"^(?:export +|readonly +|declare +(?:-\w+ +)?)?([A-Za-z_]\w*)=",
+}
+
+
+def definitions(text: str, language: str) -> set[str]:
+    """Return the names of the functions and classes that ``text`` defines at its top level."""
+    matches = re.findall(_DEFINITION[language], text, re.MULTILINE)
+    return {name for item in matches for name in ((item,) if isinstance(item, str) else item) if name}
+
+
+def with_helpers(blocks: Sequence[Block], chosen: int, language: str) -> str:
+    """Return the chosen block after the parts of other blocks that define the names it uses and does not define.
+
+    The nearest earlier block comes first, then later blocks. A block that defines a name of the chosen block again is
+    another attempt at the program, so nothing is taken from it.
+    """
+    text = blocks[chosen].text
+    if language not in ("python", "javascript", "bash"):
+        return text
+    for block in (*reversed(blocks[:chosen]), *blocks[chosen + 1 :]):
+        if block.language != language or definitions(block.text, language) & definitions(text, language):
+            continue
+        part = _python_part(block.text, text) if language == "python" else _other_part(block.text, text, language)
+        if part:
+            text = f"{part}\n\n{text}"
+    return text
+
+
+def _python_part(helper: str, text: str) -> str:
+    """Return the imports, constants and definitions of ``helper`` if ``text`` uses one of them; otherwise ""."""
+    tree = parse(helper)
+    if tree is None:
+        return ""
+    kept = [node for node in tree.body if _defines_only(node)]
+    reading = read_python(textwrap.dedent(text))
+    used = identifiers(text) if reading.error else reading.undefined
+    if not names.bound(_heads(kept)) & used:
+        return ""
+    lines = helper.split("\n")
+    return "\n".join(line for node in kept for line in lines[_first_line(node) : node.end_lineno])
+
+
+def _defines_only(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Try):
+        return all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in node.body)
+    return isinstance(
+        node,
+        (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    )
+
+
+def _heads(nodes: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the nodes without the bodies of functions and classes, so that only top-level names count as defined."""
+    for node in nodes:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield ast.ClassDef(name=node.name, bases=[], keywords=[], body=[], decorator_list=[])
+        else:
+            yield node
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)]) - 1
+
+
+def _other_part(helper: str, text: str, language: str) -> str:
+    defined = definitions(helper, language) | _constants(helper, language)
+    if any(_uses(text, name, language) and not _declares(text, name, language) for name in defined):
+        return helper
+    return ""
+
+
+def _constants(text: str, language: str) -> set[str]:
+    matches = re.findall(_CONSTANT[language], text, re.MULTILINE)
+    found: set[str] = set()
+    for item in matches:
+        found |= identifiers(" ".join((item,) if isinstance(item, str) else item))
+    only = all(
+        re.match(rf"(?:{_CONSTANT[language]}|{_DEFINITION[language]}|#|//|\}}|\s|$)", line) for line in text.split("\n")
+    )
+    return found - {"as", "default"} if only else set()
+
+
+def _uses(text: str, name: str, language: str) -> bool:
+    return bool(
+        re.search(
+            rf"(?<![\w.$-]){re.escape(name)}(?![\w-])"
+            if language == "javascript"
+            else rf"(?<![\w-]){re.escape(name)}(?![\w-])",
+            text,
+        )
+    )
+
+
+def _declares(text: str, name: str, language: str) -> bool:
+    """Return whether ``text`` declares ``name``: as a function, variable or parameter."""
+    name = re.escape(name)
+    if language == "bash":
+        return bool(
+            re.search(
+                rf"^\s*(?:\w+ +(?:-\w+ +)?)?{name}=|\b(?:for|read|local|declare)\b[^\n;]*\b{name}\b|\b{name} *\(\)",
+                text,
+                re.MULTILINE,
+            )
+        )
+    return bool(
+        re.search(
+            rf"(?:function\*?|class|const|let|var)\s+{name}\b|\b{name}\s*=>|(?<![.=!<>]){name}\s*=(?!=)"
+            rf"|(?:function[^(\n]*|(?:const|let|var)\s*|^\s+[\w$]+\s*)[({{\[][^(){{}}]*\b{name}\b[^(){{}}]*[)}}\]]\s*(?:=|\{{|=>)"
+            rf"|\([^()]*\b{name}\b[^()]*\)\s*=>",
+            text,
+            re.MULTILINE,
+        )
+    )

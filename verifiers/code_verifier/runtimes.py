@@ -1,0 +1,175 @@
+"""Finds out which modules, commands and interpreters a sandbox lacks, so that a program is not failed for them.
+
+It is asked only about programs that did not pass. What a program needs is read from its source. Whether the sandbox has
+it is the result of a probe, a program of ours in the same sandbox. So no output of the tested program decides.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from bestofn.builders.protocols import Sandbox
+from bestofn.builders.records import Execution, Limits, Program
+from bestofn.verifiers.code_verifier.syntax import imported_modules
+
+# Modules of Python 2. They exist nowhere, so a program that imports one is wrong.
+PYTHON_2 = frozenset(
+    {
+        *("BaseHTTPServer", "ConfigParser", "Cookie", "HTMLParser", "Queue", "SocketServer", "StringIO", "Tkinter"),
+        *("UserDict", "UserList", "__builtin__", "cPickle", "cStringIO", "commands", "cookielib", "exceptions"),
+        *("httplib", "md5", "robotparser", "sets", "sha", "thread", "urllib2", "urlparse", "xmlrpclib"),
+    }
+)
+# Modules of the standard library that a distribution packages separately, or that newer versions of Python lack.
+_OPTIONAL = frozenset(
+    {
+        *(
+            "asynchat",
+            "asyncore",
+            "audioop",
+            "cgi",
+            "crypt",
+            "curses",
+            "dbm",
+            "distutils",
+            "ensurepip",
+            "idlelib",
+            "imp",
+        ),
+        *("lib2to3", "readline", "smtpd", "telnetlib", "test", "tkinter", "turtle", "turtledemo", "venv"),
+    }
+)
+_OWN = frozenset({"__main__", "main", "solution"})  # names of the program itself
+# Commands that are not part of every Linux system. A missing command that is not listed is a mistake of the program.
+_COMMANDS = frozenset(
+    {
+        *("bc", "column", "curl", "dc", "file", "gawk", "gcc", "git", "jq", "less", "make", "node", "openssl", "perl"),
+        *(
+            "php",
+            "pip",
+            "ps",
+            "python",
+            "python3",
+            "rev",
+            "rg",
+            "rsync",
+            "ruby",
+            "sqlite3",
+            "tree",
+            "unzip",
+            "vim",
+            "wget",
+        ),
+        *("which", "xmllint", "xxd", "yq", "zip", "zsh"),
+    }
+)
+
+_PYTHON_PROBE = """import importlib.util, json
+def has(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+print(json.dumps([name for name in {names} if not has(name)]))
+"""
+_NODE_PROBE = """const has = (name) => { try { require.resolve(name); return true; } catch { return false; } };
+console.log(JSON.stringify({names}.filter((name) => !has(name))));
+"""
+_BASH_PROBE = """missing=
+for name in {names}; do command -v "$name" >/dev/null || missing+="${missing:+,}\\"$name\\""; done
+echo "[$missing]"
+"""
+
+
+def _node_packages(source: str, stderr: str) -> set[str]:
+    found = re.findall(r"(?:\brequire\(|\bimport\(|\bfrom\s|^import\s)\s*['\"]([^'\"\n]+)['\"]", source, re.MULTILINE)
+    packages = {name for name in found if not name.startswith((".", "/", "node:"))}
+    return {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in packages}
+
+
+def _commands(source: str, stderr: str) -> set[str]:
+    reported = set(re.findall(r"([\w.-]+): (?:command )?not found", stderr))
+    return {name for name in reported & _COMMANDS if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", source)}
+
+
+def _python_modules(source: str, stderr: str) -> set[str]:
+    return imported_modules(source) - PYTHON_2 - _OWN - (sys.stdlib_module_names - _OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    needs: Callable[[str, str], set[str]]  # (source, standard error) -> names that the program needs
+    probe: str
+    names: Callable[[list[str]], str]  # the names in the syntax of the probe
+    interpreter: str
+    kind: str
+
+
+_LANGUAGES = {
+    "python": _Language(_python_modules, _PYTHON_PROBE, repr, "Python", "Python module"),
+    "javascript": _Language(_node_packages, _NODE_PROBE, json.dumps, "Node", "Node package"),
+    "bash": _Language(_commands, _BASH_PROBE, " ".join, "Bash", "command"),
+}
+
+
+class Runtimes:
+    """Knows what one sandbox has. It probes each name once."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self._missing: dict[tuple[str, str], bool] = {}
+
+    async def lacking(self, program: Program, stderr: str) -> str:
+        """Return what the sandbox lacks to run ``program``, as a complete sentence; "" if it lacks nothing.
+
+        ``stderr`` is what the program printed. It is only used for Bash, and only to choose which commands are probed.
+        """
+        language = _LANGUAGES.get(program.language)
+        if language is None:
+            return ""
+        names = language.needs(program.source, stderr)
+        problem = await self._probe(program.language, language, names)
+        if problem:
+            return problem
+        missing = sorted(name for name in names if self._missing[program.language, name])
+        if not missing:
+            return ""
+        return _advice(language.kind, missing)
+
+    async def _probe(self, name: str, language: _Language, names: Iterable[str]) -> str:
+        """Probe the names that are not known yet. Returns the reason if the interpreter does not work, otherwise ""."""
+        asked = sorted(one for one in {"", *names} if (name, one) not in self._missing)  # "" is the interpreter itself
+        if not asked:
+            return ""
+        wanted = [one for one in asked if one]
+        source = language.probe.replace("{names}", language.names(wanted)) if wanted or name == "javascript" else ""
+        if source:
+            execution = await self.sandbox.run(Program(name, source, limits=Limits(wall_s=20, cpu_s=20)))  # type: ignore[arg-type]
+            missing = _listed(execution)
+            if missing is None:
+                return _no_interpreter(language.interpreter, execution)
+        else:
+            missing = []
+        self._missing.update({(name, one): one in missing for one in asked})
+        return ""
+
+
+def _listed(execution: Execution) -> list[str] | None:
+    try:
+        return list(json.loads(execution.stdout)) if execution.status == "ok" else None
+    except (ValueError, TypeError):
+        return None
+
+
+def _no_interpreter(interpreter: str, execution: Execution) -> str:
+    reason = str(execution.detail.get("reason") or execution.stderr.strip()[-200:] or execution.status)
+    return f"{interpreter} does not work in the sandbox: {reason}"
+
+
+def _advice(kind: str, missing: list[str]) -> str:
+    text = f"the sandbox has no {kind} {', '.join(map(repr, missing))}"
+    return f"{text}; add it with sandbox.packages=[{','.join(missing)}]" if kind == "Python module" else text
