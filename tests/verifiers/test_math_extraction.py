@@ -19,7 +19,7 @@ CASES = [
     (r"We get \boxed{}. So the answer is 4.", "4"),
     (r"The box \boxed{12", "12"),
     ("\\boxed{9}\nWait, that counts twice.\nThe answer is 8.", "8"),
-    ("\\boxed{56}.\nFinal Answer: The final answer is $56$. I hope it is correct.", "$56$"),
+    ("\\boxed{56}.\nFinal Answer: The final answer is $56$. I hope it is correct.", "56"),
     (r"\boxed{4} The answer is correct.", "4"),
     # structured answers
     ('{"reasoning": "3 + 4 = 7", "answer": "7"}', "7"),
@@ -92,9 +92,91 @@ def test_there_are_as_many_cases_as_promised():
     assert len(CASES) >= 60
 
 
-def test_boxes_side_by_side_are_kept_together():
-    answer = final_answer(r"The roots are $\boxed{-2}$ and $\boxed{1}$.")
-    assert (answer.others, answer.text) == (("-2",), "1")
+def test_boxes_that_a_word_or_a_comma_connects_are_one_list():
+    assert final_answer(r"The roots are $\boxed{-2}$ and $\boxed{1}$.").text == "-2, 1"
+    assert final_answer(r"$x=\boxed{2}$ or $x=\boxed{3}$").text == "x = 2, x = 3"
+    assert final_answer(r"It is \boxed{7}, or \boxed{7}.").text == "7"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$x_1 = \\boxed{2}$\n$x_2 = \\boxed{3}$",
+        "The solutions are:\n1. $\\boxed{2}$\n2. $\\boxed{3}$",
+        "The solutions are:\n- $x = \\boxed{2}$\n- $x = \\boxed{3}$\n",
+        "(a) \\(\\boxed{2}\\)\n\n(b) \\(\\boxed{3}\\)",
+    ],
+)
+def test_boxes_in_lines_and_list_items_are_kept_together(text):
+    answer = final_answer(text)
+    assert (*answer.others, answer.text) == ("2", "3")
+
+
+CORRECTIONS = [
+    ("So \\boxed{6}. If one egg were broken, the answer would be 5.", "6"),
+    ("\\boxed{5}. Note that a common mistake is to think the answer is 6.", "5"),
+    ("\\boxed{5}\n\nSome people say the answer is 6.", "5"),
+    ("\\boxed{5}\n\nWithout the discount the answer is 6.", "5"),
+    ("\\boxed{5}\n\nThe answer is 6.", "5"),
+    ("\\boxed{5}\nWait, I made a mistake. The correct answer is 6.", "6"),
+    ("\\boxed{5}\n\nActually, let me recheck: 3 + 3 = 6, so the answer is 6.", "6"),
+    ("\\boxed{5} I was wrong, there are more. The answer is 6.", "6"),
+    ("\\boxed{5} Wait, is it? Yes, since 2 + 3 = 5.", "5"),
+    ("The answer is 42. If one egg were broken, the answer would be 41.", "42"),
+]
+
+
+@pytest.mark.parametrize(("text", "answer"), CORRECTIONS)
+def test_a_box_stands_unless_it_is_explicitly_corrected(text, answer):
+    assert final_answer(text).text == answer
+
+
+REMARKS = [
+    "I have a probability of 99.7 percent that this is correct.",
+    "I completed this in 0.003 seconds.",
+    "I state this with a probability of 99.7 percent. I completed this calculation in approximately 0.003 seconds.",
+    "My confidence in this result is 99.7 percent.",
+    "The computation of this result took 3 milliseconds.",
+    "Here I am, brain the size of a planet, and they ask me to count apples for 37 million years.",
+    "Let me know if you need 2 more examples!",
+]
+
+
+@pytest.mark.parametrize("remark", REMARKS)
+@pytest.mark.parametrize("answer", ["The total is 42 apples. ", "She adds them.\n\nThe total is 42 apples.\n\n"])
+def test_remarks_after_the_answer_are_left_out(answer, remark):
+    assert final_answer(answer + remark).text.rstrip(".") == "The total is 42 apples"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("The probability is 75 percent.", "The probability is 75 percent."),
+        ("I get 12 apples.", "I get 12 apples."),
+        ("He processes the order.\nIt took 3 seconds.", "It took 3 seconds"),
+    ],
+)
+def test_values_in_percent_and_seconds_are_no_remarks(text, answer):
+    assert final_answer(text).text == answer
+
+
+THINKING = [
+    (r"<think>maybe \boxed{1}", ""),
+    (r"<THINK>maybe \boxed{1}", ""),
+    (r"<thought>maybe \boxed{1}", ""),
+    (r"[THINK]maybe \boxed{1}[/THINK] \boxed{2}", "2"),
+    (r"◁think▷maybe \boxed{1}◁/think▷ \boxed{2}", "2"),
+    (r"<think>a <think>\boxed{1}</think> \boxed{3}</think> \boxed{2}", "2"),
+    (r"<reasoning>It is 1. <answer>2</answer>", "2"),
+    (r"<|channel|>analysis<|message|>\boxed{1}<|end|><|channel|>final<|message|>\boxed{2}<|return|>", "2"),
+    (r"<|channel|>analysis<|message|>\boxed{1}", ""),
+    (r"I think \boxed{2}", "2"),
+]
+
+
+@pytest.mark.parametrize(("text", "answer"), THINKING)
+def test_thinking_is_no_answer(text, answer):
+    assert final_answer(text).text == answer
 
 
 def test_a_box_of_an_earlier_step_is_not_kept():

@@ -56,7 +56,7 @@ def test_words_never_fail(reference, words):
         ("2x + z = 1", "z - 4"),
         ("b < a < d < c", "b, a, d, c"),
         ("x^2 + y^2 = 1", r"\text{the unit circle}"),
-        (r"(-\infty, -3)", r"(-\infty, -5) \cupdot (5, 9)"),
+        (r"(-\infty, -3)", r"(-\infty, -5) \bowtie (5, 9)"),
         ("4", "Infinitely many"),
         ("True", "It depends on the weather."),
         ("B", r"\text{the second one}"),
@@ -99,3 +99,8 @@ def test_the_reason_is_recorded():
     finding = judge("5", r"\boxed{\text{the second root}}")
     assert (finding.outcome, finding.confidence) == ("abstain", 0.0)
     assert finding.method
+
+
+@pytest.mark.parametrize(("reference", "outcome"), [("5", "abstain"), ("6", "abstain"), ("7", "fail")])
+def test_two_different_final_answers_abstain(reference, outcome):
+    assert judge(reference, "\\boxed{5}\n\nTherefore, the answer is 6.").outcome == outcome

@@ -53,6 +53,7 @@ class Finding:
 
 DEFAULTS = Settings()
 MOST_DIGITS = 1_000
+SHOWN = 200  # characters of an answer that is not compared, in its finding
 SHORT = 20  # an answer of at most so many characters is not a sentence with several values
 _ENDLESS = re.compile(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
 _WORDED_KINDS = frozenset({"choice", "truth value", "time", "date"})
@@ -75,8 +76,11 @@ def judge_answer(
     """Compare an answer that is already extracted with ``reference`` (see ``judge``)."""
     reason = _reason_to_abstain(reference, answer, settings)
     if reason:
-        return Finding("abstain", 0.0, reason, answer.text[:200], extraction=answer.method)
+        return Finding("abstain", 0.0, reason, answer.text[:SHOWN], extraction=answer.method)
     match, ours, theirs = _decide(reference, answer, problem, options, settings)
+    if answer.rival and match.equal is not None:
+        rival = judge_answer(reference, Answer(answer.rival, "announced"), problem, options, settings)
+        match = match if rival.outcome == ("pass" if match.equal else "fail") else Unclear("two final answers")
     if match.equal and answer.runs_on:
         match = Unclear("right, but the text goes on to another problem and answers that")
     outcome: Outcome = "pass" if match.equal else "fail" if isinstance(match, Different) else "abstain"
@@ -93,8 +97,6 @@ def _reason_to_abstain(reference: str, answer: Answer, settings: Settings) -> st
         return "no answer was found"
     if len(answer.text) > settings.max_length:
         return "the answer is too long"
-    if _ENDLESS.search(answer.text) or _ENDLESS.search(reference):
-        return f"a number of more than {MOST_DIGITS} digits"
     return ""
 
 
@@ -106,6 +108,8 @@ def _decide(
         return Equal("identical"), reference, answer.text
     if _INTEGER.fullmatch(answer.text) and _INTEGER.fullmatch(reference):
         return _integers(int(reference), int(answer.text)), reference, answer.text
+    if _ENDLESS.search(answer.text) or _ENDLESS.search(reference):
+        return Unclear(f"a number of more than {MOST_DIGITS} digits"), reference[:SHOWN], answer.text[:SHOWN]
     terms = Terms(settings.rounding, settings.missing_unit, problem)
     match = worded(reference, answer.text, problem, options, terms)
     if match is not None:

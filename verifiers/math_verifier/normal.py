@@ -39,10 +39,12 @@ _SPELLINGS = {f"\\{name}": " " for name in _DROPPED.split()} | {
     "\\gt": ">", "\\ast": "\\cdot ", "\\cdotp": "\\cdot ", "\\bullet": "\\cdot ", "\\div": "/", "\\lbrace": "\\{",
     "\\lbracket": "[", "\\rbrace": "\\}", "\\rbracket": "]", "\\varnothing": "\\emptyset ", "\\empty": "\\emptyset ",
     "\\simeq": "\\approx ", "\\doteq": "\\approx ", "\\sim": "\\approx ", "\\approxeq": "\\approx ", "\\lvert": "|",
-    "\\rvert": "|", "\\vert": "|", "\\mid": "|", "\\degree": "^\\circ ",
+    "\\rvert": "|", "\\cupdot": "\\cup ", "\\sqcup": "\\cup ", "\\uplus": "\\cup ", "\\dotcup": "\\cup ",
+    "\\vert": "|", "\\mid": "|", "\\degree": "^\\circ ",
 }  # fmt: skip
 _MONEY = "\0"  # stands in for an escaped dollar sign during normalisation
 _COMMAND = re.compile(r"\\[A-Za-z]+")
+_GLUED = re.compile(r"\\(q?quad)(?=[A-Za-z])")
 _SPACES = re.compile(r"(?<!\\)\\[!,:;> ]|\\(?:hspace|phantom|label|tag)\{[^{}]*\}|(?<!\\)~|(?<!\\)\\$")
 _DEGREES = re.compile(r"\^\s*\{\s*\\(?:circ|degree)\s*\}|\^\s*\\(?:circ|degree)(?![A-Za-z])")
 _DOUBLED = re.compile(r"\\\\(?=[A-Za-z{}$%])")  # backslashes that JSON or a prompt has doubled
@@ -86,6 +88,7 @@ def _latex(text: str) -> str:
     text = _THOUSANDS.sub("", text)
     if "circ" in text or "degree" in text:
         text = _DEGREES.sub(r"^\\circ ", text)
+    text = _GLUED.sub(r"\\\1 ", text)
     text = _COMMAND.sub(lambda m: _SPELLINGS.get(m[0], m[0]), text)
     text = text.replace("\\not=", "\\ne ").replace("\\$", _MONEY)
     text = _SPACES.sub(" ", text.replace("\\%", "%"))

@@ -1,0 +1,99 @@
+"""Finds answers that a phrase or a mark announces: "the answer is", a line with ``####``, a line "A: 12"."""
+
+from __future__ import annotations
+
+import re
+
+from bestofn.verifiers.math_verifier.answer import MAX_MARKS, Answer
+
+MOST_CHARACTERS = 2_000  # of the text after a phrase that are examined
+_PHRASE = re.compile(
+    r"[Aa](?<!\w[Aa])(?i:nswer\b(?:\s+(?:to|of|for)\s+(?:the|this"
+    r"|your)\s+(?:\w+\s+)?(?:question|problem|equation|expression))?"
+    r"\s*(?:\*\*)?\s*(?:is(?:\s+therefore|\s+thus|\s+equal to)?|:|=|would be|will be|are|should "
+    r"be)\s*(?:\*\*)?\s*(?::|that\b)?\s*)"  # ignoring case only after the first letter makes the search faster
+)
+_COMMENT = re.compile(
+    r"(?:corr\w*|incorr\w*|right|wrong|verified|as follows|given (?:by|in|above)|found (?:by|in|to)|obtained|in "
+    r"the form|not (?:correct|among|one of))\b",
+    re.IGNORECASE,
+)
+_HYPOTHETICAL = re.compile(
+    r"\b(?:if|unless|suppose|supposing|imagine|had|were|common|commonly|might|could|may|think|thinks|thinking"
+    r"|believe|believes|some|someone|somebody|many|people|students?|others|one might|tempt\w*|mistakenly|wrongly"
+    r"|without|for (?:example|instance))\b",
+    re.IGNORECASE,
+)
+_SENTENCE_START = re.compile(r"[.!?:]\s+(?=[A-Z])|\n")
+_HASHES = re.compile(r"^\s*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # the mark of GSM8K, not a heading
+_LETTER_LINE = re.compile(r"^\s*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
+_DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
+SENTENCE_END = re.compile(
+    r"(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
+)
+
+
+def announces(text: str) -> bool:
+    """Return whether the text contains a phrase or a mark that announces an answer."""
+    return bool(_PHRASE.search(text) or _HASHES.search(text))
+
+
+def hashed(text: str) -> Answer | None:
+    """Return the answer in the last line with ``####``."""
+    marked = _HASHES.findall(text) if "####" in text else []
+    return Answer(marked[-1].strip(), "hashes") if marked else None
+
+
+def announced(text: str, other_cases: bool = True) -> Answer | None:
+    """Return the statement after the last "the answer is".
+
+    A statement about another case ("if …", "some students think …") counts only if there is no other statement, and
+    never if ``other_cases`` is false.
+    """
+    statements: list[str] = []
+    others: list[str] = []
+    last_end = 0
+    for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
+        rest = first_statement(text[match.end() : match.end() + MOST_CHARACTERS])
+        if not rest or _COMMENT.match(rest):
+            continue
+        if is_hypothetical(_sentence_before(text, match.start())):
+            others.append(rest)
+            continue
+        statements.append(rest)
+        last_end = text.find(rest, match.end()) + len(rest)
+    if len(statements) > 1 and last_end >= len(text.rstrip()) and statements[-2].startswith(statements[-1]):
+        statements.pop()  # the last repetition is truncated
+    statements = statements or (others if other_cases else [])
+    return Answer(statements[-1], "announced") if statements else None
+
+
+def is_hypothetical(sentence: str) -> bool:
+    """Return whether a sentence is about another case or about what others think."""
+    return bool(_HYPOTHETICAL.search(sentence))
+
+
+def _sentence_before(text: str, at: int) -> str:
+    """Return the beginning of the sentence up to the position ``at``."""
+    before = text[max(0, at - 300) : at]
+    starts = [match.end() for match in _SENTENCE_START.finditer(before)]
+    return before[starts[-1] :] if starts else before
+
+
+def first_statement(text: str) -> str:
+    """Return the first statement of ``text``: a display formula, or the words up to the end of the sentence."""
+    text = text.lstrip(" \t*:_\n")
+    if text.startswith(("\\[", "$$")):
+        match = _DISPLAY.match(text)
+        if match:
+            return next(part for part in match.groups() if part).strip()
+    end = SENTENCE_END.search(text)
+    statement = text[: end.start()] if end else text
+    statement = statement.strip().strip("*").strip()
+    return statement if re.search(r"[\w$\\]", statement) else ""
+
+
+def labelled(text: str) -> Answer | None:
+    """Return the last line that begins with "A:", "Ans." or "Answer:"."""
+    lines = _LETTER_LINE.findall(text)
+    return Answer(lines[-1].strip(), "labelled line") if lines else None

@@ -1,0 +1,75 @@
+"""Finds the answer at the end of a text that marks no answer. Remarks after the answer are left out."""
+
+from __future__ import annotations
+
+import re
+
+from bestofn.verifiers.math_verifier.announced import SENTENCE_END
+from bestofn.verifiers.math_verifier.answer import Answer
+
+MOST_CHARACTERS = 3_000  # at the end of the text that are examined
+SHORT = 200  # characters of a text that is the answer as a whole
+_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
+_PLEASANTRY = re.compile(
+    r"\s*(?:let me know|(?:i )?hope (?:this|that|it)|feel free|please (?:let|feel)|if you (?:have|need|would"
+    r"|want)|happy to"
+    r"|is there anything|good luck|thank|you're welcome|would you like|do you (?:want|need|have))\b",
+    re.IGNORECASE,
+)
+_SELF = re.compile(r"\b(?:I|me|my|myself|mine|I'm|I've|I'd|I'll)\b")
+_CONCLUDES = re.compile(
+    r"\b(?:get|gets|got|find|found|obtain\w*|conclude\w*|comput\w+|calculat\w+|determin\w+|answers?|solutions?|totals?|results?"
+    r"|deduce\w*|arrive|have|see|there (?:is|are))\b",
+    re.IGNORECASE,
+)
+_OWN_CERTAINTY = re.compile(
+    r"\b(?:probability|confidence|certainty|accuracy|certain|confident|sure)\b(?=.*\d\s*\.?\d*\s*(?:\\?%|percent))"
+    r"|\d\s*(?:\\?%|percent)\s+(?:certain|confident|sure|confidence|certainty)\b",
+    re.IGNORECASE,
+)
+_OWN_WORK = re.compile(
+    r"\b(?:comput|calculat|process|complet|analy[sz]|determin|solv|perform|execut|deriv|evaluat|respon[ds])\w*\b", re.I
+)
+_DURATION = re.compile(r"\d\s*(?:milli|micro|nano)?seconds?\b|\d\s*ms\b", re.IGNORECASE)
+_OWN_RESULT = re.compile(
+    r"\b(?:this|the|that) (?:result|answer|calculation|solution|conclusion|computation|analysis)\b", re.I
+)
+
+
+def closing(text: str) -> Answer | None:
+    """Return the last bold words of the last paragraph. If there are none, return a short text or the last sentence."""
+    text = text.strip()
+    if not text:
+        return None
+    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text[-MOST_CHARACTERS:]) if part.strip()]
+    paragraphs = [part for part in paragraphs if not all(map(_is_remark, _sentences(part)))] or paragraphs
+    paragraph = paragraphs[-1]
+    bold = _BOLD.findall(paragraph)
+    if bold and re.search(r"\d|^[A-Z]", bold[-1]):
+        return Answer(bold[-1].strip().rstrip("."), "bold")
+    sentences = [part for part in _sentences(paragraph) if not _is_remark(part)] or _sentences(paragraph)
+    if len(text) <= SHORT and "\n" not in text and len(sentences) <= 1:
+        return Answer(sentences[0] if sentences and len(_sentences(text)) > 1 else text, "whole text")
+    return Answer(sentences[-1], "closing sentence")
+
+
+def _sentences(paragraph: str) -> list[str]:
+    """Return the sentences of the lines of a paragraph, or the paragraph itself if it has none."""
+    parts = [part.strip() for line in paragraph.splitlines() for part in SENTENCE_END.split(line)]
+    return [part for part in parts if part] or [paragraph]
+
+
+def _is_remark(sentence: str) -> bool:
+    """Return whether a sentence is about the conversation, or about the writer and not about the problem.
+
+    "I completed this in 0.003 seconds" and "I am 99.7 percent certain" are remarks; "I get 12 apples" is not.
+    """
+    if _PLEASANTRY.match(sentence):
+        return True
+    own = bool(_SELF.search(sentence))
+    if own or _OWN_RESULT.search(sentence):
+        certainty = _OWN_CERTAINTY.search(sentence)
+        return bool(certainty or (_DURATION.search(sentence) and _OWN_WORK.search(sentence))) or (
+            own and not _CONCLUDES.search(sentence)
+        )
+    return False
