@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bestofn.builders.errors import SourceError
+from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.records import CodeTests, JsonObject, Row
 from bestofn.builders.sources.code_forms import FORMS, code_tests
 from bestofn.builders.sources.columns import Column
@@ -42,8 +43,18 @@ class CodeColumns:
         return cls(**values)
 
     def read(self, value: object, row: Row) -> CodeTests | None:
-        """Decode the tests in ``value``, with the entry point and setup of ``row``. Returns None if there are none."""
+        """Decode the tests in ``value``, with the entry point and setup of ``row``. Returns None if there are none.
+
+        Raises ``SourceError`` if the tests need an entry point and the row has none: no answer could be verified.
+        """
         entry_point = str((self.entry_point.value(row) if self.entry_point else "") or "")
         setup = (self.setup.value(row) if self.setup else "") or ""
         text = "\n".join(map(str, setup)) if isinstance(setup, list) else str(setup)
-        return code_tests(value, self.form, self.language, entry_point, text, self.timeout_s)
+        tests = code_tests(value, self.form, self.language, entry_point, text, self.timeout_s)
+        problem = entry_point_problem(tests) if tests else ""
+        if problem:
+            raise SourceError(
+                f"dataset.tests.entry_point: in a row of the dataset, {problem}. Set it to the column with the name of "
+                "the function, or leave such rows out."
+            )
+        return tests
