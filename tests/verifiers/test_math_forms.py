@@ -50,14 +50,14 @@ def test_words_never_fail(reference, words):
     ("reference", "answer"),
     [
         ("The quotient stays the same.", r"\text{No, the quotient does not change.}"),
-        (r"\text{only } x = 0", "0"),
-        (r"\text{only } x = 0", "1"),
-        ("1, 3", "Minimum: 1, Maximum: 4"),
         ("2x + z = 1", "z - 4"),
-        ("b < a < d < c", "b, a, d, c"),
         ("x^2 + y^2 = 1", r"\text{the unit circle}"),
+        ("4", "The limit is taken as n tends to infinity"),
+        ("1, 3", "Maximum: 3, Minimum: 1"),
+        ("b < a < d < c", "c, d, a, b"),
+        ("5", "The number of unknown coins is small"),
+        (r"\frac{1}{x}, x > 0", r"\frac{1}{x}, x < 0"),
         (r"(-\infty, -3)", r"(-\infty, -5) \bowtie (5, 9)"),
-        ("4", "Infinitely many"),
         ("True", "It depends on the weather."),
         ("B", r"\text{the second one}"),
         ("(1, 2)", "[1, 2]"),
@@ -89,6 +89,13 @@ def test_what_is_not_understood_abstains(reference, answer):
         ("y = 2x + 1", "y = 2x - 1"),
         ("x + y < 3", "x + y > 3"),
         ("5", "there is no solution"),
+        ("5", "The value cannot be determined."),
+        ("no solution", "5"),
+        ("4", "Infinitely many"),
+        (r"\text{only } x = 0", "1"),
+        ("1, 3", "Minimum: 1, Maximum: 4"),
+        ("b < a < d < c", "a, b, d, c"),
+        (r"\frac{x+1}{x-1}, x \neq 1", r"\frac{x-1}{x+1}"),
     ],
 )
 def test_what_is_understood_and_differs_fails(reference, answer):
@@ -104,3 +111,27 @@ def test_the_reason_is_recorded():
 @pytest.mark.parametrize(("reference", "outcome"), [("5", "abstain"), ("6", "abstain"), ("7", "fail")])
 def test_two_different_final_answers_abstain(reference, outcome):
     assert judge(reference, "\\boxed{5}\n\nTherefore, the answer is 6.").outcome == outcome
+
+
+@pytest.mark.parametrize("empty", ["", "  ", "$$", None])
+def test_an_empty_reference_abstains(empty):
+    finding = judge(empty, r"\boxed{7}")
+    assert (finding.outcome, finding.method) == ("abstain", "the reference is empty")
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "outcome"),
+    [
+        (7, r"\boxed{7}", "pass"),
+        (7, r"\boxed{8}", "fail"),
+        (0.5, r"\boxed{1/2}", "pass"),
+        ([2, 3], r"\boxed{3, 2}", "pass"),
+        (True, "The answer is True.", "pass"),
+        ("7", 7, "pass"),
+        ("7", None, "abstain"),
+        ({"answer": "7"}, r"\boxed{7}", "abstain"),
+        ("7", {"content": "7"}, "abstain"),
+    ],
+)
+def test_arguments_that_are_not_text(reference, text, outcome):
+    assert judge(reference, text).outcome == outcome

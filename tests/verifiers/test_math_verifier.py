@@ -19,6 +19,11 @@ def verify(reference: Reference, text: str, **settings):
     [
         ("72", "#### 72", "pass"),
         ("72", "The answer is 71.", "fail"),
+        ("Tom has 3 + 4 = <<3+4=7>>7 apples.\n#### 7", "The answer is 7.", "pass"),
+        ("Tom has 3 + 4 = <<3+4=7>>7 apples.\n#### 7", "The answer is 8.", "fail"),
+        ("", "The answer is 8.", "abstain"),
+        (7, "The answer is 7.", "pass"),
+        ("7", r"<think>so \boxed{7}", "abstain"),
         (r"\frac{1}{2}", r"So \boxed{0.5}.", "pass"),
         ("7", r"\boxed{9^{9^{9}}}", "abstain"),
         ("7", "", "abstain"),

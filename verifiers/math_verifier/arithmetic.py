@@ -212,6 +212,14 @@ def _binomial(values: list[Value], field: Field) -> Value:
     return math.comb(n, k)
 
 
+def _gamma(values: list[Value], field: Field) -> Value:
+    """Return the gamma function: (n - 1)! for a natural number n."""
+    n = values[0]
+    if not _is_exact(n) or abs(n) > 1_000 or (n <= 0 and n == int(n)):
+        raise Undefined("the gamma function of what is no small rational number")
+    return _factorial([n - 1], field) if n == int(n) else field.functions["gamma"](field.enter(n))
+
+
 def _absolute(values: list[Value], field: Field) -> Value:
     return abs(values[0]) if _is_exact(*values) else abs(field.enter(values[0]))
 
@@ -367,6 +375,7 @@ _OPERATIONS: dict[str, Callable[[list[Value], Field], Value]] = {
     "ceil": _ceil,
     "!": _factorial,
     "factorial": _factorial,
+    "Gamma": _gamma,
     "binomial": _binomial,
     "gcd": lambda values, field: math.gcd(*_integers(values)),
     "lcm": lambda values, field: math.lcm(*_integers(values)),

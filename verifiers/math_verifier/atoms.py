@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from bestofn.verifiers.math_verifier.brackets import Brackets
 from bestofn.verifiers.math_verifier.cursor import MAX_DEPTH
+from bestofn.verifiers.math_verifier.derivatives import derivative
 from bestofn.verifiers.math_verifier.literals import Unsupported, is_plain_integer, negative, number, repeating, times
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text
 from bestofn.verifiers.math_verifier.tokens import Token
@@ -15,9 +16,7 @@ from bestofn.verifiers.math_verifier.vocabulary import ALIASES, CONSTANTS, FUNCT
 _WRAPPERS = frozenset(
     {"\\overrightarrow", "\\vec", "\\mathbf", "\\bar", "\\hat", "\\widehat", "\\tilde", "\\underline"}
 )
-_UNSUPPORTED = frozenset(
-    {"\\int", "\\sum", "\\prod", "\\lim", "\\iint", "\\oint", "\\partial", "\\nabla", "\\sup", "\\inf"}
-)
+_UNSUPPORTED = frozenset({"\\int", "\\sum", "\\prod", "\\lim", "\\iint", "\\oint", "\\nabla", "\\sup", "\\inf"})
 _SPACES = re.compile(r"\s+")
 
 
@@ -203,7 +202,7 @@ class Atoms(Brackets):
         token = self.take()
         name = token.text[1:]
         if name == "frac" or name == "cfrac":
-            return Apply("/", (self._argument(), self._argument()))
+            return self._fraction()
         if name == "sqrt":
             return self._root()
         if name in ("binom", "dbinom", "tbinom", "choose"):
@@ -212,6 +211,8 @@ class Atoms(Brackets):
             return self._function(name)
         if name in CONSTANTS:
             return constant(name)
+        if name in ("Gamma", "zeta") and self.peek().text == "(":
+            return Apply(name, self._function_arguments(name))
         if name in GREEK:
             return self._symbol({"varphi": "phi", "varepsilon": "epsilon", "vartheta": "theta"}.get(name, name))
         if name in ("lfloor", "lceil"):
@@ -234,6 +235,14 @@ class Atoms(Brackets):
         if token.text in _UNSUPPORTED:
             raise Unsupported(f"{token.text} is left to the symbolic path")
         raise Unsupported(f"unknown command {token.text}")
+
+    def _fraction(self) -> Node:
+        """Parse the arguments of a fraction. The fraction d/dx before an expression is its derivative."""
+        fraction = Apply("/", (self._argument(), self._argument()))
+        operator = _differential(fraction)
+        if operator is None or self.peek().kind == "end" or not self._juxtaposed(fraction):
+            return fraction
+        return derivative(self._loose_argument(), *operator)
 
     def _argument(self) -> Node:
         """Parse the argument of a command: a brace group or a single character (``\\frac12`` is one half)."""
@@ -340,6 +349,18 @@ class Atoms(Brackets):
             if not self._juxtaposed(node):
                 return node
             node = times(node, self.power())
+
+
+def _differential(fraction: Apply) -> tuple[str, int] | None:
+    """Return the variable and the order of an operator such as d/dx or d²/dx², or None for other fractions."""
+    match fraction.args:
+        case Symbol("d"), Apply("*", (Symbol("d"), Symbol(name))):
+            return name, 1
+        case Apply("^", (Symbol("d"), Number(int() as order))), Apply(
+            "*", (Symbol("d"), Apply("^", (Symbol(name), _)))
+        ):
+            return name, order
+    return None
 
 
 def constant(name: str) -> Node:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bestofn.verifiers.math_verifier.arithmetic import Intractable, small
 from bestofn.verifiers.math_verifier.nodes import Node, Number
 from bestofn.verifiers.math_verifier.rules.bases import numeral
+from bestofn.verifiers.math_verifier.rules.conditional import conditional
 from bestofn.verifiers.math_verifier.rules.listings import collection, matrix
 from bestofn.verifiers.math_verifier.rules.quantities import quantity
 from bestofn.verifiers.math_verifier.rules.relations import relation
@@ -17,7 +18,17 @@ from bestofn.verifiers.math_verifier.rules.signs import approximation, plus_minu
 from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Rule, Terms, Unclear
 from bestofn.verifiers.math_verifier.rules.texts import text
 
-RULES: tuple[Rule, ...] = (approximation, plus_minus, relation, text, matrix, collection, numeral, quantity)
+RULES: tuple[Rule, ...] = (
+    conditional,
+    approximation,
+    plus_minus,
+    relation,
+    text,
+    matrix,
+    collection,
+    numeral,
+    quantity,
+)
 
 
 def compare(reference: Node, candidate: Node, terms: Terms) -> Match:

@@ -57,7 +57,17 @@ _DOUBLE_FUNCTIONS: dict[str, Callable] = {
     "coth": lambda x: 1 / cmath.tanh(x),
     "arg": lambda x: cmath.phase(x),
     "sgn": lambda x: math.copysign(1.0, x) if x else 0.0,
+    "gamma": math.gamma,
+    "zeta": lambda x: _zeta(x),
 }
+
+
+def _zeta(x: float) -> float:
+    from mpmath import zeta
+
+    return float(zeta(x))
+
+
 CONSTANTS: dict[str, Value] = {"pi": math.pi, "e": math.e, "i": 1j, "infty": math.inf}
 DOUBLES = Field(_DOUBLE_FUNCTIONS, CONSTANTS, _double)
 
@@ -80,5 +90,6 @@ def digits(count: int = 50) -> Field:
         "sec": mp.sec, "csc": mp.csc, "arcsin": mp.asin, "arccos": mp.acos, "arctan": mp.atan,
         "arccot": lambda x: mp.pi / 2 - mp.atan(x), "sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh, "coth": mp.coth,
         "arg": mp.arg, "sgn": mp.sign,
+        "gamma": mp.gamma, "zeta": mp.zeta,
     }  # fmt: skip
     return Field(functions, {"pi": +mp.pi, "e": +mp.e, "i": mp.mpc(0, 1), "infty": mp.inf}, enter)

@@ -14,6 +14,7 @@ from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
 from bestofn.verifiers.math_verifier.forms import Form
 from bestofn.verifiers.math_verifier.nodes import Node, Number, Text, show
 from bestofn.verifiers.math_verifier.normal import normal
+from bestofn.verifiers.math_verifier.plain_text import plain_text
 from bestofn.verifiers.math_verifier.reading import read
 from bestofn.verifiers.math_verifier.rounding import Rounding
 from bestofn.verifiers.math_verifier.rules.terms import Different, Equal, Match, MissingUnit, Terms, Unclear
@@ -53,6 +54,7 @@ class Finding:
 
 DEFAULTS = Settings()
 MOST_DIGITS = 1_000
+_BLANK = " \t\r\n$"
 SHOWN = 200  # characters of an answer that is not compared, in its finding
 SHORT = 20  # an answer of at most so many characters is not a sentence with several values
 _ENDLESS = re.compile(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
@@ -60,14 +62,21 @@ _WORDED_KINDS = frozenset({"choice", "truth value", "time", "date"})
 
 
 def judge(
-    reference: str,
-    text: str,
+    reference: object,
+    text: object,
     problem: str = "",
     options: tuple[str, ...] = (),
     settings: Settings = DEFAULTS,
 ) -> Finding:
-    """Compare the final answer in ``text`` with ``reference``. ``options``: the texts of the choices, if any."""
-    return judge_answer(reference, final_answer(text), problem, options, settings)
+    """Compare the final answer in ``text`` with ``reference``. ``options``: the texts of the choices, if any.
+
+    Numbers and lists are compared as text. Other arguments that are not text give an ``abstain`` with the reason.
+    """
+    expected, given = plain_text(reference), plain_text(text)
+    if expected is None or given is None:
+        name, value = ("reference", reference) if expected is None else ("answer", text)
+        return Finding("abstain", 0.0, f"the {name} has the type {type(value).__name__}; expected text")
+    return judge_answer(expected, final_answer(given), problem, options, settings)
 
 
 def judge_answer(
@@ -91,7 +100,7 @@ def judge_answer(
 
 def _reason_to_abstain(reference: str, answer: Answer, settings: Settings) -> str:
     """Return why the answer is not compared at all, or "" if it is."""
-    if not reference.strip():
+    if not reference.strip(_BLANK):
         return "the reference is empty"
     if not answer.text.strip():
         return "no answer was found"

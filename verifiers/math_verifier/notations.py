@@ -14,6 +14,10 @@ _BUILDER = re.compile(
     r"(?:\||:|\\colon|\\text\s*\{\s*such that\s*\})\s*(.+)\\\}$",
     re.DOTALL,
 )
+_PART_BUILDER = re.compile(
+    r"\\\{\s*([A-Za-z])\s*(?:\\in\s*(?:\\mathbb\s*\{?\s*R\s*\}?|R))?\s*(?:\||:|\\colon)\s*([^|{}]*(?:\{[^{}]*\}[^|{}]*)*)\\\}"
+)
+_DIFFERENCE = re.compile(r"(\\\}|[)\]])\s*-\s*(\\\{)")
 _OUTWARD = re.compile(r"([\[\]])([^\[\]()]*[,;][^\[\]()]*)([\[\]])")
 _EUROPEAN = re.compile(
     r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d+(?![\d.,]*\d)|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)"
@@ -38,6 +42,9 @@ def conventional(text: str) -> str:
         if "color" in text:
             text = _COLOUR.sub("", text)
         text = _VECTOR.sub(lambda m: f" {m[1]}" if m[1] else m[0], text)
+        text = _DIFFERENCE.sub(r"\1 \\setminus \2", text) if "}" in text and "-" in text else text
+        if "\\setminus" in text or "\\cup" in text:
+            text = _PART_BUILDER.sub(r"(\2)", text)
         builder = _BUILDER.match(text)
         if builder and re.search(rf"(?<![\\A-Za-z]){builder[1]}(?![A-Za-z])", builder[2]):
             text = builder[2].strip()

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from bestofn.verifiers.math_verifier import units
+from bestofn.verifiers.math_verifier.conditions import is_condition
 from bestofn.verifiers.math_verifier.literals import Unsupported, number
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text, head, walk
 from bestofn.verifiers.math_verifier.normal import normal
@@ -52,7 +53,7 @@ def read_normal(text: str) -> Node:
     if called:
         return read_normal(next(part for part in called.groups() if part))
     numeral = _NUMERAL.match(text)
-    if numeral:
+    if numeral and all(int(digit, 16) < int(numeral[2]) for digit in numeral[1]):
         return Apply("base", (Text(numeral[1].upper()), Text(numeral[2])))
     measured = _MEASURED.fullmatch(text)
     if measured and not _MORE_NUMBERS.search(measured[2]) and units.is_symbolic(units.clean(measured[2])):
@@ -119,7 +120,7 @@ def with_tail(node: Node, tail: str, text: str) -> Node:
     if re.match(
         r"^[,.;]\s*(?:where|which|with|for|since|because|indicating|meaning|rounded|approx|or |so |i\.e|as |when|if )",
         tail,
-    ):
+    ) or is_condition(_SAID.sub(r" \1 ", tail)):
         return node
     parts = _SAID.sub(r"\1 ", tail).split()
     scale = _SCALE.get(parts[0].lower().strip(".,")) if parts else None

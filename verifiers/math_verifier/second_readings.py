@@ -7,11 +7,12 @@ value.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from bestofn.verifiers.math_verifier import words
 from bestofn.verifiers.math_verifier.equivalence import compare
-from bestofn.verifiers.math_verifier.forms import Form, form
-from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Text, head
+from bestofn.verifiers.math_verifier.forms import Form, form, is_value
+from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Symbol, Text, head
 from bestofn.verifiers.math_verifier.normal import normal
 from bestofn.verifiers.math_verifier.notations import european
 from bestofn.verifiers.math_verifier.reading import read
@@ -29,9 +30,26 @@ def second_reading(reference: str, gold: Node, given: Node, text: str, terms: Te
     if isinstance(given, Text):
         return _words(gold, given, text, terms)
     if isinstance(gold, Text):
-        value = words.numeral(gold.text)
-        return None if value is None else (compare(read(str(value)), given, terms), given)
+        return _reference_in_words(gold, given, terms)
     return None
+
+
+def _reference_in_words(gold: Text, given: Node, terms: Terms) -> Reading | None:
+    """Compare a reference such as "twelve" or "no solution" with an answer in mathematics."""
+    value = words.numeral(gold.text)
+    if value is not None:
+        return compare(read(str(value)), given, terms), given
+    plain = _unlabelled(gold.text)
+    if plain is not None:
+        return _labelled(read(plain), given, terms)
+    special, theirs = words.special(gold.text), form(given)
+    if special is None or theirs is None:
+        return None
+    if special == "none" and given == Apply("{}", ()):
+        return Equal("no value"), given
+    if special == "infinite" and given == Symbol("infty"):
+        return Unclear("infinitely many against infinity"), given
+    return Different("no value", Form("no value", special), theirs), given
 
 
 def has_several_values(node: Node) -> bool:
@@ -53,6 +71,9 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     value = words.leading_numeral(given.text)
     if value is not None:
         return compare(gold, read(str(value)), terms), given
+    plain = _unlabelled(text)
+    if plain is not None:
+        return _labelled(gold, read(plain), terms)
     if has_several_values(gold):
         match = compare(gold, listed(text), terms)
         if match.equal:
@@ -60,12 +81,40 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     return _stated(gold, given, text, terms)
 
 
+_LABEL = r"\s*(?:\\text\s*\{\s*)?[A-Za-z][A-Za-z ]{1,40}\d{0,2}\s*:\s*\}?\s*"
+_LABELS = re.compile(rf"(?:^|[,;]|\.\s|\band\b){_LABEL}")
+_ADVERB = re.compile(
+    r"^(?:\\text\s*\{\s*)?(?:only|exactly|just|precisely|simply)\b\s*\}?\s*(?=[\w$\\(-])", re.IGNORECASE
+)
+
+
+def _unlabelled(text: str) -> str | None:
+    """Return ``Minimum: 1, Maximum: 3`` as ``1, 3`` and ``only x = 0`` as ``x = 0``; None for other texts."""
+    adverb = _ADVERB.match(text)
+    if adverb:
+        return text[adverb.end() :]
+    if ":" not in text or not re.match(_LABEL, text) or len(text) > 300:
+        return None
+    return _LABELS.sub(lambda match: "" if match.start() == 0 else ", ", text)
+
+
+def _labelled(gold: Node, given: Node, terms: Terms) -> Reading:
+    """Compare a reference with the values of an answer after their labels. Their order may follow the labels."""
+    match = compare(gold, given, terms)
+    if not match.equal or head(given) != "," or compare(gold, given, replace(terms, problem=IN_ORDER)).equal:
+        return noted(match, "labelled"), given
+    return Unclear("the same values in another order"), given
+
+
+IN_ORDER = "in that order"
+
+
 def _no_value(gold: Node, special: str) -> Match:
     """Compare a reference with an answer that says that there is no value, or infinitely many."""
     if special == "none" and gold == Apply("{}", ()):
         return Equal("no value")
     ours = form(gold)
-    if ours is None or special == "infinite":
+    if ours is None or (special == "infinite" and not is_value(gold)):
         return Unclear(f"the answer is {special!r}")
     return Different("no value", ours, Form("no value", special))
 
@@ -75,7 +124,7 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     single = len(re.findall(r"[\d.,]*\d", text)) == 1
     if _BOUND.match(given.text) or (single and _DENIED.match(given.text)):
         return Unclear("a bound or a denial, no value"), given
-    node = stated(text)
+    node = stated(text) or (None if _DIGIT.search(text) else stated(words.with_digits(text)))
     if node is None:
         return None
     match = compare(gold, node, terms)
@@ -84,6 +133,7 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     return noted(match, "stated in words"), node
 
 
+_DIGIT = re.compile(r"\d")
 _BOUND = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
 _LIMITED = re.compile(
     r"\b(?:(?:greater|more|less|fewer|larger|smaller|higher|lower) than|at (?:least|most)|close to)\s+[\\$£€]*-?\d",

@@ -15,6 +15,7 @@ from bestofn.verifiers.math_verifier import symbolic, units
 from bestofn.verifiers.math_verifier.confidence import Outcome, confidence
 from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
 from bestofn.verifiers.math_verifier.judge import Finding, Settings, judge_answer
+from bestofn.verifiers.math_verifier.plain_text import plain_text
 from bestofn.verifiers.math_verifier.rounding import Rounding
 from bestofn.verifiers.math_verifier.rules.terms import MissingUnit
 
@@ -71,7 +72,7 @@ class MathVerifier:
         references = accepted(query.reference)
         if not references:
             return Finding("abstain", 0.0, "the query has no reference answer")
-        answer = final_answer(candidate.text)
+        answer = final_answer(plain_text(candidate.text) or "")
         if not answer.text.strip():
             return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)
         findings = []
@@ -111,7 +112,7 @@ class MathVerifier:
 
 def accepted(reference: Reference) -> tuple[str, ...]:
     """Return all reference answers that are not empty."""
-    answers = (reference.answer, *reference.answers)
+    answers = (plain_text(answer) for answer in (reference.answer, *reference.answers))
     return tuple(answer for answer in answers if answer is not None and answer.strip())
 
 

@@ -23,7 +23,7 @@ CONSTANTS = frozenset({"pi", "infty", "infinity", "inf", "oo", "Infinity", "empt
 GREEK = frozenset(
     "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau "
     "upsilon "
-    "phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell hbar".split()
+    "phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell hbar partial".split()
 )
 STOPWORDS = frozenset(
     "is are a an to of for by the be per no if so at as on in it we up do us am pm go he me my or and not any "

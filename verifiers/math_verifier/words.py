@@ -15,17 +15,22 @@ _NOTHING = re.compile(
     r"|none(?: of (?:these|the above))?|(?:the )?(?:\w+ ){0,3}does(?: not|n't) exist|do(?: not|n't) exist|dne"
     r"|undefined|not defined"
     r"|impossible|unsolvable"
-    r"|(?:the )?empty set|\\emptyset|inconsistent|not possible|no)\b",
+    r"|(?:the )?empty set|\\emptyset|inconsistent|not possible)\b",
     re.IGNORECASE,
 )
 _UNKNOWN = re.compile(
-    r"(?:can(?:not|'t) (?:be )?(?:\w+ )?(?:determin\w*|answer\w*|calculat\w*|found|find|solve\w*)|not (?:enough"
+    r"(?:\b(?:can(?:not|'t| not)|could(?: not|n't)|unable to) (?:be )?(?:\w+ )?(?:determin|answer|calculat|comput"
+    r"|found|find|solv|provid|giv|evaluat|say|state)\w*|not (?:enough"
     r"|sufficient) information|insufficient"
-    r"|unknown|undetermined|not (?:known|given|specified|provided|possible)|indeterminate|unable to|impossible "
-    r"to|need more information|n/a)",
+    r"|(?:^|is |are |remains? )(?:unknown|undetermined)|not (?:known|given|specified|provided|possible|solvable|computable|determinable)"
+    r"|indeterminate|unable to|impossible to|need more information|\bn/a\b)",
     re.IGNORECASE,
 )
-_INFINITE = re.compile(r"\b(?:infinite(?:ly)?(?: many)?|infinity|unbounded|uncountabl\w+)\b", re.IGNORECASE)
+_INFINITE = re.compile(
+    r"^(?:there (?:is|are) )?(?:an? )?(?:infinite(?:ly)?(?: many| number of)?|infinity|unbounded|uncountabl\w+)\b",
+    re.IGNORECASE,
+)
+_EXCEPTION = re.compile(r"\d|\b(?:but|however|except|other than|besides|unless|without|although|yet)\b", re.IGNORECASE)
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -83,7 +88,7 @@ def is_truth_word(text: str) -> bool:
 
 def special(text: str) -> str | None:
     """Return the kind of an answer that is not a value (``none``, ``unknown`` or ``infinite``), or None."""
-    if len(text) > 300:
+    if len(text) > 300 or _EXCEPTION.search(text) or has_numeral(text):
         return None
     if _UNKNOWN.search(text):
         return "unknown"
@@ -147,6 +152,22 @@ def leading_numeral(text: str) -> int | Fraction | None:
             alone = not any(word.lower() in _UNITS and word.lower() != "one" for word in words[count:])  # "five or six"
             return value if alone and re.match(r"[A-Za-z]", text.strip()) and not re.search(r"\d", text) else None
     return None
+
+
+_CARDINAL = "|".join(sorted((*_UNITS, *_TENS, "hundred", *_SCALES), key=len, reverse=True))
+_RUN = re.compile(rf"\b(?:{_CARDINAL})\b(?:(?:\s+(?:and\s+)?|-)(?:{_CARDINAL})\b)*", re.IGNORECASE)
+_COUNTED_ONE = re.compile(r"\b(?:exactly|only|just|is|be|are|equals?|find|found)\s+one\b(?!\s+of\b)", re.IGNORECASE)
+
+
+def has_numeral(text: str) -> bool:
+    """Return whether the text contains a number word. The pronoun "one" is none."""
+    return any(match[0].lower() != "one" for match in _RUN.finditer(text))
+
+
+def with_digits(text: str) -> str:
+    """Return ``text`` with number words as digits. "One" is a number only in a phrase such as "exactly one"."""
+    text = _COUNTED_ONE.sub(lambda match: match[0][:-3] + "1", text)
+    return _RUN.sub(lambda match: match[0] if match[0].lower() == "one" else str(numeral(match[0]) or match[0]), text)
 
 
 def clock(text: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bestofn.verifiers.math_verifier.arithmetic import evaluate
+from bestofn.verifiers.math_verifier.arithmetic import evaluate, is_constant
 from bestofn.verifiers.math_verifier.fields import CONSTANTS
 from bestofn.verifiers.math_verifier.forms import is_value
 from bestofn.verifiers.math_verifier.intervals import as_ranges, same_ranges
@@ -20,7 +20,7 @@ from bestofn.verifiers.math_verifier.nodes import (
     symbols,
 )
 from bestofn.verifiers.math_verifier.rules.curves import difference, proportional, same_solutions, same_truth
-from bestofn.verifiers.math_verifier.rules.functions import rename
+from bestofn.verifiers.math_verifier.rules.functions import equal_at_points, rename
 from bestofn.verifiers.math_verifier.rules.points import tiny
 from bestofn.verifiers.math_verifier.rules.scalars import scalar, value_of
 from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Terms, Unclear, decided, different
@@ -110,18 +110,20 @@ def _is_name(node: Node) -> bool:
         if node.head in COLLECTIONS:
             return all(_is_name(part) for part in node.args)
         if node.head == "*":
-            return all(isinstance(part, Symbol) or _is_inverse(part) for part in node.args) and len(node.args) <= 4
+            return all(isinstance(part, Symbol) or _is_operator(part) for part in node.args) and len(node.args) <= 4
+        if node == Apply("^", (Symbol("d"), node.args[-1])):  # the d² of d²/dx²
+            return True
         if node.head in ("/", "ratio"):
             return all(_is_name(part) for part in node.args)
         return node.head in ("abs", "conjugate") and _is_name(node.args[0])
     return isinstance(node, Text)
 
 
-def _is_inverse(node: Node) -> bool:
-    """Return whether ``node`` is the inverse of a function, such as ``f^{-1}``."""
-    return (
-        isinstance(node, Apply) and node.head == "^" and node.args[1] == Number(-1) and isinstance(node.args[0], Symbol)
-    )
+def _is_operator(node: Node) -> bool:
+    """Return whether ``node`` is the inverse of a function, such as ``f^{-1}``, or a part of ``d^2 y / dx^2``."""
+    if not isinstance(node, Apply) or node.head != "^" or not isinstance(node.args[0], Symbol):
+        return False
+    return node.args[1] in (Number(-1), Number(2), Number(3))
 
 
 def _unknowns(name: Node) -> frozenset[str]:
@@ -138,6 +140,8 @@ def _equations(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
             return _named(ours[0], theirs[0], values, terms, reference, candidate)
     if len(theirs) > 2 and symbols(ours[0]) == symbols(theirs[0]) and not symbols(theirs[-1]):
         return same(ours[-1], theirs[-1], terms)
+    if _is_name(ours[0]) and not _is_name(theirs[0]) and equal_at_points(theirs[0], theirs[-1]):
+        return same(ours[-1], theirs[-1], terms)  # the answer is an identity, such as d/dx sin x = cos x
     left = difference(ours[0], ours[-1])
     right = difference(theirs[0], theirs[-1])
     if not symbols(left) and not symbols(right):
@@ -185,6 +189,9 @@ def _sides(equation: Node) -> list[Node]:
 
 def _inequalities(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     ours, theirs = as_ranges(reference), as_ranges(candidate)
+    order = _ordered_names(reference), _ordered_names(candidate)
+    if None not in order:
+        return _same_order(order[0] or [], order[1] or [], reference, candidate)
     if ours is not None and theirs is not None:
         equal = same_ranges(ours, theirs, lambda a, b: scalar(a, b, terms).equal)
         return decided(equal, "ranges", reference, candidate)
@@ -202,6 +209,30 @@ def _inequalities(reference: Node, candidate: Node, terms: Terms, same: Same) ->
     if symbols(reference) == symbols(candidate) and not same_truth(left, right, names):
         return different("inequality at points", reference, candidate)
     return Unclear("different relations")
+
+
+def _ordered_names(node: Node) -> list[Node] | None:
+    """Return the names of ``a < b < c`` or of the list ``a, b, c`` in increasing order, otherwise None."""
+    if not isinstance(node, Apply):
+        return None
+    if node.head == "chain":
+        parts = [*node.args[0].args[:1], *(part.args[-1] for part in node.args if isinstance(part, Apply))]  # type: ignore[union-attr]
+        signs = {head(part) for part in node.args}
+        parts = parts[::-1] if signs <= {">", ">="} else parts
+        if not (signs <= {">", ">="} or signs <= {"<", "<="}):
+            return None
+    else:
+        parts = list(node.args) if node.head == "," else []
+    return parts if parts and all(isinstance(part, Symbol) and not is_constant(part) for part in parts) else None
+
+
+def _same_order(ours: list[Node], theirs: list[Node], reference: Node, candidate: Node) -> Match:
+    """Return the match of two orders of the same names. A list in the opposite order may be decreasing."""
+    if ours == theirs:
+        return Equal("the same order")
+    if set(ours) != set(theirs) or (ours == theirs[::-1] and head(reference) != head(candidate)):
+        return Unclear("another order")
+    return different("another order", reference, candidate)
 
 
 def _normalised_inequality(node: Node) -> Bounds | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice, product
+
 from bestofn.verifiers.math_verifier.nodes import RELATIONS, Apply, Node, head, walk
 from bestofn.verifiers.math_verifier.rules.listings import unordered
 from bestofn.verifiers.math_verifier.rules.terms import Match, Same, Terms, first_true
+
+MOST_VALUES = 16
 
 
 def approximation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
@@ -24,7 +28,14 @@ def plus_minus(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
     left, right = both_signs(reference), both_signs(candidate)
     if len(left) == len(right) == 1:
         return None
-    return unordered(left, right, terms, same)
+    match = unordered(left, right, terms, same)
+    if match.equal:
+        return match
+    free = all_signs(reference), all_signs(candidate)
+    if (len(free[0]), len(free[1])) == (len(left), len(right)) or max(map(len, free)) > MOST_VALUES:
+        return match
+    independent = unordered(*free, terms, same)
+    return independent if independent.equal else match
 
 
 def both_signs(node: Node) -> list[Node]:
@@ -36,6 +47,20 @@ def both_signs(node: Node) -> list[Node]:
     if not any(head(part) in ("pm", "mp") for part in walk(node)):
         return [node]
     return [_with_sign(node, 1), _with_sign(node, -1)]
+
+
+def all_signs(node: Node) -> list[Node]:
+    """Return the values of an expression in which every ± has its own sign. A list gives the values of all items."""
+    if head(node) in (",", "{}"):
+        return [value for item in node.args for value in all_signs(item)]  # type: ignore[union-attr]
+    if not isinstance(node, Apply):
+        return [node]
+    choices = product(*(all_signs(part) for part in node.args))
+    nodes: list[Node] = [Apply(node.head, parts) for parts in islice(choices, MOST_VALUES + 1)]
+    if node.head not in ("pm", "mp"):
+        return nodes
+    signed = [_with_sign(each, sign) for each in nodes for sign in (1, -1)]
+    return signed[: MOST_VALUES + 1]
 
 
 def _with_sign(node: Node, sign: int) -> Node:

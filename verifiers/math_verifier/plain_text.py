@@ -1,0 +1,26 @@
+"""Returns references and answers that are not text, such as numbers from a dataset column, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+
+
+def plain_text(value: object) -> str | None:
+    """Return ``value`` as text, or None if it is neither text, nor a number, nor a list of these. None becomes ""."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool | int | float | Decimal | Fraction):
+        return str(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return _joined(value)
+    item = getattr(value, "item", None)  # a number of NumPy or PyTorch
+    return plain_text(item()) if callable(item) and not isinstance(value, dict) else None
+
+
+def _joined(values: Iterable[object]) -> str | None:
+    parts = [plain_text(value) for value in values]
+    return None if None in parts else ", ".join(part for part in parts if part is not None)
