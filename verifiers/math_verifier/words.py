@@ -22,7 +22,8 @@ _UNKNOWN = re.compile(
     r"(?:\b(?:can(?:not|'t| not)|could(?: not|n't)|unable to) (?:be )?(?:\w+ )?(?:determin|answer|calculat|comput"
     r"|found|find|solv|provid|giv|evaluat|say|state)\w*|not (?:enough"
     r"|sufficient) information|insufficient"
-    r"|(?:^|is |are |remains? )(?:unknown|undetermined)|not (?:known|given|specified|provided|possible|solvable|computable|determinable)"
+    r"|(?:^|is |are |remains? )(?:unknown|undetermined)"
+    r"|not (?:known|given|specified|provided|possible|solvable|computable|determinable)"
     r"|indeterminate|unable to|impossible to|need more information|\bn/a\b)",
     re.IGNORECASE,
 )
