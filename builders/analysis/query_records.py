@@ -40,7 +40,7 @@ class CandidateRecord(NamedTuple):
     short: bool
     truncated: bool
     repeat: bool  # whether another candidate of the query has the same text
-    failed: bool  # whether the generation failed
+    failure: str  # the error of the generation; "" if there is an answer
     cost_usd: float | None
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -153,7 +153,7 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
         short=bool(row.quality_is_short_answer),
         truncated=row.finish_reason == "length",
         repeat=row.is_duplicate_of is not None,
-        failed=bool(row.generation_error),
+        failure=row.generation_error or "",
         cost_usd=row.cost_usd,
         prompt_tokens=row.usage_prompt_tokens,
         completion_tokens=row.usage_completion_tokens,

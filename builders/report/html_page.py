@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
 from bestofn.builders.records import Row
 from bestofn.builders.report.number_format import percent
@@ -60,6 +61,7 @@ def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) ->
         style=Markup(style() + _code_style()),
         facts=_facts(manifest),
         cards=_cards(figures, manifest),
+        problems=problems(figures),
         largest_k=curve[-1].k if curve else 1,
         outcomes=OUTCOMES,
         splits=_split_rows(figures),

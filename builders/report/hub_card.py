@@ -155,6 +155,7 @@ def _results(figures: RunJson) -> dict[str, object]:
         ],
         "pairs": figures["pairs"],
         "refusals": f"{figures['refusals']['count']:,}",
+        "problems": [problem["fact"] for problem in figures["problems"]],
     }
 
 

@@ -48,7 +48,7 @@ def rates_by_split(run: RunJson) -> Mapping[str, RatesJson]:
 
 
 def notes(run: RunJson) -> list[str]:
-    """Return one line each about coverage, refusals, quality, pairs (if the run has pairs) and cost."""
+    """Return one line each about coverage, refusals, quality, pairs (if the run has pairs), cost and each problem."""
     quality, refusals = run["quality"], run["refusals"]
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in refusals["by_type"].items())
     return [
@@ -58,6 +58,7 @@ def notes(run: RunJson) -> list[str]:
         f"{quality['errors']:,} failed to generate.",
         *_pairs(run),
         _cost(run),
+        *(f"Problem:  {one['fact']} {one['remedy']}" for one in run["problems"]),
     ]
 
 
