@@ -13,6 +13,7 @@ from typing import Literal
 from bestofn.builders.formats.tool_calls import to_chat
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Candidate, JsonObject, Query, ReferenceSource, Tool, Verdict
+from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.tool_matching import Matching, Order, difference, match
 from bestofn.verifiers.tool_schema import MadeCall, examine
 from bestofn.verifiers.tool_state import state_differences
@@ -77,14 +78,20 @@ class ToolVerifier:
                 findings.append(_check_facts(reference.facts, candidate.text))
         if not findings:
             return self._without_reference(calls, detail)
+        compared = {
+            "calls": reference.calls is not None,
+            "state": reference.state is not None,
+            "facts": reference.facts,
+        }
+        detail["rule"] = "; ".join(part for part, given in compared.items() if given)
         failed = [reason for holds, reason in findings if not holds]
         broken = _broken_tool(candidate)
         if failed and broken:
             reason = f"a mock tool failed ({broken}), so the answer cannot be judged: {'; '.join(failed)}"
             return Verdict("error", 0.0, reason, self.name, detail)
         if failed:
-            return Verdict("fail", 0.95, "; ".join(failed), self.name, detail)
-        return Verdict("pass", 0.95, "; ".join(reason for _, reason in findings), self.name, detail)
+            return calibrated(Verdict("fail", 0.0, "; ".join(failed), self.name, detail))
+        return calibrated(Verdict("pass", 0.0, "; ".join(reason for _, reason in findings), self.name, detail))
 
     def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> list[MadeCall]:
         """Return the calls of the answer that no tool refused.
@@ -127,7 +134,8 @@ class ToolVerifier:
         problems = [call.problem for call in calls if call.problem]
         detail["invalid"] = problems
         if problems and self.invalid == "fail":
-            return Verdict("fail", 0.9, f"no declared tool accepts a call: {problems[0]}", self.name, detail)
+            explanation = f"no declared tool accepts a call: {problems[0]}"
+            return calibrated(Verdict("fail", 0.0, explanation, self.name, detail | {"rule": "declarations"}))
         seen = f"{len(calls)} well-formed calls" if calls else "no call"
         return Verdict("abstain", 0.0, f"{seen}; there is no trusted reference to compare with", self.name, detail)
 

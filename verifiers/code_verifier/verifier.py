@@ -17,6 +17,7 @@ from dataclasses import replace
 from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import Candidate, CodeTests, Limits, Program, Query, Verdict
+from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.code_verifier.calls import judge_calls
 from bestofn.verifiers.code_verifier.driven import judge_driven
 from bestofn.verifiers.code_verifier.extraction import extract
@@ -112,10 +113,10 @@ class CodeVerifier:
             detail["first_failing"] = dict(tally.failing)
         if tally.passed == tally.total:
             explanation = "the only test passes" if tally.total == 1 else f"all {tally.total} tests pass"
-            return Verdict("pass", 1.0, explanation, self.name, detail, seconds)
+            return calibrated(Verdict("pass", 0.0, explanation, self.name, detail, seconds))
         why = str((tally.failing or {}).get("why", tally.status))
         explanation = f"{tally.passed} of {tally.total} tests pass; {why}"
-        return Verdict("fail", 1.0, explanation[:500], self.name, detail, seconds)
+        return calibrated(Verdict("fail", 0.0, explanation[:500], self.name, detail, seconds))
 
     async def _once(self, source: str, tests: CodeTests, offered: frozenset[str]) -> Tally:
         """Return the result of the tests. Equal programs with equal tests are run once. A failed run is not reused."""
