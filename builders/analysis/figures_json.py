@@ -104,6 +104,7 @@ class RunJson(RatesJson):
     n: int
     records: int
     outcomes: dict[str, int]
+    disagreements: int  # candidates that abstain because their program fails in one of two runs
     by_split: dict[str, RatesJson]
     by_index: dict[int, IndexJson]
     pass_at: list[CurvePointJson]
@@ -122,6 +123,7 @@ def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
         "n": figures.n,
         "records": figures.candidates,
         "outcomes": dict(figures.outcomes),
+        "disagreements": figures.disagreements,
         **_rates(figures, None, resamples),
         "by_split": {split: _rates(figures, split, resamples) for split in figures.by_split},
         "by_index": _by_index(figures),

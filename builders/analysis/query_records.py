@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from bestofn.builders.records import Row
+from bestofn.builders.records import RUNS_DISAGREE, Row
 from bestofn.builders.sources.seen_ids import SeenIds
 from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k
 from bestofn.builders.tables import candidate_table
@@ -49,6 +49,11 @@ class CandidateRecord(NamedTuple):
     def conclusive(self) -> bool:
         """Whether the verdict is pass or fail."""
         return self.outcome in CONCLUSIVE
+
+    @property
+    def runs_disagree(self) -> bool:
+        """Whether the program fails in the strict run of its tests and passes in the plain run."""
+        return self.outcome == "abstain" and self.explanation.startswith(RUNS_DISAGREE)
 
 
 class QueryRecord(NamedTuple):

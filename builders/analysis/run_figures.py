@@ -198,6 +198,7 @@ class RunFigures:
     mixes: Counter[str] = field(default_factory=Counter)  # see ``mix_of`` -> number of queries
     verification_errors: Counter[str] = field(default_factory=Counter)  # explanation -> answered candidates
     abstentions: Counter[str] = field(default_factory=Counter)  # explanation -> candidates
+    disagreements: int = 0  # candidates whose strict run and plain run disagree
     totals: CandidateTotals = field(default_factory=CandidateTotals)
     pairs: PairFigures | None = None  # None if the run has no table of pairs
 
@@ -213,6 +214,7 @@ class RunFigures:
                 count_bounded(self.verification_errors, candidate.explanation)
             elif candidate.outcome == "abstain":
                 count_bounded(self.abstentions, candidate.explanation)
+        self.disagreements += sum([candidate.runs_disagree for candidate in candidates])
 
     @property
     def outcomes(self) -> Counter[str]:
@@ -395,5 +397,4 @@ def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
 
 def _mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
     """Return the mean of ``values`` weighted by ``counts``, without NaN; None if every value is NaN."""
-    known = ~np.isnan(values)
-    return share(float(values[known] @ counts[known]), int(counts[known].sum()))
+    return share(float(np.nansum(values * counts)), int(counts[~np.isnan(values)].sum()))
