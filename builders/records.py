@@ -89,6 +89,12 @@ class Reference:
     state: JsonObject | None = None  # expected final state of the tools' simulated world
     source: ReferenceSource = "gold"
 
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """All accepted answers that are not empty."""
+        answers = (self.answer, *self.answers)
+        return tuple(answer for answer in answers if answer is not None and answer.strip())
+
 
 @dataclass(frozen=True, slots=True)
 class Query:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.verifiers.reference_form import has_text
 from bestofn.verifiers.refusal_classifier import RefusalClassifier
 from bestofn.verifiers.with_refusal import WithRefusal
 
@@ -27,10 +28,15 @@ DOMAINS = {
     "tool_calling": Domain(
         ("tool", "tool_use", "tools", "function_calling"), lambda reference: reference.calls is not None
     ),
-    "math": Domain(("gsm8k", "aime"), lambda reference: reference.answer is not None),
+    "math": Domain(("gsm8k", "aime"), lambda reference: bool(reference.accepted) and not has_text(reference)),
+    "short_answer": Domain(
+        ("qa", "open_qa", "trivia", "triviaqa", "nq", "nq_open", "simpleqa"), lambda reference: bool(reference.accepted)
+    ),
 }
 """The domains that bestofn includes. References are checked in this order. Any other domain is recognised only if
 its name equals the split name."""
+CHAT = frozenset({"chat", "conversation", "dialogue"})
+"""Splits whose queries are never judged as mathematics."""
 ALIASES = {split: name for name, domain in DOMAINS.items() for split in domain.splits}
 
 
@@ -80,9 +86,16 @@ def domain_of_split(split: str, more: Collection[str] = ()) -> str:
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
     """Return the domain of ``query``, or "" if it is unknown.
 
-    The split determines the domain. If the split is unknown, the reference determines it.
+    The split determines the domain. If the split is unknown, the reference determines it. A reference that is text is
+    never judged as mathematics, and neither is a query of a chat split: both are short answers.
     """
     named = domain_of_split(query.split, more)
-    if named:
+    if named and not (named == "math" and has_text(query.reference)):
         return named
-    return next((name for name, domain in DOMAINS.items() if domain.has_reference(query.reference)), "")
+    domain = domain_of_reference(query.reference)
+    return "short_answer" if domain == "math" and query.split.lower() in CHAT else domain
+
+
+def domain_of_reference(reference: Reference) -> str:
+    """Return the domain to which a reference belongs, or "" if it has no known form."""
+    return next((name for name, domain in DOMAINS.items() if domain.has_reference(reference)), "")

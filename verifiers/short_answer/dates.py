@@ -19,6 +19,7 @@ _DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<{0}>[12]\d{{3}})(?!\d*[.,]?\d)"
 _DAY_IN_MONTH = 31
 _DAYS_IN_YEAR = 12 * _DAY_IN_MONTH
+_CLOSEST_FIRST: tuple[Relation, ...] = ("same", "finer", "coarser", "overlaps", "differs")
 MOST_TEXT = 4_000  # characters in which dates are searched
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -148,8 +149,7 @@ def relation(reference: Date, answer: Date) -> Relation:
 def _in_year(date: Date) -> Date:
     """Return the date without its year. A date that is a year or longer becomes the whole year."""
     if not date.year or date.last - date.first >= _DAYS_IN_YEAR - 1:
-        whole = date if not date.year else Date(0, _DAYS_IN_YEAR - 1, date.start, date.end, False)
-        return whole
+        return date if not date.year else Date(0, _DAYS_IN_YEAR - 1, date.start, date.end, False)
     length = date.last - date.first
     first = date.first % _DAYS_IN_YEAR
     return Date(first, first + length, date.start, date.end, False)
@@ -157,5 +157,5 @@ def _in_year(date: Date) -> Date:
 
 def best_relation(references: Sequence[Date], answer: Date) -> Relation:
     """Return the closest relation of the answer to any of the references."""
-    order: tuple[Relation, ...] = ("same", "finer", "coarser", "overlaps", "differs")
-    return min((relation(reference, answer) for reference in references), key=order.index)
+    relations = {relation(reference, answer) for reference in references}
+    return next(known for known in _CLOSEST_FIRST if known in relations)

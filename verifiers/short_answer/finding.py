@@ -26,6 +26,8 @@ CONFIDENCE = {
     "another name": 0.97,
     "another short text": 0.95,
     "another list": 0.9,
+    "another order": 0.9,
+    "another of the same kind": 0.95,
 }
 """The confidence of a verdict per rule. A rule that is not listed abstains."""
 

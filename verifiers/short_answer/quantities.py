@@ -27,11 +27,14 @@ _ONE = re.compile(
     r"|billion)\b\W*$",
     re.I,
 )
-_LOOSE = re.compile(r"\W*(?:(?:about|around|approximately|roughly|over|nearly|almost|some|the|a|an|is|are)\b\W*)*", re.I)
+_LOOSE = re.compile(
+    r"\W*(?:(?:about|around|approximately|roughly|over|nearly|almost|some|the|a|an|is|are)\b\W*)*", re.I
+)
 _UNITS = frozenset(
     "meter kilometer centimeter millimeter mile yard foot inch km cm mm kg kilogram gram pound ounce ton tonne stone "
     "liter milliliter gallon pint hour minute second day week month year mph kph kmh knot degree celsius fahrenheit "
-    "kelvin acre hectare hertz watt kilowatt megawatt volt ampere joule pascal light h s in ft lb oz square cubic".split()
+    "kelvin acre hectare hertz watt kilowatt megawatt volt ampere joule pascal light h s in ft lb oz square "
+    "cubic".split()
 )
 _MONEY_WORDS = {"dollar": "$", "pound": "£", "euro": "€", "yen": "¥", "rupee": "₹"}
 
@@ -52,7 +55,7 @@ class Quantity:
 
 
 def quantities(text: str) -> list[Quantity]:
-    """Return the numbers in ``text``, from left to right. Numbers in words count. ``text`` is the output of ``plain``."""
+    """Return the numbers in ``text``, the output of ``plain``, from left to right. Numbers in words count."""
     text = text[:MOST_TEXT]
     found = [_quantity(match) for match in _NUMBER.finditer(text)]
     words = tokens(text)

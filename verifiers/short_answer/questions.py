@@ -1,4 +1,3 @@
-# ruff: noqa: SIM905, a list of words reads best as words
 """Recognises what a question asks for: a person, a place, a date, a number, or something else."""
 
 from __future__ import annotations
@@ -6,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, cast
 
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, plain, tokens
 
@@ -28,7 +27,8 @@ _NUMBER = re.compile(
     re.I,
 )
 _PERSON = re.compile(
-    rf"\b(?:who|whom|whose)\b|\b(?:which|what|name (?:the|a))\s+(?:\S+\s+){{0,3}}(?:{'|'.join(_PERSONS.split())})\b", re.I
+    rf"\b(?:who|whom|whose)\b|\b(?:which|what|name (?:the|a))\s+(?:\S+\s+){{0,3}}(?:{'|'.join(_PERSONS.split())})\b",
+    re.I,
 )
 _PLACE = re.compile(rf"\bwhere\b|\b(?:which|what|name the)\s+(?:\S+\s+){{0,2}}(?:{'|'.join(_PLACES.split())})\b", re.I)
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
@@ -99,5 +99,9 @@ def _kind(text: str) -> Kind:
         ("person", _PERSON),
         ("place", _PLACE),
     )
-    marks = [(match.start(), kind) for kind, pattern in kinds if (match := pattern.search(text))]
-    return min(marks)[1] if marks else "other"
+    first, found = len(text), cast("Kind", "other")
+    for kind, pattern in kinds:
+        match = pattern.search(text)
+        if match is not None and match.start() < first:
+            first, found = match.start(), kind
+    return found

@@ -19,7 +19,9 @@ TITLES = frozenset(
     "mr mrs ms miss doctor sir dame lord lady king queen prince princess emperor empress pope saint president "
     "captain general professor junior senior emeritus mbe obe cbe".split()
 )
-_LEADING = frozenset("usually often around about approximately circa nearly almost roughly typically mostly just".split())
+_LEADING = frozenset(
+    "usually often around about approximately circa nearly almost roughly typically mostly just".split()
+)
 _ONE = re.compile(r"an?\s", re.IGNORECASE)
 _REMARK = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
 _CLAUSE = re.compile(r",\s+(?:who|which|that|where|when)\b.*|\s+\(.*", re.DOTALL)

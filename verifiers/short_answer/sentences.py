@@ -50,8 +50,8 @@ _POSSIBLE = re.compile(
 _OR_BEFORE = re.compile(r"\bor\s+(?:(?:the|a|an|in|on|at|even|perhaps|maybe|possibly)\s+)*[\"'(]*$", re.I)
 _OR_AFTER = re.compile(r"[\"')]*\s*,?\s+or\s+(?!more\b|less\b|so\b|thereabouts|simply|just|also)|\s*/\s*[A-Z]", re.I)
 _BELIEF = re.compile(
-    r"\b(?:many|most|some|people|often|common(?:ly)?|popular(?:ly)?|widely|frequently|sometimes|it is|might|may|you|once"
-    r"|traditionally|first|initially|originally)\b.{0,60}\b(?:th(?:ink|inks|ought)|believ\w+|assum\w+|claim\w*|mistak\w+"
+    r"\b(?:many|most|some|people|often|common(?:ly)?|popular(?:ly)?|widely|frequently|sometimes|it is|might|may|you"
+    r"|once|traditionally|first|initially|originally)\b.{0,60}\b(?:th(?:ink|inks|ought)|believ\w+|assum\w+|claim\w*|mistak\w+"
     r"|misconception|myth|say|says|said|guess\w*|attributed|credited|associate\w*)\b",
     re.I | re.DOTALL,
 )
@@ -59,11 +59,15 @@ _CONTRAST = re.compile(r"\b(?:but|however|actually|in fact|in reality|yet|though
 _QUOTED = re.compile(r'"[^"\n]{1,100}"')
 _CORRECTION = re.compile(
     r"(?:^|[.!?\n-]\s*|,\s*)(?:no,?\s+wait|wait|correction|scratch that|on second thoughts?|my mistake|let me correct"
-    r"|i (?:meant|misspoke|made a mistake|stand corrected)|oops|sorry,\s+(?:it|that|the|i)|no,\s+(?:it|that|the|i|actually)"
+    r"|i (?:meant|misspoke|made a mistake|stand corrected)|oops|sorry,\s+(?:it|that|the|i)"
+    r"|no,\s+(?:it|that|the|i|actually)"
     r"|actually,?\s+(?:no\b|it|that|the (?:correct|right|answer)|i))",
     re.I,
 )
-_THAN = re.compile(r"\b(?:than|surpassing|overtaking|succeeding|replacing|beating|defeating)\s+(?:\w+\s+){0,2}[\"'(]*$", re.I)
+_THAN = re.compile(
+    r"\b(?:(?<!other )than|surpassing|overtaking|succeeding|replacing|beating|defeating)\s+(?:\w+\s+){0,2}[\"'(]*$",
+    re.I,
+)
 _EXAMPLES = re.compile(r"\b(?:such as|including|for example|e\.g\.)", re.I)
 _INTRODUCES = re.compile(
     r"(?:\b(?:by|called|named|titled|entitled|means?|meaning|was|is|actor|actress|singer|songwriter|artist|band|group"
@@ -151,7 +155,9 @@ class Sentences:
     def is_example(self, start: int, end: int) -> bool:
         """Return whether the mention is one of several examples: ``including X, Y and Z``."""
         first, last = self.span(self.number(start))
-        listed = "," in self.text[end : end + 3] or _AND.match(self.text[end:last]) or "," in self.text[start - 3 : start]
+        listed = (
+            "," in self.text[end : end + 3] or _AND.match(self.text[end:last]) or "," in self.text[start - 3 : start]
+        )
         return bool(listed) and bool(_EXAMPLES.search(self.text[first:start]))
 
     def contrasts(self, position: int) -> bool:

@@ -78,7 +78,7 @@ _JOINED = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")
 
 def plain(text: str) -> str:
     """Return ``text`` without LaTeX commands, Markdown marks and citation marks, and with plain quotes and dashes."""
-    if "⁰" <= max(text, default="") or "²" in text or "³" in text or "¹" in text or "[" in text:
+    if max(text, default="") >= "⁰" or "²" in text or "³" in text or "¹" in text or "[" in text:
         text = _CITATION.sub("", text)
     text = text.translate(_TEXT_SIGN)
     if "\\" in text or "$" in text or "_" in text or "^" in text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.verifiers.math_verifier.extraction import final_answer, visible
 from bestofn.verifiers.short_answer.decision import decide
 from bestofn.verifiers.short_answer.finding import Finding
@@ -40,7 +40,7 @@ class ShortAnswerVerifier:
 
     def find(self, query: Query, text: str) -> Finding:
         """Compare the text of an answer with the accepted answers of ``query``."""
-        references = [interpret(answer) for answer in accepted(query.reference)[: self.max_references]]
+        references = [interpret(answer) for answer in query.reference.accepted[: self.max_references]]
         references = [reference for reference in references if reference.spellings or reference.formula]
         if not references:
             return Finding("abstain", "the query has no reference answer")
@@ -50,12 +50,6 @@ class ShortAnswerVerifier:
         if not answer.strip():
             return Finding("abstain", "no answer was found")
         return decide(references, question(query.text), answer)
-
-
-def accepted(reference: Reference) -> tuple[str, ...]:
-    """Return all reference answers that are not empty."""
-    answers = (reference.answer, *reference.answers)
-    return tuple(answer for answer in answers if answer is not None and answer.strip())
 
 
 def stated(text: str) -> str:
