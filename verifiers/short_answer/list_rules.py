@@ -20,7 +20,8 @@ def same_list(case: Case) -> Finding | None:
     """Compare the items of a list. Their order counts only if the question asks for an order."""
     if case.question.several == 1 and not case.question.ordered:
         return None
-    items = _items(case.references[0].text)
+    reference = case.references[0].text
+    items = _items(reference)
     if len(case.references) > 1 or len(items) < 2 or len(items) < case.question.several:
         return None
     places = [_place(case, item) for item in items]
@@ -30,11 +31,12 @@ def same_list(case: Case) -> Finding | None:
     given = _items(_MARK.sub("", case.text.text))
     missing: set[str] = set()
     for item, place in zip(items, places, strict=True):
-        missing.update(item if place is None else ())
+        if place is None:
+            missing.update(item)
     others = [item for item in given if not any(item == wanted for wanted in items)]
     unlike = [item for item in others if not any(related(form, missing) for form in item)]
     if others and len(given) == len(items) and len(unlike) == len(others):
-        return Finding("fail", "another list", case.text.text[:200], case.references[0].text)
+        return Finding("fail", "another list", case.text.text[:200], reference)
     return Finding("abstain", "the question asks for several things, and the answer has only some")
 
 

@@ -12,6 +12,7 @@ from bestofn.verifiers.short_answer.references import TRUTH_WORDS, Reference
 
 
 def formula(case: Case) -> Finding | None:
+    """Compare chemical formulas, if all references are formulas and the answer is one."""
     wanted = {reference.formula for reference in case.references if reference.formula}
     if len(wanted) != len({reference.text for reference in case.references}):
         return None
@@ -26,6 +27,7 @@ def formula(case: Case) -> Finding | None:
 
 
 def truth(case: Case) -> Finding | None:
+    """Compare yes and no, if the references are one of them."""
     wanted = {reference.truth for reference in case.references}
     if None in wanted or len(wanted) != 1 or not case.text.tokens:
         return None
