@@ -64,6 +64,7 @@ class Box:
         self.fit = True
         self.runs = 0
         self.language = ""
+        self.python_version: tuple[int, ...] | None = None  # known after ``start``
 
     async def start(self, settings: BoxSettings) -> JsonObject:
         """Send the payload and return the box's greeting. Raises ``SandboxError`` if the box does not start."""
@@ -75,6 +76,7 @@ class Box:
             raise SandboxError(f"the sandbox {self.name} did not start: {error or type(error).__name__}") from error
         if "refused" in greeting:
             raise SandboxError(f"the sandbox {self.name} could not be built: {greeting['refused']}")
+        self.python_version = tuple(int(part) for part in str(greeting["ok"]).split(".")[:2])
         return greeting
 
     async def run(self, program: Program) -> Execution:
