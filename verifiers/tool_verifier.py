@@ -104,7 +104,8 @@ class ToolVerifier:
     def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> tuple[list[MadeCall], str]:
         """Return the calls of the answer that no tool refused.
 
-        If the answer has no calls in the API format, the calls that are written in its text are returned. The second value is the reason why a call in the text cannot be read, or "".
+        If the answer has no calls in the API format, the calls that are written in its text are returned. The second
+        value is the reason why a call in the text cannot be read, or "".
         """
         native = candidate.tool_calls
         if native or not self.written:
