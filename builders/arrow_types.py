@@ -56,6 +56,8 @@ class Table(RecordBatch, Protocol):
 
     def cast(self, schema: Schema) -> Table: ...
 
+    def column(self, name: str) -> Column: ...
+
 
 class Features(Protocol):
     """The type of each column, by column name: ``datasets.Features``."""

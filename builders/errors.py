@@ -6,11 +6,13 @@
     ├── MachineError           this machine cannot do the work (no Docker, disk full): the run stops and can resume
     │   ├── SandboxError       no sandbox could be started on this machine
     │   └── OutageError        a service was unreachable for too long, or refused every request
+    ├── IncompleteRun          the run is complete, but too many candidates have no answer
     ├── BudgetError            the budget is spent: the run stops and can resume with a larger one
     ├── JournalError           the journal is damaged, is not a bestofn journal, or cannot be written
     └── ProviderError          a request to a provider failed
         ├── AuthenticationError  the API key is missing or refused (401, 403): stops the run
-        ├── RequestError         the request itself is refused (400, 404, 422): never retried
+        ├── RequestError         the request itself is refused (400, 404, 422): not retried within a run
+        │   └── PermanentRefusal   content filter, or too long for the model: never sent again
         ├── RateLimitError       too many requests (429); ``retry_after_s``: wait that the service asks for
         ├── ServiceError         the service failed: 5xx, overloaded, malformed reply
         │   └── UnreadableReply  a complete, paid reply that cannot be parsed: requested again at most once
@@ -65,6 +67,12 @@ class BudgetError(BestofnError):
     exit_code = 4
 
 
+class IncompleteRun(BestofnError):
+    """The run has ended, but more candidates than ``max_error_share`` have no answer. The same command tries again."""
+
+    exit_code = 6
+
+
 class JournalError(BestofnError):
     """The journal is damaged, is not a bestofn journal, or cannot be written."""
 
@@ -87,7 +95,11 @@ class AuthenticationError(ProviderError):
 
 
 class RequestError(ProviderError):
-    """The request itself is refused. A retry would fail in the same way."""
+    """The request itself is refused. A retry would fail in the same way, unless the service or its settings change."""
+
+
+class PermanentRefusal(RequestError):
+    """The service always refuses this request: a content filter blocks it, or it is too long for the model."""
 
 
 class RateLimitError(ProviderError):
@@ -106,6 +118,21 @@ class ConnectionFailed(ProviderError):
     """The connection could not be made, was lost, or timed out."""
 
 
+def kind_of(row_error: str) -> str:
+    """Return the type name in the error of a row, as ``RowFailure.message`` wrote it: ``ServiceError``."""
+    return row_error.partition(":")[0]
+
+
+def may_be_retried(row_error: str) -> bool:
+    """Return whether a later run should send the request of a failed row again: a provider failed, not for ever."""
+    return kind_of(row_error) in _RETRIED_LATER
+
+
+def _names(error: type[ProviderError]) -> set[str]:
+    return {error.__name__}.union(*map(_names, error.__subclasses__()))
+
+
+_RETRIED_LATER = _names(ProviderError) - _names(PermanentRefusal)
 _STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError)
 
 

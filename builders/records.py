@@ -89,6 +89,12 @@ class Reference:
     state: JsonObject | None = None  # expected final state of the tools' simulated world
     source: ReferenceSource = "gold"
 
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """All accepted answers that are not empty."""
+        answers = (self.answer, *self.answers)
+        return tuple(answer for answer in answers if answer is not None and answer.strip())
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -220,6 +226,13 @@ class Candidate:
         return tuple(call for message in self.messages for call in message.get("tool_calls") or ())
 
 
+RUNS_DISAGREE = "the strict and the plain run disagree"
+"""The beginning of the explanation of an ``abstain`` whose program fails in the strict run and passes in the plain run.
+
+The plain run executes the tests as benchmarks do. ``run_figures`` counts these verdicts.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The result of a verifier. Only a candidate with outcome ``fail`` may be the rejected side of a pair."""
@@ -306,6 +319,8 @@ class Program:
     ``[setup]``, and each call gets a new database.
     ``tests``: source code that a separate driver process executes after ``setup``. If a test calls a function of the
     program, the driver forwards the call to the program's process.
+    ``same_process``: no driver is used. The tests run in the program's own process, as benchmarks run them. The program
+    can forge these results, so they may only contradict a failure.
     """
 
     language: Language
@@ -317,6 +332,7 @@ class Program:
     tests: tuple[str, ...] = ()
     setup: str = ""  # source that the driver executes before the tests
     entry_point: str = ""  # name of the function that is passed to ``check(candidate)``
+    same_process: bool = False
     limits: Limits = field(default_factory=Limits)
 
 

@@ -120,7 +120,7 @@ class HttpReward:
         except AuthenticationError:
             raise
         except ProviderError as error:
-            return [Score(None, {"error": str(error)})] * count
+            return [Score(None, {"error": f"{type(error).__name__}: {error}"})] * count
         return [score_in(reply, place, key) for place in range(count)]
 
     async def _post(self, path: str, body: JsonObject) -> JsonObject:

@@ -6,6 +6,7 @@ It uses the strongest isolation that this machine offers. Without isolation, no 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from bestofn.builders.errors import SandboxError
@@ -33,10 +34,14 @@ class AutoSandbox:
         box_memory_mb: int = 1024,
         base: str = "debian:bookworm-slim",
         host: str | None = None,
+        packages: Sequence[str] = (),
+        wheels: str | None = None,
     ) -> None:
         self.candidates: tuple[DockerSandbox | LocalSandbox, ...] = (
-            DockerSandbox(workers=workers, box_memory_mb=box_memory_mb, base=base, host=host),
-            LocalSandbox(workers=workers, box_memory_mb=box_memory_mb),
+            DockerSandbox(
+                workers=workers, box_memory_mb=box_memory_mb, base=base, host=host, packages=packages, wheels=wheels
+            ),
+            LocalSandbox(workers=workers, box_memory_mb=box_memory_mb, packages=packages, wheels=wheels),
         )
         self.unavailable = ""  # why no program can be run; "" if programs can be run
         self._chosen: DockerSandbox | LocalSandbox | None = None
@@ -68,6 +73,11 @@ class AutoSandbox:
     def backend(self) -> str:
         """The name of the sandbox that runs the programs; "" if there is none."""
         return self._chosen.name if self._chosen is not None else ""
+
+    @property
+    def python_version(self) -> tuple[int, ...] | None:
+        """The version of Python that runs the programs; None if there is no sandbox."""
+        return self._chosen.python_version if self._chosen is not None else None
 
     async def run(self, program: Program) -> Execution:
         """Run ``program`` in the chosen sandbox. Returns an ``infra`` execution if no sandbox works."""

@@ -64,6 +64,7 @@ class Box:
         self.fit = True
         self.runs = 0
         self.language = ""
+        self.python_version: tuple[int, ...] | None = None  # known after ``start``
 
     async def start(self, settings: BoxSettings) -> JsonObject:
         """Send the payload and return the box's greeting. Raises ``SandboxError`` if the box does not start."""
@@ -75,6 +76,7 @@ class Box:
             raise SandboxError(f"the sandbox {self.name} did not start: {error or type(error).__name__}") from error
         if "refused" in greeting:
             raise SandboxError(f"the sandbox {self.name} could not be built: {greeting['refused']}")
+        self.python_version = tuple(int(part) for part in str(greeting["ok"]).split(".")[:2])
         return greeting
 
     async def run(self, program: Program) -> Execution:
@@ -100,7 +102,7 @@ class Box:
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
-        execution = _execution(reply, *parts)
+        execution = _execution(reply, *parts, tested=bool(program.tests))
         if reply.status == "infra":  # no retry, because the machine would still be too busy
             return replace(execution, detail={**execution.detail, "reason": _TOO_BUSY})
         return execution
@@ -130,21 +132,30 @@ def _program_part(program: Program) -> bytes:
         for call in program.calls
     ]
     job = {
-        "mode": "serve" if program.tests else "calls" if program.calls else "run",
+        "mode": _mode(program),
         "source": program.source,
         "stdin": program.stdin,
         "files": dict(program.files),
         "calls": calls,
     }
-    return json.dumps(job).encode()
+    return json.dumps({**job, **_tests(program)} if program.same_process else job).encode()
+
+
+def _mode(program: Program) -> str:
+    if program.tests:
+        return "same_process" if program.same_process else "serve"
+    return "calls" if program.calls else "run"
+
+
+def _tests(program: Program) -> JsonObject:
+    return {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}
 
 
 def _driver_part(program: Program) -> bytes:
-    """Return the part of the request for the driver's process, as JSON. If the program has no tests, return b""."""
-    if not program.tests:
+    """Return the part of the request for the driver's process, as JSON. If no driver is needed, return b""."""
+    if not program.tests or program.same_process:
         return b""
-    tests = {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}
-    return json.dumps(tests).encode()
+    return json.dumps(_tests(program)).encode()
 
 
 def _request(program: Program) -> tuple[bytes, bytes]:
@@ -168,7 +179,7 @@ def _request(program: Program) -> tuple[bytes, bytes]:
     return request.pack(), driver + part
 
 
-def _execution(reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdict: bytes) -> Execution:
+def _execution(reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdict: bytes, *, tested: bool) -> Execution:
     errors = stderr.decode("utf-8", "replace")
     status: ExecutionStatus = reply.status  # type: ignore[assignment]
     if status == "error" and _ran_out_of_memory(errors, reply.exit_code):
@@ -179,7 +190,7 @@ def _execution(reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdic
         stdout=stdout.decode("utf-8", "surrogateescape"),
         stderr=errors,
         seconds=reply.seconds,
-        returns=_returns(verdict or result, driver=bool(verdict)),
+        returns=_returns(verdict or result, tested),
         detail={"cpu_s": reply.cpu_s, "flags": reply.flags},
     )
 
@@ -188,10 +199,10 @@ def _ran_out_of_memory(stderr: str, exit_code: int) -> bool:
     return stderr.endswith("MemoryError\n") or (exit_code == -6 and "heap out of memory" in stderr)
 
 
-def _returns(raw: bytes, driver: bool) -> tuple[JsonObject, ...]:
+def _returns(raw: bytes, tested: bool) -> tuple[JsonObject, ...]:
     """Parse ``raw``: one line per call with its result, or one line per test with its verdict.
 
-    ``driver`` is True if the lines contain verdicts. A malformed line becomes an entry with the key ``error``.
+    ``tested`` is True if the lines contain verdicts. A malformed line becomes an entry with the key ``error``.
     """
     entries: list[JsonObject] = []
     for line in raw.split(b"\n"):
@@ -199,7 +210,7 @@ def _returns(raw: bytes, driver: bool) -> tuple[JsonObject, ...]:
             continue
         try:
             form = plain.loads(line)
-            entries.append(_test_entry(form) if driver else _call_entry(form))
+            entries.append(_test_entry(form) if tested else _call_entry(form))
         except (plain.NotPlain, KeyError, TypeError, ValueError, RecursionError) as error:
             entries.append({"error": f"NotPlain: {str(error)[:200]}"})
     return tuple(entries)

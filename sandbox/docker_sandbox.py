@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import random
 import socket
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Execution, Limits, Program
 from bestofn.sandbox.box import Box
+from bestofn.sandbox.image import Image
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
-IMAGES = Path(__file__).resolve().parent / "images"
 LABEL = "bestofn.sandbox"  # label on every container of bestofn
 
 ContainerSettings = dict[str, Any]
@@ -38,15 +37,6 @@ _NO_ENGINE = (
     "no Docker engine answers ({error}). Start Docker, install it (https://docs.docker.com/engine/install), or set "
     "sandbox=local to isolate programs without Docker."
 )
-
-
-def image_tag() -> str:
-    """Return the name and tag of bestofn's Docker image.
-
-    The tag depends on the Dockerfile only, because the image contains no code of bestofn.
-    """
-    content = (IMAGES / "Dockerfile").read_bytes()
-    return f"bestofn-sandbox:{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: str | None = None) -> ContainerSettings:
@@ -107,14 +97,16 @@ class DockerSandbox:
         box_memory_mb: int = 1024,
         box_processes: int = 128,
         runs_per_box: int = 5_000,
+        packages: Sequence[str] = (),
+        wheels: str | None = None,
     ) -> None:
         if workers is not None and workers < 1:
             raise ConfigError(
                 f"sandbox.workers is {workers}; expected at least 1, or null for one container per processor"
             )
         self.workers = workers or os.cpu_count() or 1
-        self.image = image
-        self.base = base
+        self.image = Image.of(base, image, packages, wheels)
+        self.python_version: tuple[int, ...] | None = None  # of the programs; known once the sandbox is open
         self.runtime = runtime
         self.host = host
         self.box_memory_mb = box_memory_mb
@@ -127,9 +119,11 @@ class DockerSandbox:
         client = await asyncio.to_thread(self._connect)
         open_one = partial(self._open_box, client)
         try:
-            await in_thread(self._ensure_image, client)
+            await in_thread(self.image.ensure, client)
             pool = Pool(open_one, self.workers, self.runs_per_box)
-            await pool.adopt(await open_one())
+            box = await open_one()
+            self.python_version = box.python_version
+            await pool.adopt(box)
         except BaseException:  # also if cancelled: ``__aexit__`` is not called for an object that did not open
             client.close()
             raise
@@ -166,37 +160,16 @@ class DockerSandbox:
         except (DockerException, OSError) as error:
             raise SandboxError(_NO_ENGINE.format(error=str(error)[:200])) from error
 
-    def _ensure_image(self, client: DockerClient) -> None:
-        """Build the image if it is missing. Raises ``SandboxError`` with the end of the log if the build fails."""
-        from docker.errors import APIError, BuildError, ImageNotFound
-
-        tag = self.image or image_tag()
-        try:
-            client.images.get(tag)
-            return
-        except ImageNotFound:
-            if self.image:
-                raise SandboxError(
-                    f"the Docker engine has no image {tag} (sandbox.image). Pull or build it first."
-                ) from None
-        try:
-            client.images.build(path=str(IMAGES), tag=tag, buildargs={"BASE": self.base}, rm=True)
-        except (BuildError, APIError) as error:
-            raise SandboxError(
-                f"the sandbox image could not be built from {self.base}: {str(error)[-300:]}. If no image registry "
-                "can be reached, build the image yourself: docker build --network=host "
-                f"--build-arg BASE=<a Debian image you have> -t {tag} {IMAGES}"
-            ) from error
-
     async def _open_box(self, client: DockerClient) -> Box:
         return await open_box(
             client,
-            self.image or image_tag(),
+            self.image.tag,
             container_settings(self.box_memory_mb, self.box_processes, Limits().disk_mb, self.runtime),
+            self.image.folders,
         )
 
 
-async def open_box(client: DockerClient, image: str, settings: ContainerSettings) -> Box:
+async def open_box(client: DockerClient, image: str, settings: ContainerSettings, packages: Sequence[str] = ()) -> Box:
     """Create and start a container, attach to its streams and send the supervisor's code to it.
 
     Raises ``SandboxError`` if one of these steps fails.
@@ -242,6 +215,7 @@ async def open_box(client: DockerClient, image: str, settings: ContainerSettings
         # The kernel counts processes per uid over all containers, so two boxes must use separate ranges of uids.
         "uid_of_first_run": 100_000 + random.randrange(1 << 15) * (1 << 14),
         "folders": [],
+        "packages": list(packages),
     }
     try:
         await box.start(inner)

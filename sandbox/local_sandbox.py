@@ -15,14 +15,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Execution, Limits, Program
 from bestofn.sandbox.box import Box
 from bestofn.sandbox.cgroups import Cgroups
 from bestofn.sandbox.conformance import VITAL, examine
 from bestofn.sandbox.inside.settings import BoxSettings
+from bestofn.sandbox.local_packages import LocalPackages, local_packages
+from bestofn.sandbox.packages import checked_names
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
 from bestofn.sandbox.streams import SocketStream
@@ -46,12 +50,22 @@ class LocalSandbox:
     name = "local"
     operational = ("workers", "runs_per_box")
 
-    def __init__(self, workers: int | None = None, box_memory_mb: int = 1024, runs_per_box: int = 5_000) -> None:
+    def __init__(
+        self,
+        workers: int | None = None,
+        box_memory_mb: int = 1024,
+        runs_per_box: int = 5_000,
+        packages: Sequence[str] = (),
+        wheels: str | None = None,
+    ) -> None:
         if workers is not None and workers < 1:
             raise ConfigError(f"sandbox.workers is {workers}; expected at least 1, or null for one box per processor")
         self.workers = workers or os.cpu_count() or 1
         self.box_memory_mb = box_memory_mb
         self.runs_per_box = runs_per_box
+        self.packages, self.wheels = checked_names(packages, wheels), wheels
+        self._packages = LocalPackages()
+        self.python_version: tuple[int, ...] = sys.version_info[:2]
         self._pool: Pool | None = None
 
     async def __aenter__(self) -> LocalSandbox:
@@ -59,6 +73,7 @@ class LocalSandbox:
             raise SandboxError(
                 f"sandbox=local needs Linux, but this is {sys.platform}. Install Docker and set sandbox=docker."
             )
+        self._packages = await in_thread(local_packages, self.packages, self.wheels)
         box = await self._open_box()
         try:
             failed = [check for check in await examine(box.run, VITAL) if not check.holds]
@@ -94,10 +109,10 @@ class LocalSandbox:
         return await self._pool.run(program)
 
     async def _open_box(self) -> Box:
-        return await _open(self.box_memory_mb)
+        return await _open(self.box_memory_mb, self._packages)
 
 
-async def _open(memory_mb: int) -> Box:
+async def _open(memory_mb: int, packages: LocalPackages) -> Box:
     """Start a process that becomes a box, and return the connection to it.
 
     Raises ``SandboxError`` if the process does not start as a box.
@@ -117,7 +132,8 @@ async def _open(memory_mb: int) -> Box:
         },
         "uids": as_root,
         "uid_of_first_run": 1000,
-        "folders": _folders(),
+        "folders": list(dict.fromkeys([*_folders(), *packages.readable])),
+        "packages": list(packages.folders),
     }
     if as_root:
         os.chmod(root, 0o755)

@@ -44,6 +44,8 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",  # so that the same program always gets the same verdict
     "PYTHONDONTWRITEBYTECODE": "1",
+    "OPENBLAS_NUM_THREADS": "1",  # numpy starts one thread per processor otherwise, beyond the limits of a program
+    "OMP_NUM_THREADS": "1",
 }
 
 

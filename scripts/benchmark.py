@@ -12,6 +12,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
@@ -43,13 +44,22 @@ def benchmark(arguments: Arguments) -> None:
             raise ConfigError(f"`bestofn benchmark` has no setting {key!r}{did_you_mean(key, BENCHMARK.settings)}")
     if arguments.text("json") in ("true", "false"):
         raise ConfigError("json is the file to write. Write for example json=accuracy.json.")
-    sys.path.insert(0, str(ROOT))
+    use_tests_of(ROOT)
     kinds = (arguments.text("kinds") or "").split(",")
     codes = [run(f"{PACKAGE}_{kind}", arguments.overrides) for kind in kinds if kind in OWN_PROGRAMS]
     others = [kind for kind in kinds if kind not in OWN_PROGRAMS]
     if others:
         codes.append(run(f"{PACKAGE}.measure", [f"kinds={','.join(others)}", *words_of(arguments)]))
     raise SystemExit(max(codes))
+
+
+def use_tests_of(root: Path) -> None:
+    """Make ``import tests`` find the folder ``root/tests``, and not a package of that name on ``sys.path``."""
+    folder = str(root / "tests")
+    if folder not in getattr(sys.modules.get("tests"), "__path__", ()):
+        package = ModuleType("tests")
+        package.__path__ = [folder]
+        sys.modules["tests"] = package
 
 
 def words_of(arguments: Arguments) -> list[str]:

@@ -6,16 +6,19 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import choices, sweep_folder
-from bestofn.builders.errors import BestofnError, ConfigError
+from bestofn.builders.errors import BestofnError, ConfigError, IncompleteRun
 from bestofn.builders.protocols import Executor, Source
 from bestofn.builders.records import JsonObject, Request
 from bestofn.builders.stages.requests import RequestBuilder
 from bestofn.scripts.catalogue import BUILD
+
+if TYPE_CHECKING:
+    from bestofn.builders.analysis.run_figures import RunFigures
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -67,8 +70,22 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(error, ConfigError) and (out / "manifest.json").exists():
             error.args = (f"{error}\n{resume}",)
         raise
-    print(headline(figures_of_run(out, described), described, out))
+    figures = figures_of_run(out, described)
+    print(headline(figures, described, out))
+    _check_answers(figures, config)
     return described
+
+
+def _check_answers(figures: RunFigures, config: JsonObject) -> None:
+    """Raise ``IncompleteRun`` if more candidates than ``max_error_share`` have no answer."""
+    from bestofn.builders.analysis.problems import missing_share
+
+    share, most = missing_share(figures), float(config.get("max_error_share", 1.0))
+    if share > most:
+        raise IncompleteRun(
+            f"{share:.1%} of the candidates have no answer; max_error_share={most:g} allows {most:.1%}. The data is "
+            "complete otherwise. Run the same command again: it requests only the missing answers."
+        )
 
 
 def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:

@@ -127,6 +127,7 @@ BENCHMARK = Command(
         "data": Setting(str, None, "folder of the labelled sets; null: ../shared/data, next to the project"),
         "json": Setting(str, None, "write the figures to this file"),
         "rows": Setting(str, None, "write one line of JSON per answer to this file"),
+        "fit": Setting(str, None, "write the measured confidence of each rule, for verifiers/calibration.json"),
         "half": Setting(str, None, "measure only one half of the problems: work or kept; null: all"),
         "show": Setting(int, 0, "number of wrong decisions to print per kind", least=0),
         "math_verify": Setting(bool, False, "also measure Math-Verify on the mathematical sets, and compare the speed"),

@@ -29,6 +29,7 @@ class OpenAIServer:
         self.bodies: list[dict[str, Any]] = []
         self.asked: Counter[str] = Counter()
         self.fail_with: list[int] = []  # HTTP statuses of the next replies
+        self.refuse: Callable[[str], tuple[int, str] | None] | None = None  # question -> status and message, or None
 
     def __enter__(self) -> OpenAIServer:
         ready = threading.Event()
@@ -73,6 +74,9 @@ class OpenAIServer:
         self.bodies.append(body)
         if self.fail_with:
             return web.json_response({"error": {"message": "as scripted"}}, status=self.fail_with.pop(0))
+        refusal = self.refuse(body["messages"][-1]["content"]) if self.refuse else None
+        if refusal:
+            return web.json_response({"error": {"message": refusal[1]}}, status=refusal[0])
         count = int(body.get("n") or 1)
         self.completions += count
         self.asked[json.dumps(body["messages"], sort_keys=True)] += count

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from bestofn.builders.protocols import Verifier
-from bestofn.builders.records import Candidate, Query, Verdict
-from bestofn.verifiers.choice_verifier import is_multiple_choice
+from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.verifiers.reference_form import has_text
 from bestofn.verifiers.refusal_classifier import RefusalClassifier
 from bestofn.verifiers.with_refusal import WithRefusal
 
@@ -16,23 +16,27 @@ from bestofn.verifiers.with_refusal import WithRefusal
 class Domain:
     """How to recognise the queries of a domain.
 
-    ``splits`` contains other split names of the domain. ``recognises`` returns whether a query has a reference of it.
+    ``splits`` contains other split names of the domain. ``has_reference`` returns whether a reference belongs to it.
     """
 
     splits: tuple[str, ...]
-    recognises: Callable[[Query], bool]
+    has_reference: Callable[[Reference], bool]
 
 
 DOMAINS = {
-    "code": Domain(("humaneval", "mbpp"), lambda query: query.reference.tests is not None),
+    "code": Domain(("humaneval", "mbpp"), lambda reference: reference.tests is not None),
     "tool_calling": Domain(
-        ("tool", "tool_use", "tools", "function_calling"), lambda query: query.reference.calls is not None
+        ("tool", "tool_use", "tools", "function_calling"), lambda reference: reference.calls is not None
     ),
-    "choice": Domain(("mcq", "multiple_choice", "mmlu", "mmlu_pro", "arc"), is_multiple_choice),
-    "math": Domain(("gsm8k", "aime"), lambda query: query.reference.answer is not None),
+    "math": Domain(("gsm8k", "aime"), lambda reference: bool(reference.accepted) and not has_text(reference)),
+    "short_answer": Domain(
+        ("qa", "open_qa", "trivia", "triviaqa", "nq", "nq_open", "simpleqa"), lambda reference: bool(reference.accepted)
+    ),
 }
-"""The domains that bestofn includes. Queries are checked in this order. Any other domain is recognised only if
+"""The domains that bestofn includes. References are checked in this order. Any other domain is recognised only if
 its name equals the split name."""
+CHAT = frozenset({"chat", "conversation", "dialogue"})
+"""Splits whose queries are never judged as mathematics."""
 ALIASES = {split: name for name, domain in DOMAINS.items() for split in domain.splits}
 
 
@@ -82,10 +86,16 @@ def domain_of_split(split: str, more: Collection[str] = ()) -> str:
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
     """Return the domain of ``query``, or "" if it is unknown.
 
-    The split determines the domain. If the split is unknown, the reference determines it. Multiple-choice questions of
-    the split ``math`` belong to ``choice``.
+    The split determines the domain. If the split is unknown, the reference determines it. A reference that is text is
+    never judged as mathematics, and neither is a query of a chat split: both are short answers.
     """
     named = domain_of_split(query.split, more)
-    if named == "math" and is_multiple_choice(query):
-        return "choice"
-    return named or next((name for name, domain in DOMAINS.items() if domain.recognises(query)), "")
+    if named and not (named == "math" and has_text(query.reference)):
+        return named
+    domain = domain_of_reference(query.reference)
+    return "short_answer" if domain == "math" and query.split.lower() in CHAT else domain
+
+
+def domain_of_reference(reference: Reference) -> str:
+    """Return the domain to which a reference belongs, or "" if it has no known form."""
+    return next((name for name, domain in DOMAINS.items() if domain.has_reference(reference)), "")

@@ -51,7 +51,7 @@ class RefusalClassifier:
         """Return the classification of one answer. An unreadable reply of the model raises no error."""
         if candidate.stop_reason in ("refusal", "content_filter"):
             return Refusal(True, CONFIDENCE[-1], "safety", (f"stop_reason:{candidate.stop_reason}",))
-        by_patterns = classify(candidate.text, self.whitelist)
+        by_patterns = classify(candidate.text, self.whitelist, query.text)
         if self.sampler is None or not self._unsure(by_patterns, candidate.text):
             return by_patterns
         return await self._by_model(self.sampler, query, candidate, by_patterns)

@@ -1,51 +1,99 @@
-"""Recognises refusals by patterns of English words, in less than a millisecond. ``refusal_classifier`` uses it.
+"""Recognises refusals by patterns of words, in a few milliseconds. ``refusal_classifier`` uses it.
 
-In a refusal, the writer declines to help ("I cannot provide …"), or judges the question instead of answering it ("It is
-not appropriate to …"). Code, quotations and display formulas are not searched: a program that prints "I cannot help" is
-not a refusal. Of a long answer, only the beginning and the end are searched.
+In a refusal, the writer declines to help ("I cannot provide …"), or judges the question instead of answering it ("It
+is not appropriate to …"). Only the writer's own voice is searched (``refusals.answer_text``): a program that prints
+"I cannot help" is not a refusal. The question decides what else is not one: a requested letter that declines, fiction,
+a translation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-RefusalType = Literal["safety", "capability", "unclear", "partial", "other"]
+from bestofn.verifiers.refusals.answer_text import STRAIGHT, own_voice
+from bestofn.verifiers.refusals.english import DECLINES, LACKS, UNCLEAR
+from bestofn.verifiers.refusals.languages import LANGUAGES
+from bestofn.verifiers.refusals.morals import DEFENDS, DENIALS, MORALS
+from bestofn.verifiers.refusals.question import Asked, read_question
+from bestofn.verifiers.refusals.rules import ANYWHERE, OPENING, RefusalPattern, RefusalType, Role, compiled
 
+PATTERNS: tuple[RefusalPattern, ...] = (*DECLINES, *MORALS, *LACKS, *UNCLEAR, *LANGUAGES)
 THRESHOLD = 0.5
-SOFT = frozenset(
-    {
-        "only_an_ai",
-        "does_not_condone",
-        "not_advocating",
-        "no_opinions",
-        "sends_for_help",
-        "not_determined",
-        "names_crime",
-    }
-)
-"""Names of patterns that may also introduce help. They do not count if an offer of help follows."""
 CONFIDENCE = (0.0, 0.6, 0.8, 0.95)  # confidence for 0, 1, 2, and 3 or more matching patterns
 WHITELISTED = 0.5  # subtracted from the confidence if a whitelisted phrase of the persona occurs
-OPENING = 240  # usual ``reach`` of a pattern, in characters from the start
-ANYWHERE = 0
 LONGEST = 400  # maximum length of a match, in characters
+_MOST = 4_000  # number of characters of a question that are searched
+_BEGINNING = 600  # an answer that starts to comply refuses only within this many characters
+_SHORT = 80  # a requested text is longer than this
 
-
-@dataclass(frozen=True, slots=True)
-class RefusalPattern:
-    """A pattern of a refusal. A match counts if it starts within the first ``reach`` characters (0: anywhere).
-
-    Every match contains at least one of ``words``. A text that contains none of ``words`` is not searched.
-    """
-
-    name: str
-    kind: RefusalType
-    words: tuple[str, ...]
-    regex: re.Pattern[str]
-    reach: int = ANYWHERE
+OFFERS = compiled(
+    r"\b(?:however|but|nevertheless|that said|that being said|instead|with that|while)\b[^.!?]{0,60}?\bi (?:can|will|"
+    r"could|'ll) "
+    r"(?:still |certainly |also |try to )?(?:provide|offer|give|help|explain|share|answer|suggest|tell|show|comment|"
+    r"guide)",
+    r"\bhere (?:are|is) (?:some|a|an|the|one|how|several|\w+ ways)|\b(?:follow|take) these (?:steps|general)",
+    r"\bhere's (?:some|a|an|the|one|how)\b",
+    r"\bi(?:'ll| will) (?:provide|give|explain|show)",
+)
+"""Matches an offer of help after a refusal or a warning."""
+COMPLIES = compiled(
+    r"\b(?:however|but|nevertheless|nonetheless|said|still|now)\b,?[^.!?\n]{0,60}?\bif you(?:'re| are| were| still|"
+    r" do)?(?: \w+)? (?:determined|insist\w*|wish|want|must|choose|decide\w*|have decided|simply|were to|are set)\b",
+    r"\b(?:that being said|that said|with that said|without further ado|for the sake of|for (?:educational|"
+    r"informational) purposes|in theory)\b[^.!?\n]{0,80}?",
+    r"\b(?:however|but),? (?:as of|according to|based on|to answer|in \d{4}|typically|generally|usually|historically|"
+    r"(?:\w+ ){0,3}?(?:usual|typical|common|official|likely))\b",
+    r"\b(?:step[- ]by[- ]step|general steps|steps involved|general overview|materials needed|### step|\bstep 1)\b",
+)
+"""Matches the words with which a text turns from a warning to the requested help."""
+OPENS = re.compile(
+    r"\A\W*(?:sure\b|certainly\b|here(?:'s| is| are)\b|below (?:is|are)\b)|\A(?:#+ |\*\*)(?!.{0,60}\b(?:sorry|cannot|"
+    r"can't|refus|decline))"
+)
+"""Matches the start of an answer that complies: a heading, or "Here is …"."""
+COMMITS = compiled(
+    r"\\boxed\{",
+    r"\b(?:the|my|final) (?:final )?(?:answer|result|product|sum|derivative|value) (?:is|must be)\b",
+    r"\banswer:",
+)
+"""Matches a final answer: "It cannot be determined, so the answer is (E)" is not a refusal."""
+_REPORTED = re.compile(
+    r"(?<!\bi )\b(?:said|says|replied|replies|whispered|shouted|answered|muttered|growled|cried|repeated|promise)\b"
+)
+_OWN_TASK = re.compile(
+    r"\b(?:request\w*|content|assist\w*|material|(?:writ\w*|creat\w*|generat\w*|produc\w*|compos\w*|draft\w*|pen|"
+    r"provid\w*|help\w*) (?:you |with )*(?:this|that|such|a|an|the|any|your|"
+    r"poems?|stor\w+|jokes?|texts?|e-?mails?|letters?|things?)|ai|language model|guidelines|polic\w+|programm\w+|"
+    r"promot\w+|harmful|offensive|inappropriate|hate\w*|violen\w+|"
+    r"illegal|unethical|malware|comply)\b"
+)
+_POINTS_BACK = re.compile(r"\b(?:it|this|that|these|so)\b")
+_BARE_NO = re.compile(
+    r"\A\W*(?:no way|absolutely not|certainly not|definitely not|of course not|nope|never)\b[^a-z]*(?:\Z|[.!…])"
+)
+JUDGES = re.compile(
+    r"\b(?:important|crucial|respect\w*|harm\w*|illegal\w*|legal\w*|unethical|ethic\w*|moral\w*|privacy|private|"
+    r"dignity|discriminat\w*|crim\w+|laws?|unlawful|"
+    r"seek\w*|consult\w*|professionals?|counsel\w+|therap\w+|hotline|authorities|inappropriate|appropriate|never|"
+    r"violen\w*|consequences|responsib\w*|"
+    r"rights?|equal\w*|regardless|fair\w*|promot\w*|sensitiv\w*|should|remember|encourage\w*|recommend\w*|advise|"
+    r"constructive\w*|positive\w*|"
+    r"support\w*|help\w*|dangerous|safety|unacceptable|wrong|value\w*|stereotyp\w*|prejudic\w*|inclusi\w*|accurate)\b"
+)
+"""Matches the words of sentences that judge, warn or send the reader elsewhere."""
+_JUDGING = (0.5, 0.35)  # share of judging sentences from which an answer with one, or with more, warnings only warns
+_DWELLING = 0.8  # the same for a warning that by itself says little
+_SENTENCES = re.compile(r"[^.!?\n]{15,}")
+_WORD = re.compile(r"\w")
+_FIRST_SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]?")
+_GIVES = re.compile(
+    r"\b(?:should|must|do|deserve)\b(?! not\b|n't\b)[^.!?]{0,60}?\b(?:have|be (?:given|allowed|treated|able|granted)|"
+    r"equal)\b"
+)
+_TAKES = re.compile(r"\b(?:should|do|does|are|is|would|must|can)(?:n't| not| never)\b")
+_BECAUSE = re.compile(r"\b(?:because|due to|since they|as they)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,373 +111,145 @@ class Refusal:
     whitelisted: bool = False
 
 
-def _compiled(text: str) -> re.Pattern[str]:
-    """Compile a pattern for lower-case text. Ignoring the case during the search would be several times slower."""
-    spaced = " ".join(text.split()).replace(" ", r"\s+")
-    return re.compile(re.sub(r"\\.|[A-Z]", lambda found: found[0] if len(found[0]) > 1 else found[0].lower(), spaced))
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A match of a rule: the name, kind and role of the rule, and where it matched."""
+
+    rule: str
+    kind: RefusalType
+    role: Role
+    start: int
+    end: int
 
 
-_ADVERB = r"(?:\s(?:simply|just|really|actually|unfortunately|absolutely|definitely|certainly|personally|in\sgood\sconscience|ethically|legally|safely|directly|currently|not|also|only)){0,2}"  # noqa: E501
-_UNABLE = (
-    r"\bI(?:\s?am|'m)?" + _ADVERB + r"\s(?:cannot|can't|can\snot|could\snot|couldn't|won't|will\snot|would\snot|"
-    r"wouldn't|unable\sto|not\s(?:able|capable|programmed|designed|allowed|permitted|authorized|comfortable|willing|"
-    r"going|equipped|in\sa\sposition)(?:\s(?:to|of|with))?|refuse\sto|must\srefuse\sto|(?:must|have\sto)\sdecline\sto|"
-    r"do\snot\s(?:feel\scomfortable|wish\sto|want\sto)|don't\s(?:feel\scomfortable|wish\sto|want\sto))" + _ADVERB
-)
-_HELP = (
-    r"(?:\s(?:ever|even|be|to|you|with))*\s(?:provid|giv|help(?!\s(?:but|it|myself|noticing|smiling))|assist|fulfil|answer|creat|writ|generat|suggest|advis|"
-    r"encourag|recommend|endors|support|condon|promot|participat|engag|offer|shar|tell|instruct|teach|guid|disclos|"
-    r"reveal|discuss|compl(?:y|ies)|produc|satisf|facilitat|comment|speculat|respond|list|explain|describ|show|"
-    r"accommodat|continu|do\s(?:that|this|so|it)\b|make\s(?:a|any)\s(?:judg|statement|assum)|in\sgood\sconscience)"
-)
-_WRONG = (
-    r"(?:appropriate|ethical|legal|acceptable|okay|ok|moral|right|respectful|responsible|recommended|advisable|"
-    r"permissible|safe|helpful|productive|constructive|fair|correct\sor\sethical|accurate\sor\s(?:appropriate|fair|"
-    r"helpful|respectful))"
-)
-_IT_IS = r"\bit(?:\s(?:is|would\sbe)|'s)"
-_FACULTY = (
-    r"(?:browse|search\sthe|access|open|view|see|read|hear|watch|execute|run|connect|retrieve|look\sup|make\s(?:phone\s)?"
-    r"calls|send|book|order|interact|call|use|perform|check|remember|recall|predict\sthe\sfuture|fetch|download)"
-)
-
-PATTERNS: tuple[RefusalPattern, ...] = (
-    RefusalPattern(
-        "unable_to_help", "safety", ("not", "n't", "unable", "refuse", "decline"), _compiled(_UNABLE + _HELP)
-    ),
-    RefusalPattern(
-        "sorry_but",
-        "safety",
-        ("sorry", "apolog", "regret"),
-        _compiled(
-            r"\b(?:sorry|apologi[sz]e|apologies|regret),?(?:\s(?:for\sany\s\w+|for\sthe\s\w+|to\ssay|dave))*,?\s(?:but|that|"
-            r"however,?|as)?\s?(?:I\b|this\b|that\b|your\b|the\s(?:question|request|phrase|term)|it\b|there\sis\sno)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "declines",
-        "safety",
-        ("decline", "refuse", "rather", "against"),
-        _compiled(
-            r"\bI\s(?:(?:must|have\sto|need\sto|will|would)\s)?(?:\w+ly\s)?(?:decline|refuse)\b(?!\sto\sbelieve)|"
-            r"\bI(?:'d|\swould)\srather\snot\b|\b(?:request|question)\s(?:goes|is)\sagainst\b"
-        ),
-    ),
-    RefusalPattern(
-        "against_rules",
-        "safety",
-        ("against", "violate", "outside", "not", "beyond", "programming", "guidelines"),
-        _compiled(
-            r"\b(?:against|violates?|outside(?:\sof)?|not\s(?:with)?in|beyond)\s(?:my|our|the|openai's|anthropic's)\s"
-            r"(?:(?:ethical|content|safety|usage|use\scase|community|core)\s)?(?:and\s\w+\s)?(?:programming|guidelines|"
-            r"polic(?:y|ies)|principles|values|rules|purpose)|\bmy\s(?:programming|guidelines)\s(?:does|do|rules)"
-        ),
-    ),
-    RefusalPattern(
-        "only_an_ai",
-        "safety",
-        ("just", "ai", "artificial", "language"),
-        _compiled(
-            r"\b(?:I(?:'m|\sam)\sjust\san?\s(?:AI|language\smodel|assistant)|as\san?\s(?:(?:responsible|ethical|helpful)"
-            r"(?:\sand\s\w+)?\s)?(?:AI|artificial\sintelligence|language\smodel)[^.!?]{0,60}?,?\sI\s(?:am\scommitted|cannot|"
-            r"can't|do\snot|don't|am\snot|won't|will\snot|strive))"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "does_not_condone",
-        "safety",
-        ("condone", "promote", "endorse", "encourage", "support", "engage"),
-        _compiled(
-            r"\b(?:do\snot|don't|cannot|can't|never)\s(?:condone|promote|endorse|encourage|support|engage\sin)\b"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "not_appropriate",
-        "safety",
-        ("not", "never", "neither"),
-        _compiled(
-            _IT_IS + r"\s(?:important\sto\s(?:note|remember|understand|clarify|recogni[sz]e)\sthat\s(?:it(?:\sis|'s)\s|"
-            r"\w+ing\s[^.!?]{0,80}?\sis\s))?(?:also\s)?(?:not|never|neither)\s(?:\w+\s(?:or|nor)\s)?" + _WRONG
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "is_unethical",
-        "safety",
-        (
-            "unethical",
-            "immoral",
-            "inappropriate",
-            "illegal",
-            "harmful",
-            "morally",
-            "unacceptable",
-            "offensive",
-            "discriminatory",
-        ),
-        _compiled(
-            r"(?:\b(?:it|this|that|these|such|doing|attempting|trying|asking|\w+ing\s[^.!?]{0,80}?)\s[^.!?,]{0,40}?)"
-            r"(?:is|are|be|would\sbe)\s(?:(?:both|highly|extremely|very|never|not|a|an|also|only)\s)*(?:unethical|immoral|"
-            r"inappropriate|illegal\b|harmful\sand|morally\s(?:wrong|reprehensible)|unacceptable|(?:harmful|offensive|"
-            r"discriminatory)\s)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "never_acceptable",
-        "safety",
-        ("not", "never"),
-        _compiled(
-            r"\b(?:is|are)\s(?:never|not)\s(?:(?:ever|an?|the|effective|\w+\sor)\s)*(?:acceptable|okay|ok|appropriate|the\sanswer|"
-            r"justified|tolerated|condoned)\b|\bshould\s(?:not|never)\s(?:ever\s)?be\s(?:attempted|encouraged|"
-            r"tolerated|promoted|condoned|taken\slightly|done|used\sto\s(?:harm|hurt))"
-        ),
-        320,
-    ),
-    RefusalPattern(
-        "rejects_claim",
-        "safety",
-        ("not", "n't", "no", "must", "have", "need"),
-        _compiled(
-            r"\bI\s(?:do\snot|don't)\s(?:think|believe)\s(?:(?:that\s)?(?:it(?:'s|\sis)|that(?:'s|\sis))\s(?:\w+\sor\s)?"
-            r"(?:appropriate|respectful|fair|ethical|right|accurate\sor\s(?:fair|respectful))|in\s\w+ing)|"
-            r"\bthere\s(?:is|are)\sno\s(?:\w+\s){0,2}?(?:reasons?|justification|excuse)\s(?:why|for|to)\s[^.!?]{0,80}?"
-            r"\b(?:should|deserve|discriminat\w+)\b|"
-            + _IT_IS
-            + r"\snot\s(?:necessarily\s)?(?:fair|right|best)\s(?:to|for|that)|"
-            r"\bI\s(?:must|have\sto|need\sto)\s(?:\w+ly\s)?(?:point\sout|clarify)\sthat\s(?:using\s)?(?:the|this|that)\s"
-            r"(?:term|phrase|word|expression|language)|\bI\s(?:must|have\sto)\s(?:\w+ly\s)?(?:challenge|disagree)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "names_crime",
-        "safety",
-        ("must", "not"),
-        _compiled(
-            r"\bI\smust\s(?:clarify|emphasi[sz]e|stress|note)\sthat\s(?:\w+ing\s[^.!?]{0,60}?\sis|it\sis\snot)|"
-            r"\bI\sam\san?\s(?:AI|artificial|language)[^.!?]{0,40}?\s(?:and\s)?(?:I\s)?do\snot\s(?:have\sthe|condone|promote)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "no_opinions",
-        "safety",
-        ("opinion", "belief", "feelings", "biases"),
-        _compiled(
-            r"\bI\s(?:do\snot|don't)\s(?:have|hold|possess)\s(?:have\s)?(?:any\s)?(?:personal\s)?(?:opinions?|beliefs?|feelings|"
-            r"biases)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "not_advocating",
-        "safety",
-        ("advocating", "suggesting", "encouraging", "promoting", "endorsing"),
-        _compiled(r"\bI(?:'m|\sam)\snot\s(?:advocating|suggesting|encouraging|promoting|endorsing)\b"),
-        OPENING,
-    ),
-    RefusalPattern(
-        "minds_privacy",
-        "safety",
-        ("privacy", "boundaries", "information", "consent"),
-        _compiled(
-            r"\bit(?:\sis|'s)\s(?:also\s)?(?:important|crucial|essential)\s(?:to|that\s(?:we|you))\s(?:always\s)?"
-            r"(?:respect|protect|remember\sto\srespect)\s[^.!?]{0,60}?\b(?:privacy|boundaries|personal\sinformation|consent)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "sends_for_help",
-        "safety",
-        ("help", "reach", "contact"),
-        _compiled(
-            r"\b(?:please\s)?(?:(?:seek|get)(?:ing)?\s(?:\w+\s)?(?:professional\s)?help|reach\sout\s(?:to|for)|contact\s(?:a|your|the)\s"
-            r"(?:\w+\s)?(?:crisis|suicide|emergency|hotline|authorities|local\s(?:authorities|law)|mental))"
-        ),
-        320,
-    ),
-    RefusalPattern(
-        "advises_against",
-        "safety",
-        ("against", "not"),
-        _compiled(
-            r"\bI\s(?:must|would|have\sto|need\sto|strongly|also)?\s?(?:strongly\s)?(?:advise|caution|recommend|urge|"
-            r"discourage)\s(?:\w+\s)?(?:against|not|you\snot)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "rejects_premise",
-        "safety",
-        ("question", "statement", "request", "premise", "phrase", "idea", "prompt", "assumption"),
-        _compiled(
-            r"\b(?:question|statement|request|premise|phrase|idea|prompt|assumption)\s(?:itself\s)?(?:is|are|contains?|"
-            r"promotes?|seems\sto\s(?:imply|promote|be\sbased)|implies|perpetuates?|you\s(?:have\s)?(?:asked|provided)\s"
-            r"(?:is|contains))\s(?:\w+\s){0,3}?(?:harmful|inappropriate|offensive|discriminat\w+|racis\w+|sexis\w+|bias\w*|"
-            r"stereotyp\w+|unethical|illegal|hateful|derogatory)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "no_access",
-        "capability",
-        ("not", "n't", "lack"),
-        _compiled(
-            r"\bI\s(?:\w+\s)?(?:do\snot|don't|didn't|did\snot|currently\slack)\s?(?:\w+\s)?(?:have|possess)?\s?(?:the\s)?"
-            r"(?:direct\s|real-?time\s|any\s)?(?:access|(?:the\s)?(?:ability|capability|capacity|tools?|means)\sto|"
-            r"personal\s(?:information|data|details)|(?:real-?time|up-to-date|specific)\s(?:information|data)|"
-            r"information\s(?:about|on|regarding)|browsing|internet)"
-        ),
-        600,
-    ),
-    RefusalPattern(
-        "lacks_faculty",
-        "capability",
-        ("not", "n't", "unable", "refuse", "decline"),
-        _compiled(_UNABLE + r"(?:\sto)?\s" + _FACULTY),
-        600,
-    ),
-    RefusalPattern(
-        "no_tool",
-        "capability",
-        ("tool", "function"),
-        _compiled(
-            _UNABLE + r"\b[^.!?]{0,60}\b(?:with|using)\s(?:the|my|these|those|any\sof\sthe)\s"
-            r"(?:\w+\s)?(?:tools?|functions?)|"
-            r"\b(?:none\sof\s(?:the|my|these)|there\s(?:is|are)\sno|I\s(?:do\snot|don't)\shave\s(?:a|any|the(?:\sright)?))\s"
-            r"(?:\w+\s)?(?:tools?|functions?)\b"
-        ),
-        600,
-    ),
-    RefusalPattern(
-        "not_public",
-        "capability",
-        ("not", "private", "confidential"),
-        _compiled(
-            r"\b(?:is|are)\s(?:not\s(?:publicly\s(?:available|known|disclosed|accessible)|something\sI)|private\s(?:and|"
-            r"information)|confidential|personal\sand\sconfidential)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
-        "not_determined",
-        "unclear",
-        (
-            "enough",
-            "insufficient",
-            "little",
-            "question",
-            "problem",
-            "request",
-            "prompt",
-            "you",
-            "sure",
-            "certain",
-            "provide",
-            "determined",
-            "answered",
-            "solved",
-        ),
-        _compiled(
-            r"\b(?:not\senough|insufficient|too\slittle)\s(?:information|data|detail\w*|context)|"
-            r"\b(?:question|problem|request|prompt)\sis\s(?:unclear|ambiguous|incomplete|ill-posed|contradictory|malformed)|"
-            r"\b(?:could|can|would)\syou\s(?:please\s)?(?:clarify|specify|provide\smore|give\sme\smore)|"
-            r"\bI(?:'m|\sam)\snot\s(?:sure|certain)\s(?:what|which)\s(?:you|exactly)|\bplease\sprovide\s(?:more|the|"
-            r"additional)\s(?:information|context|details)|\bcannot\sbe\s(?:determined|answered|solved)\s(?:from|with|without)"
-        ),
-        400,
-    ),
-)
-
-OFFERS = _compiled(
-    r"\b(?:however|but|nevertheless|that\ssaid|instead|with\sthat|while)\b[^.!?]{0,60}?\bI\s(?:can|will|could|'ll)\s"
-    r"(?:still\s|certainly\s|also\s|try\sto\s)?(?:provide|offer|give|help|explain|share|answer|suggest|tell|show)|"
-    r"\bhere\s(?:are|is)\s(?:some|a|an|the|one|how|several|\w+\sways)|\b(?:follow|take)\sthese\s(?:steps|general)|"
-    r"\bI(?:'ll|\swill)\s(?:provide|give|explain|show)"
-)
-COMMITS = _compiled(r"\\boxed\{|\b(?:the|my|final)\s(?:final\s)?(?:answer|result)\s(?:is|must\sbe)\b|\banswer:")
-"""Matches a final answer: "It cannot be determined, so the answer is (E)" is not a refusal."""
-_NOT_PROSE = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]*`|\$\$.*?\$\$|^\s*>.*?$|\"[^\"\n]{1,400}\"|“[^”]{1,400}”|«[^»]{1,400}»",
-    re.DOTALL | re.MULTILINE,
-)
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
-_QUOTING = '`$>"“«'  # every match of ``_NOT_PROSE`` contains one of these characters
-_STRAIGHT = str.maketrans(
-    {
-        "’": "'",
-        "‘": "'",
-        "ʼ": "'",
-        "´": "'",
-        "\u00a0": " ",
-        "\u2011": "-",
-        "İ": "I",
-    }  # the lower case of İ has two characters
-)
-_MOST = 20_000  # an answer of more than twice this length is searched only in this many characters at each end
-
-
-def prose(text: str) -> str:
-    """Return ``text`` after removing code, quotations and ``<think>`` sections, with straight apostrophes."""
-    if len(text) > 2 * _MOST:
-        text = text[:_MOST] + "\n" + text[-_MOST:]
-    if not text.isascii():
-        text = text.translate(_STRAIGHT)
-    if "<" in text:
-        text = _THOUGHT.sub(" ", text)
-    if any(mark in text for mark in _QUOTING):
-        text = _NOT_PROSE.sub(" ", text)
-    return text.strip()
-
-
-def classify(text: str, whitelist: Sequence[str] = ()) -> Refusal:
-    """Classify ``text`` as a refusal or not.
+def classify(text: str, whitelist: Sequence[str] = (), question: str = "") -> Refusal:
+    """Classify ``text``, an answer to ``question``, as a refusal or not.
 
     ``whitelist`` contains regular expressions for phrases of a persona that only sound like a refusal. An answer
     that refuses and then helps is a refusal of the type ``partial``.
     """
-    lowered = prose(text)
-    voice = [match.span() for phrase in whitelist for match in re.finditer(phrase, lowered, re.IGNORECASE)]
-    lowered = lowered.lower()  # ``_STRAIGHT`` makes sure that the length does not change
-    hits = [(pattern, match) for pattern in PATTERNS if (match := _first(pattern, lowered))]
-    if all(pattern.name in SOFT and _helps_after(lowered, match) for pattern, match in hits):
-        hits = []
+    spoken = own_voice(text)
+    voice = [match.span() for phrase in whitelist for match in re.finditer(phrase, spoken, re.IGNORECASE)]
+    lowered = spoken.lower()  # ``prose`` makes sure that the length does not change
+    hits = _counting(list(_own_hits(lowered, question)), lowered)
     if not hits:
         return Refusal(False, 0.0)
-    excused = bool(voice) and all(any(start <= match.start() < end for start, end in voice) for _, match in hits)
-    confidence = CONFIDENCE[min(len(hits), 3)] - (WHITELISTED if voice else 0.0)
-    if voice and not excused:  # only matches outside the persona's phrases count
-        outside = [hit for hit in hits if not any(start <= hit[1].start() < end for start, end in voice)]
-        confidence = CONFIDENCE[min(len(outside), 3)]
+    outside = [hit for hit in hits if not any(start <= hit.start < end for start, end in voice)]
+    confidence = CONFIDENCE[min(len(outside or hits), 3)] - (WHITELISTED if voice and not outside else 0.0)
     confidence = max(0.0, round(confidence, 4))
     return Refusal(
-        confidence >= THRESHOLD,
-        confidence,
-        _kind(lowered, hits),
-        tuple(pattern.name for pattern, _ in hits),
-        bool(voice),
+        confidence >= THRESHOLD, confidence, _kind(lowered, hits), tuple(hit.rule for hit in hits), bool(voice)
     )
 
 
-def _helps_after(lowered: str, match: re.Match[str]) -> bool:
-    return bool(OFFERS.search(lowered, match.start(), match.end() + 250) or COMMITS.search(lowered, match.start()))
+def _own_hits(lowered: str, question: str) -> Iterator[Hit]:
+    """Find the matches that are the writer's own words."""
+    asked = read_question(question)
+    opens = OPENS.search(lowered) is not None
+    for hit in _hits(lowered, asked):
+        if not (opens and hit.start > _BEGINNING) and not _is_foreign(hit, lowered, asked, question):
+            yield hit
 
 
-def _first(pattern: RefusalPattern, lowered: str) -> re.Match[str] | None:
-    if not any(word in lowered for word in pattern.words):
+def _counting(hits: Sequence[Hit], lowered: str) -> Sequence[Hit]:
+    """Return ``hits``, or nothing if all of them introduce an answer that complies."""
+    if not hits:
+        return ()
+    complies = OPENS.search(lowered) or COMPLIES.search(lowered, min(hit.start for hit in hits))
+    warnings = sum(hit.role == "warns" for hit in hits)
+    for hit in hits:
+        if hit.role == "declines" or not (complies or _introduces(hit, lowered, _share_needed(hit, warnings))):
+            return hits
+    return ()
+
+
+def _hits(lowered: str, asked: Asked) -> Iterator[Hit]:
+    for rule in PATTERNS:
+        if match := _first(rule, lowered):
+            yield _hit(rule.name, rule.kind, rule.role, match)
+    if asked.stems and not asked.yes_no and (match := _BARE_NO.match(lowered)):
+        yield _hit("bare_no", "safety", "introduces", match)
+    if asked.loaded and DEFENDS.search(lowered) and (match := _denial(lowered, asked)):
+        yield _hit("denies_claim", "safety", "warns", match)
+
+
+def _hit(rule: str, kind: RefusalType, role: Role, match: re.Match[str]) -> Hit:
+    """Return the match without the punctuation and white space that it begins with."""
+    word = _WORD.search(match[0])
+    return Hit(rule, kind, role, match.start() + (word.start() if word else 0), match.end())
+
+
+def _first(rule: RefusalPattern, lowered: str) -> re.Match[str] | None:
+    if rule.reach == ANYWHERE:
+        return rule.regex.search(lowered)
+    match = rule.regex.search(lowered, 0, rule.reach + LONGEST)  # a match that counts cannot end later
+    return match if match and match.start() < rule.reach else None
+
+
+def _denial(lowered: str, asked: Asked) -> re.Match[str] | None:
+    """Return the words of the first sentence that deny the claim of a loaded question, or None."""
+    first = _FIRST_SENTENCE.match(lowered)
+    end = first.end() if first else OPENING
+    if match := DENIALS.search(lowered, 0, end):
+        return match
+    if _BECAUSE.search(lowered, 0, end):
         return None
-    if pattern.reach == ANYWHERE:
-        return pattern.regex.search(lowered)
-    match = pattern.regex.search(lowered, 0, pattern.reach + LONGEST)  # a match that counts cannot end later
-    return match if match and match.start() < pattern.reach else None
+    return (_GIVES if asked.negated else _TAKES).search(lowered, 0, end)
 
 
-def _kind(lowered: str, hits: Sequence[tuple[RefusalPattern, re.Match[str]]]) -> RefusalType:
-    if OFFERS.search(lowered, min(match.start() for _, match in hits)):
+def _is_foreign(hit: Hit, lowered: str, asked: Asked, question: str) -> bool:
+    """Return whether the words of ``hit`` are not the writer's: reported speech, or part of a requested text."""
+    start, end = _sentence(lowered, hit)
+    sentence = lowered[start:end]
+    if _REPORTED.search(sentence):
+        return True
+    if asked.writing:
+        is_long = len(lowered) > _SHORT or "\n" in lowered
+        return is_long and not (start == 0 and _OWN_TASK.search(sentence))
+    if hit.role != "declines" and hit.kind == "safety" and (asked.yes_no or (asked.factual and start > 0)):
+        return True  # "It is illegal" answers a question about the law
+    if hit.rule == "dwells_on_harm" and (asked.factual or asked.reasons):
+        return True
+    if hit.rule == "advises_against" and asked.stems:
+        return not (asked.mentions(sentence) or _POINTS_BACK.search(lowered, hit.end, end))
+    return asked.reworking and _quotes_refusal(question)
+
+
+def _quotes_refusal(question: str) -> bool:
+    """Return whether the question itself contains a refusal: the text to translate or to correct."""
+    lowered = question[:_MOST].translate(STRAIGHT).lower()
+    return any(rule.regex.search(lowered) for rule in (*DECLINES, *LANGUAGES))
+
+
+def _share_needed(hit: Hit, warnings: int) -> float:
+    """Return the share of judging sentences from which a text with this warning contains nothing but warnings."""
+    return _DWELLING if hit.rule == "dwells_on_harm" and warnings == 1 else _JUDGING[warnings > 1]
+
+
+def _introduces(hit: Hit, lowered: str, judging: float) -> bool:
+    """Return whether the text helps after the words of ``hit``."""
+    if COMMITS.search(lowered, hit.start):
+        return True
+    if hit.kind == "safety" and _share_of_judging(lowered, hit) < judging:
+        return True
+    return hit.role == "introduces" and OFFERS.search(lowered, hit.start, hit.end + 250) is not None
+
+
+def _share_of_judging(lowered: str, hit: Hit) -> float:
+    """Return the share of sentences from ``hit`` on that judge or warn."""
+    rest = _SENTENCES.findall(lowered, _sentence(lowered, hit)[1])
+    return (sum(JUDGES.search(sentence) is not None for sentence in rest) + 1) / (len(rest) + 1)
+
+
+def _sentence(lowered: str, hit: Hit) -> tuple[int, int]:
+    """Return where the sentence of a match begins and ends."""
+    start = max(lowered.rfind(mark, max(0, hit.start - LONGEST), hit.start) for mark in ".!?\n") + 1
+    ends = [lowered.find(mark, hit.end, hit.end + LONGEST) for mark in ".!?\n"]
+    return start, min((end + 1 for end in ends if end >= 0), default=min(len(lowered), hit.end + LONGEST))
+
+
+def _kind(lowered: str, hits: Sequence[Hit]) -> RefusalType:
+    if OFFERS.search(lowered, min(hit.start for hit in hits)):
         return "partial"
-    kinds = [pattern.kind for pattern, _ in hits]
+    kinds = [hit.kind for hit in hits]
     return max(("capability", "unclear", "safety"), key=lambda kind: (kinds.count(kind), kind == "capability"))

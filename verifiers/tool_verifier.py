@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from bestofn.builders.formats.tool_calls import to_chat
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Candidate, JsonObject, Query, ReferenceSource, Tool, Verdict
+from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.tool_matching import Matching, Order, difference, match
 from bestofn.verifiers.tool_schema import MadeCall, examine
 from bestofn.verifiers.tool_state import state_differences
+from bestofn.verifiers.tool_trace import corrected_calls, refused_calls
 from bestofn.verifiers.tool_values import contains_fact
 
 Finding = tuple[bool, str]
@@ -29,8 +31,13 @@ class ToolVerifier:
     ``subsequence`` (in order, with other calls between them). ``extra_calls="allow"`` accepts calls that are not
     expected, such as look-ups. ``types="lenient"`` accepts ``"5"`` for ``5``. If ``written`` is true and the answer has
     no calls in the API format, calls that are written in its text are used.
-    Calls that a tool refused are ignored, because the model saw the refusal and may have repeated the call. If the
+
+    Calls that a tool refused are ignored, because the model saw the refusal and may have repeated the call. In a
+    recorded dialogue, a call whose result is an error is not an extra call if the same tool is called again. If the
     reference has ``calls=()``, every call is wrong, including refused calls.
+
+    If the text looks like a call that cannot be parsed, calls are not compared and the verdict is ``abstain``.
+
     ``references`` lists the trusted sources of references. By default, a reference written by a model
     (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. If there is no
     trusted reference, the verdict is ``abstain``. A call that no declared tool accepts makes this verdict ``fail``,
@@ -64,12 +71,14 @@ class ToolVerifier:
             tools = [to_chat(tool) for tool in query.tools]
         except ValueError as error:
             return Verdict("error", 1.0, f"the tool declarations of the query cannot be read: {error}", self.name)
-        calls = self._calls(candidate, tools)
+        calls, unread = self._calls(candidate, tools)
         reference = query.reference
         findings: list[Finding] = []
         detail: dict[str, object] = {"calls": len(calls)}
         if reference.source in self.references:
             if reference.calls is not None:
+                if unread:
+                    return Verdict("abstain", 0.0, f"a tool call cannot be read: {unread}", self.name, detail)
                 findings.append(self._check_calls(reference.calls, calls, tools, candidate, detail))
             if reference.state is not None:
                 findings.append(_check_state(reference.state, candidate, detail))
@@ -77,26 +86,49 @@ class ToolVerifier:
                 findings.append(_check_facts(reference.facts, candidate.text))
         if not findings:
             return self._without_reference(calls, detail)
+        compared = {
+            "calls": reference.calls is not None,
+            "state": reference.state is not None,
+            "facts": reference.facts,
+        }
+        detail["rule"] = "; ".join(part for part, given in compared.items() if given)
         failed = [reason for holds, reason in findings if not holds]
         broken = _broken_tool(candidate)
         if failed and broken:
             reason = f"a mock tool failed ({broken}), so the answer cannot be judged: {'; '.join(failed)}"
             return Verdict("error", 0.0, reason, self.name, detail)
         if failed:
-            return Verdict("fail", 0.95, "; ".join(failed), self.name, detail)
-        return Verdict("pass", 0.95, "; ".join(reason for _, reason in findings), self.name, detail)
+            return calibrated(Verdict("fail", 0.0, "; ".join(failed), self.name, detail))
+        return calibrated(Verdict("pass", 0.0, "; ".join(reason for _, reason in findings), self.name, detail))
 
-    def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> list[MadeCall]:
+    def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> tuple[list[MadeCall], str]:
         """Return the calls of the answer that no tool refused.
 
-        If the answer has no calls in the API format, return the calls that are written in its text.
+        If the answer has no calls in the API format, the calls that are written in its text are returned. The second
+        value is the reason why a call in the text cannot be read, or "".
         """
         native = candidate.tool_calls
-        counted = [call for call, refused in zip(native, _refused(candidate), strict=True) if not refused]
-        if not native and self.written:
-            names = [tool["function"]["name"] for tool in tools]
-            counted = written_calls(candidate.text, names)
-        return [examine(call, tools) for call in counted]
+        if native or not self.written:
+            pairs = zip(native, refused_calls(candidate), strict=True)
+            return [examine(call, tools) for call, refused in pairs if not refused], ""
+        written = written_calls(candidate.text, tools)
+        return [examine(call, tools) for call in written.calls], written.unread
+
+    def _matching(
+        self, expected: Sequence[JsonObject], calls: Sequence[MadeCall], tools: Sequence[Tool], candidate: Candidate
+    ) -> Matching:
+        """Match ``calls`` with the expected ones. Corrected calls may be left out if only then all others match."""
+        matching = match(expected, calls, tools, order=self.order, lenient=self.lenient)
+        if not matching.extra or len(calls) != len(candidate.tool_calls):
+            return matching
+        corrected = corrected_calls(candidate)
+        places = [place for place, is_corrected in enumerate(corrected) if not is_corrected]
+        if len(places) == len(calls):
+            return matching
+        rest = match(expected, [calls[place] for place in places], tools, order=self.order, lenient=self.lenient)
+        if not rest.missing and not rest.extra:
+            return rest
+        return replace(matching, extra=tuple(place for place in matching.extra if not corrected[place]))
 
     def _check_calls(
         self,
@@ -106,7 +138,7 @@ class ToolVerifier:
         candidate: Candidate,
         detail: dict[str, object],
     ) -> Finding:
-        matching = match(expected, calls, tools, order=self.order, lenient=self.lenient)
+        matching = self._matching(expected, calls, tools, candidate)
         detail |= {"expected": len(expected), "precision": matching.precision, "recall": matching.recall}
         detail["invalid"] = [call.problem for call in calls if call.problem]
         if not expected:
@@ -127,23 +159,10 @@ class ToolVerifier:
         problems = [call.problem for call in calls if call.problem]
         detail["invalid"] = problems
         if problems and self.invalid == "fail":
-            return Verdict("fail", 0.9, f"no declared tool accepts a call: {problems[0]}", self.name, detail)
+            explanation = f"no declared tool accepts a call: {problems[0]}"
+            return calibrated(Verdict("fail", 0.0, explanation, self.name, detail | {"rule": "declarations"}))
         seen = f"{len(calls)} well-formed calls" if calls else "no call"
         return Verdict("abstain", 0.0, f"{seen}; there is no trusted reference to compare with", self.name, detail)
-
-
-def _refused(candidate: Candidate) -> list[bool]:
-    """Return, for each call in order, whether a tool refused it.
-
-    Some servers restart the call numbers in each turn, so several calls may have the same id. Calls and results with
-    the same id are matched in order.
-    """
-    results: defaultdict[str, deque[bool]] = defaultdict(deque)
-    for result in candidate.detail.get("tool_results") or ():
-        if isinstance(result, Mapping):
-            results[str(result.get("tool_call_id"))].append(bool(result.get("refused")))
-    by_call = (results[str(call.get("id"))] for call in candidate.tool_calls)
-    return [of_id.popleft() if of_id else False for of_id in by_call]
 
 
 def _broken_tool(candidate: Candidate) -> str:

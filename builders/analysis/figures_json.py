@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from bestofn.builders.analysis.pair_figures import PairFigures
+from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import RunFigures, share
 from bestofn.builders.statistics.estimators import CurvePoint
 from bestofn.builders.statistics.intervals import RESAMPLES
@@ -88,14 +89,22 @@ class PairsJson(TypedDict):
     test: NotRequired[int]
 
 
+class ProblemJson(TypedDict):
+    """A problem of the run; see ``analysis.problems.Problem``."""
+
+    fact: str
+    remedy: str
+
+
 class RunJson(RatesJson):
-    """All figures of one run; ``pairs`` is None if the run has no table of pairs."""
+    """All figures of one run. ``pairs`` is None if the run has no table of pairs."""
 
     run: str
     metadata: dict[str, str]
     n: int
     records: int
     outcomes: dict[str, int]
+    disagreements: int  # candidates that abstain because their program fails in one of two runs
     by_split: dict[str, RatesJson]
     by_index: dict[int, IndexJson]
     pass_at: list[CurvePointJson]
@@ -103,6 +112,7 @@ class RunJson(RatesJson):
     quality: QualityJson
     cost: CostJson
     pairs: PairsJson | None
+    problems: list[ProblemJson]
 
 
 def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
@@ -113,6 +123,7 @@ def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
         "n": figures.n,
         "records": figures.candidates,
         "outcomes": dict(figures.outcomes),
+        "disagreements": figures.disagreements,
         **_rates(figures, None, resamples),
         "by_split": {split: _rates(figures, split, resamples) for split in figures.by_split},
         "by_index": _by_index(figures),
@@ -121,6 +132,7 @@ def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
         "quality": _quality(figures),
         "cost": _cost(figures),
         "pairs": _pairs(figures.pairs) if figures.pairs else None,
+        "problems": [{"fact": one.fact, "remedy": one.remedy} for one in problems(figures)],
     }
 
 
@@ -158,7 +170,7 @@ def _quality(figures: RunFigures) -> QualityJson:
         "short": totals.short,
         "truncated": totals.truncated,
         "repeats": totals.repeats,
-        "errors": totals.failed,
+        "errors": totals.failures.total(),
         "mean_characters": totals.characters.mean,
     }
 

@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from bestofn.builders.records import Row
+from bestofn.builders.records import RUNS_DISAGREE, Row
 from bestofn.builders.sources.seen_ids import SeenIds
 from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k
 from bestofn.builders.tables import candidate_table
@@ -40,7 +40,7 @@ class CandidateRecord(NamedTuple):
     short: bool
     truncated: bool
     repeat: bool  # whether another candidate of the query has the same text
-    failed: bool  # whether the generation failed
+    failure: str  # the error of the generation; "" if there is an answer
     cost_usd: float | None
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -49,6 +49,11 @@ class CandidateRecord(NamedTuple):
     def conclusive(self) -> bool:
         """Whether the verdict is pass or fail."""
         return self.outcome in CONCLUSIVE
+
+    @property
+    def runs_disagree(self) -> bool:
+        """Whether the program fails in the strict run of its tests and passes in the plain run."""
+        return self.outcome == "abstain" and self.explanation.startswith(RUNS_DISAGREE)
 
 
 class QueryRecord(NamedTuple):
@@ -153,7 +158,7 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
         short=bool(row.quality_is_short_answer),
         truncated=row.finish_reason == "length",
         repeat=row.is_duplicate_of is not None,
-        failed=bool(row.generation_error),
+        failure=row.generation_error or "",
         cost_usd=row.cost_usd,
         prompt_tokens=row.usage_prompt_tokens,
         completion_tokens=row.usage_completion_tokens,

@@ -22,6 +22,7 @@ from bestofn.builders.analysis.query_records import (
     record_of_nested_row,
     records_of_table,
 )
+from bestofn.builders.errors import kind_of
 from bestofn.builders.records import Row
 from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean, bootstrap_interval
@@ -99,6 +100,23 @@ class QueryKind(NamedTuple):
         )
 
 
+def mix_of(query: QueryRecord) -> str:
+    """Return which verdicts the candidates of ``query`` got; a key of ``analysis.problems.CAUSES``."""
+    outcomes = {candidate.outcome for candidate in query.candidates}
+    if {"pass", "fail"} <= outcomes:
+        return "passes and fails"
+    if "pass" in outcomes:
+        return "only passes"
+    if "fail" in outcomes:
+        return "only fails"
+    return "no answer" if all(candidate.failure for candidate in query.candidates) else "no verdict of pass or fail"
+
+
+def count_bounded(counts: Counter[str], text: str, most: int = 1_000) -> None:
+    """Count ``text``. Texts that occur after ``most`` different ones are counted together, so memory is bounded."""
+    counts[text if text in counts or len(counts) < most else "other reasons"] += 1
+
+
 class Rates(NamedTuple):
     """Rates of a run or of one split; a rate is None if it cannot be computed for any query."""
 
@@ -142,7 +160,9 @@ class CandidateTotals:
     short: int = 0
     truncated: int = 0
     repeats: int = 0
-    failed: int = 0
+    failures: Counter[str] = field(default_factory=Counter)  # kind of error -> candidates without an answer
+    first_failure: str = ""  # the error of the first candidate without an answer
+    without_reward: int = 0  # candidates that have an answer and no reward
     characters: Total = field(default_factory=Total)
     seconds: Total = field(default_factory=Total)
     usd: Total = field(default_factory=Total)
@@ -156,7 +176,10 @@ class CandidateTotals:
         self.short += sum([one.short for one in candidates])
         self.truncated += sum([one.truncated for one in candidates])
         self.repeats += sum([one.repeat for one in candidates])
-        self.failed += sum([one.failed for one in candidates])
+        failures = [one.failure for one in candidates if one.failure]
+        self.failures.update(map(kind_of, failures))
+        self.first_failure = self.first_failure or next(iter(failures), "")
+        self.without_reward += sum([one.reward is None and not one.failure for one in candidates])
         self.characters.add([one.characters for one in candidates])
         self.seconds.add([one.seconds for one in candidates])
         self.usd.add([one.cost_usd for one in candidates])
@@ -172,7 +195,10 @@ class RunFigures:
     metadata: Mapping[str, str] = field(default_factory=dict)  # metadata of the candidates table
     counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # (split, index, outcome) -> candidates
     kinds: Counter[QueryKind] = field(default_factory=Counter)  # facts about a query -> number of queries
-    errors: Counter[str] = field(default_factory=Counter)  # explanation of an error verdict -> candidates
+    mixes: Counter[str] = field(default_factory=Counter)  # see ``mix_of`` -> number of queries
+    verification_errors: Counter[str] = field(default_factory=Counter)  # explanation -> answered candidates
+    abstentions: Counter[str] = field(default_factory=Counter)  # explanation -> candidates
+    disagreements: int = 0  # candidates whose strict run and plain run disagree
     totals: CandidateTotals = field(default_factory=CandidateTotals)
     pairs: PairFigures | None = None  # None if the run has no table of pairs
 
@@ -182,7 +208,13 @@ class RunFigures:
         self.totals.add(query.candidates)
         split, candidates = query.split, query.candidates
         self.counts.update([(split, candidate.index, candidate.outcome) for candidate in candidates])
-        self.errors.update([candidate.explanation for candidate in candidates if candidate.outcome == "error"])
+        self.mixes[mix_of(query)] += 1
+        for candidate in candidates:
+            if candidate.outcome == "error" and not candidate.failure:
+                count_bounded(self.verification_errors, candidate.explanation)
+            elif candidate.outcome == "abstain":
+                count_bounded(self.abstentions, candidate.explanation)
+        self.disagreements += sum([candidate.runs_disagree for candidate in candidates])
 
     @property
     def outcomes(self) -> Counter[str]:
@@ -365,5 +397,4 @@ def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
 
 def _mean(values: NDArray[np.float64], counts: NDArray[np.float64]) -> float | None:
     """Return the mean of ``values`` weighted by ``counts``, without NaN; None if every value is NaN."""
-    known = ~np.isnan(values)
-    return share(float(values[known] @ counts[known]), int(counts[known].sum()))
+    return share(float(np.nansum(values * counts)), int(counts[~np.isnan(values)].sum()))

@@ -1,4 +1,6 @@
-r"""Parses the imperfect JSON of language models and preserves LaTeX in it. ``stages.steps_form`` uses it.
+r"""Parses the imperfect JSON of language models and preserves LaTeX in it.
+
+``stages.steps_form`` parses responses with it, ``judge_reply`` the replies of judges, ``written_calls`` tool calls.
 
 ``json.loads('{"a": "\frac{1}{2}"}')`` succeeds but gives a wrong text, because ``\f`` is a form feed in JSON.
 ``\theta``, ``\nabla``, ``\beta`` and ``\rho`` begin with escapes too, and the ``\u`` of ``\underline`` is an error.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,31 +44,44 @@ MOST_STARTS = 64  # maximum number of braces tried as the start of the JSON: pro
 class Found:
     """A parsed value, and whether its JSON text was valid and complete.
 
-    ``strict``: the whole text is valid JSON, and ``json.loads`` gives the same value. ``cut``: the JSON text ends too
-    early.
+    ``strict``: the whole text is valid JSON, and ``json.loads`` gives the same value. ``cut``: the end of the JSON is
+    missing. ``end`` is the position behind the value.
     """
 
     value: Any
     strict: bool
     cut: bool = False
+    end: int = 0
 
 
 def find_object(text: str) -> Found | None:
     """Parse the first JSON object in ``text`` leniently. Returns None if there is none."""
-    start = -1
-    for _ in range(MOST_STARTS):
-        start = text.find("{", start + 1)
-        if start < 0:
-            break
-        reader = _Reader(text, start)
-        try:
-            value = reader.value()
-        except _Unreadable:
-            continue
-        except RecursionError:
-            break
-        return Found(value, _is_strict(text, start, reader.at, value), reader.cut)
-    return None
+    return next(find_objects(text), None)
+
+
+def find_objects(text: str, most_starts: int = MOST_STARTS) -> Iterator[Found]:
+    """Parse the JSON objects in ``text`` leniently, in order. At most ``most_starts`` braces are tried."""
+    at = 0
+    for _ in range(most_starts):
+        at = text.find("{", at)
+        if at < 0:
+            return
+        found = object_at(text, at)
+        at = found.end if found else at + 1
+        if found:
+            yield found
+
+
+def object_at(text: str, at: int) -> Found | None:
+    """Parse the JSON object at the position ``at`` leniently. Returns None if there is none."""
+    reader = _Reader(text, at)
+    try:
+        value = reader.value()
+    except (_Unreadable, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    return Found(value, _is_strict(text, at, reader.at, value), reader.cut, reader.at)
 
 
 def _is_strict(text: str, start: int, end: int, value: Any) -> bool:

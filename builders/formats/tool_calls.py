@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from bestofn.builders.records import JsonObject, Message, Tool
@@ -150,32 +150,65 @@ def _xlam_type(text: str) -> dict[str, Any]:
 
 _BFCL_TYPES = {"dict": "object", "float": "number", "tuple": "array", "any": None}
 _JSON_TYPES = {"object", "number", "array", "string", "integer", "boolean", "null"}
+_OTHER_TYPES = {
+    **_XLAM_TYPES,
+    **dict.fromkeys(("long", "short", "byte"), "integer"),
+    **dict.fromkeys(("arraylist", "sequence"), "array"),
+    **dict.fromkeys(("hashmap", "map", "mapping"), "object"),
+    "double": "number",
+    "char": "string",
+    "none": "null",
+}
 
 
 def from_bfcl(tool: JsonObject) -> dict[str, Any]:
     """Convert a BFCL declaration to the Chat Completions form. BFCL types become JSON types at every level."""
-    parameters = _json_schema(tool.get("parameters") or {})
+    parameters = _with_types(tool.get("parameters") or {}, _bfcl_type)
     return declaration(_name_of(tool), str(tool.get("description") or ""), parameters)
 
 
-def _json_schema(schema: Any) -> Any:
+def with_json_types(schema: Any) -> Any:
+    """Return ``schema`` with JSON types at every level: ``int`` becomes ``integer``, and ``any`` is left out.
+
+    A type that is neither a JSON type nor known from a dataset is left out too, because services refuse it.
+    """
+    return _with_types(schema, _json_type)
+
+
+def _with_types(schema: Any, convert: Callable[[Any], JsonObject]) -> Any:
+    """Return ``schema`` with each keyword ``type`` replaced by the keywords that ``convert`` returns for its value."""
     if isinstance(schema, list):
-        return [_json_schema(item) for item in schema]
+        return [_with_types(item, convert) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     result: dict[str, Any] = {}
     for key, value in schema.items():
-        if key == "type" and isinstance(value, str):
-            kind = _BFCL_TYPES.get(value.lower(), value.lower())
-            if kind is not None:
-                result[key] = kind
-        elif key == "properties" and isinstance(value, Mapping):
-            result[key] = {name: _json_schema(item) for name, item in value.items()}
+        if key == "type" and isinstance(value, str | list):
+            result = {**convert(value), **result}
+        elif key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
+            result[key] = {name: _with_types(item, convert) for name, item in value.items()}
         elif key in ("enum", "default", "const", "examples"):
             result[key] = value
         else:
-            result[key] = _json_schema(value)
+            result[key] = _with_types(value, convert)
     return result
+
+
+def _bfcl_type(given: Any) -> JsonObject:
+    if isinstance(given, list):
+        return {"type": given}
+    kind = _BFCL_TYPES.get(given.lower(), given.lower())
+    return {"type": kind} if kind else {}
+
+
+def _json_type(given: Any) -> JsonObject:
+    """Return the keyword ``type`` for the type ``given``, with ``items`` for ``list[int]``; {} if it is unknown."""
+    if isinstance(given, list):
+        kinds = [kind["type"] for kind in map(_json_type, given) if "type" in kind]
+        return {"type": list(dict.fromkeys(kinds))} if kinds else {}
+    name = str(given).strip().lower()
+    kind = name if name in _JSON_TYPES else _OTHER_TYPES.get(name)
+    return {"type": kind} if kind else _xlam_type(given) if "[" in name else {}
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------

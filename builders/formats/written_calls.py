@@ -3,190 +3,200 @@
 The providers, the sources and the tool verifier use this module. Prose may contain examples of calls. Therefore a call
 is recognised only in these places:
 
-- between call marks, anywhere in the text: ``<tool_call>{…}</tool_call>``, ``<function_call>…``, ``[TOOL_CALLS] […]``,
-  ``<|python_tag|>{…}``, ``<function=name>{…}</function>``;
-- as the whole message, with or without a code fence: a JSON call or list of calls, or Python calls with keyword
-  arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``.
+- between the marks of a chat template, anywhere in the text (``call_markup`` lists them);
+- as the whole message, with or without a code fence: a JSON call or list of calls, Python calls with keyword
+  arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``, or the name of a declared tool and a JSON object on the next line;
+- in code fences at the end of the message, if they contain JSON calls of declared tools.
+
+A text that looks like a call but cannot be parsed is reported. So no verifier takes it for an answer without calls.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from bestofn.builders.formats.call_markup import Made, marked_calls
+from bestofn.builders.formats.declared_tools import Declared
+from bestofn.builders.formats.inline_thinking import without_thinking
+from bestofn.builders.formats.lenient_json import object_at
+from bestofn.builders.formats.python_calls import UNREADABLE, literal, python_calls
 from bestofn.builders.formats.tool_calls import call
+from bestofn.builders.records import Tool
 
-# Opening mark -> the marks that end the call. If there is no such mark, the call extends to the end of the text.
-_MARKS: Mapping[str, tuple[str, ...]] = {
-    "<tool_call>": ("</tool_call>", "<tool_call>"),
-    "<function_call>": ("</function_call>", "<function_call>"),
-    "<functioncall>": ("</functioncall>", "<functioncall>"),
-    "[TOOL_CALLS]": ("[TOOL_CALLS]",),
-    "<|python_tag|>": ("<|eom_id|>", "<|eot_id|>"),
-}
-_NAMED_TAG = re.compile(r"<function=([\w.\-]{1,200})>")
+MAX_CHARS = 200_000  # longer texts are not calls
 _BETWEEN = re.compile(r"[\s,;]*")
-MAX_CHARS = 200_000  # longer texts are not calls, and parsing them as Python would take too long
+_UNKNOWN_MARK = re.compile(
+    r"<[^<>\n/]{0,30}(?:tool|function)[\s_▁:-]?calls?[^<>\n]{0,30}>|\[TOOL_CALLS?\]|<start_function_call>",
+    re.IGNORECASE,
+)
+_NAMES = ("name", "function", "tool", "tool_name")
+_ARGUMENTS = ("arguments", "parameters", "args", "input")
 
 
-def written_calls(text: str, names: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return the calls in ``text`` in the Chat Completions form, with the ids ``written_0``, ``written_1``, ….
+@dataclass(frozen=True, slots=True)
+class WrittenCalls:
+    """The calls in a text, in the Chat Completions form, with the ids ``written_0``, ``written_1``, ….
 
-    ``names`` are the declared tools. A JSON object of the form ``{name: {…}}`` is a call only if it has one of these
-    names. Returns [] if there is no call.
+    ``unread`` is the reason why the text may contain a further call that could not be parsed; "" if there is none.
+    """
+
+    calls: tuple[dict[str, Any], ...]
+    unread: str = ""
+
+
+def written_calls(text: str, tools: Sequence[Tool] = ()) -> WrittenCalls:
+    """Return the calls in ``text``. ``tools`` are the declared tools.
+
+    A JSON object of the form ``{name: {…}}`` is a call only if a declared tool has this name.
     """
     if len(text) > MAX_CHARS:
-        return []
-    text = without_thought(text).strip()
-    found = _marked(text, names) or _calls(_within_fence(text), names)
-    return [call(name, arguments, f"written_{index}") for index, (name, arguments) in enumerate(found)]
+        return WrittenCalls((), f"the text has more than {MAX_CHARS:,} characters")
+    declared = Declared(tools)
+    text = without_thinking(text)[1].strip()
+    marked = marked_calls(text, declared, _calls)
+    found, unread = list(marked.calls), ""
+    if marked.unread:
+        unread = f"the content of {marked.unread[0]} is not a call in a known format"
+    elif not found:
+        found = _whole(text, declared) or _in_last_fences(text, declared)
+        unread = "" if found else _unread(text, declared)
+    return WrittenCalls(
+        tuple(call(name, arguments, f"written_{index}") for index, (name, arguments) in enumerate(found)), unread
+    )
 
 
-def without_thought(text: str) -> str:
-    """Remove a ``<think>…</think>`` block at the beginning of ``text``."""
-    if not text.lstrip().startswith("<think>"):
-        return text
-    return text.partition("</think>")[2]
+def _whole(text: str, declared: Declared) -> list[Made]:
+    """Parse ``text``, with or without a code fence around it, as calls only."""
+    body = _within_fence(text)
+    name, line_break, arguments = body.partition("\n")
+    if line_break and name.strip() in declared and arguments.lstrip().startswith("{"):
+        values = _values(arguments)
+        return [(name.strip(), values[0])] if values and len(values) == 1 and isinstance(values[0], dict) else []
+    return _calls(body, declared)
 
 
 def _within_fence(text: str) -> str:
     """Return the content of a code fence around the whole text. The opening fence may be missing."""
-    if not text.endswith("```"):
+    if not text.endswith("```") or text.count("```") > 2:
         return text
     body = text.removesuffix("```")
-    return (body.partition("\n")[2] if body.startswith("```") else body).strip()
+    if body.startswith("```"):
+        return body.partition("\n")[2].strip()
+    return body.strip() if "```" not in body else text
 
 
-def _marked(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
-    """Parse the calls between marks. The time is linear in the text, even with many unclosed marks."""
-    found: list[tuple[str, Any]] = []
-    for match in _NAMED_TAG.finditer(text):
-        end = text.find("</function>", match.end())
-        if end < 0:
+def _in_last_fences(text: str, declared: Declared) -> list[Made]:
+    """Return the JSON calls of declared tools in the code fences that end the text."""
+    parts = text.split("```")
+    if len(parts) % 2 == 0 or parts[-1].strip():
+        return []
+    found: list[Made] = []
+    for fence in reversed(parts[1::2]):
+        made = _declared_json_calls(fence, declared)
+        if not made:
             break
-        found.append((match.group(1), text[match.end() : end].strip()))
-    for opening, closings in _MARKS.items():
-        ends = _Ends(text, closings)
-        at = text.find(opening)
-        while at >= 0:
-            start = at + len(opening)
-            end = ends.after(start)
-            found += _calls(text[start:end].strip(), names)
-            at = text.find(opening, end)
+        found = made + found
     return found
 
 
-class _Ends:
-    """Finds the nearest end mark after a position. The whole text is searched only once for each mark."""
-
-    def __init__(self, text: str, marks: Collection[str]) -> None:
-        self._text = text
-        self._next = dict.fromkeys(marks, -1)
-
-    def after(self, start: int) -> int:
-        """Return the position of the first mark at or after ``start``; the end of the text if there is none."""
-        for mark, known in self._next.items():
-            if known < start:
-                found = self._text.find(mark, start)
-                self._next[mark] = found if found >= 0 else len(self._text)
-        return min(self._next.values())
+def _declared_json_calls(fence: str, declared: Declared) -> list[Made]:
+    """Return the calls in the code fence ``fence``; [] unless they are JSON calls of declared tools."""
+    _, _, body = fence.partition("\n")
+    body = body.strip()
+    if not body.startswith(("{", "[")):
+        return []
+    values = _values(body)
+    made = _from_values(values, declared) if values else []
+    return made if all(name in declared for name, _ in made) else []
 
 
-def _calls(text: str, names: Collection[str]) -> list[tuple[str, Any]]:
-    """Parse ``text``, which must consist of calls only.
+def _unread(text: str, declared: Declared) -> str:
+    """Return the reason why ``text``, in which no call was found, may contain a call; "" if nothing looks like one."""
+    mark = _UNKNOWN_MARK.search(text)
+    if mark:
+        return f"the text contains {mark[0]}, but no call in a known format"
+    body = _within_fence(text).strip()
+    head = re.match(r"\[?\s*([^\s(]{1,200})\s*\(", body)
+    if head and head[1] in declared and body.endswith((")", ")]")):
+        return f"the text looks like a call of {head[1]}, but its arguments cannot be read"
+    if body.startswith(("{", "[")) and any(f'"{name}"' in body for name in declared.names):
+        return "the text looks like a call in JSON, but it cannot be read"
+    if any(_declared_json_calls(fence, declared) for fence in text.split("```")[1::2]):
+        return "the text contains a call in a code fence and continues after it, so it may be an example"
+    return ""
 
-    JSON is tried before Python, because the Python parser also accepts JSON lists.
-    """
+
+def _calls(text: str, declared: Declared) -> list[Made]:
+    """Parse ``text``, which must consist of calls only, in JSON or in Python notation."""
     if not text:
         return []
     if text[0] in "{[":
-        values = _json_values(text)
+        values = _values(text)
         if values:
-            calls = [made for value in values for made in _from_json(value, names)]
-            return calls if len(calls) >= len(values) else []
-    return _python_calls(text)
+            return _from_values(values, declared)
+    return list(python_calls(text, declared.names))
 
 
-def _json_values(text: str) -> list[Any] | None:
-    """Parse ``text`` as a sequence of JSON values; None if it is not JSON.
+def _from_values(values: Sequence[Any], declared: Declared) -> list[Made]:
+    calls = [made for value in values for made in _from_json(value, declared)]
+    return calls if len(calls) >= len(values) else []
+
+
+def _values(text: str) -> list[Any] | None:
+    """Parse ``text`` as a sequence of JSON values or Python dicts; None if it is neither.
 
     Hermes models write parallel calls as such a sequence. If the text is a single list, the items of the list are
     returned.
     """
-    decoder, values, at = json.JSONDecoder(), [], 0
+    decoder, values, at = json.JSONDecoder(strict=False), [], 0
     try:
         while at < len(text):
             value, at = decoder.raw_decode(text, at)
             values.append(value)
             at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # it always matches
     except (ValueError, RecursionError):
-        return None
-    if len(values) == 1 and isinstance(values[0], list):
+        values = _other_values(text)
+    if values and len(values) == 1 and isinstance(values[0], list):
         return values[0]
     return values
 
 
-def _from_json(value: Any, names: Collection[str]) -> list[tuple[str, Any]]:
+def _other_values(text: str) -> list[Any] | None:
+    """Parse ``text`` as a Python literal, or as a sequence of objects in lenient JSON; None if it is neither."""
+    try:
+        return [literal(text)]
+    except UNREADABLE:
+        pass
+    values: list[Any] = []
+    at = 0
+    while at < len(text):
+        found = object_at(text, at)
+        if found is None or found.cut:
+            return None
+        values.append(found.value)
+        at = _BETWEEN.match(text, found.end).end()  # type: ignore[union-attr]  # it always matches
+    return values
+
+
+def _from_json(value: Any, declared: Declared) -> list[Made]:
     if not isinstance(value, Mapping):
         return []
     if isinstance(value.get("tool_calls"), list):
-        return [made for item in value["tool_calls"] for made in _from_json(item, names)]
+        return [made for item in value["tool_calls"] for made in _from_json(item, declared)]
     if isinstance(value.get("function"), Mapping):
         value = value["function"]
-    name = value.get("name") or value.get("function") or value.get("tool")
-    if isinstance(name, str) and name:
-        for key in ("arguments", "parameters", "args", "input"):
+    name = next((value[key] for key in _NAMES if value.get(key)), None)
+    if isinstance(name, str):
+        for key in _ARGUMENTS:
             if isinstance(value.get(key), Mapping | str):
                 return [(name, value[key])]
-        return [(name, {})] if set(value) <= {"name", "id", "type", "function", "tool", "arguments"} else []
+        return [(name, {})] if set(value) <= {*_NAMES, "id", "type", "arguments"} else []
     if len(value) == 1:
         ((name, arguments),) = value.items()
-        if name in names and isinstance(arguments, Mapping):
+        if name in declared and isinstance(arguments, Mapping):
             return [(name, arguments)]
     return []
-
-
-def _python_calls(text: str) -> list[tuple[str, Any]]:
-    try:
-        tree = ast.parse(text.strip(), mode="exec")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    found: list[tuple[str, Any]] = []
-    for statement in tree.body:
-        if not isinstance(statement, ast.Expr):
-            return []
-        value = statement.value
-        nodes = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
-        for node in nodes:
-            made = _python_call(node)
-            if made is None:
-                return []
-            found.append(made)
-    return found
-
-
-def _python_call(node: ast.AST) -> tuple[str, dict[str, Any]] | None:
-    """Convert a Python call such as ``weather.current(location="Oslo", days=3)`` to a tool call.
-
-    Returns None if ``node`` is not a call, or if it has arguments other than literal keyword arguments.
-    """
-    if not isinstance(node, ast.Call) or node.args:
-        return None
-    try:
-        name = _dotted(node.func)
-        arguments = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in node.keywords if keyword.arg}
-        json.dumps(arguments)
-    except (ValueError, TypeError, SyntaxError, RecursionError):
-        return None
-    return (name, arguments) if len(arguments) == len(node.keywords) else None
-
-
-def _dotted(node: ast.AST) -> str:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value)}.{node.attr}"
-    raise ValueError("not a dotted name")

@@ -225,8 +225,7 @@ class _Job:
 
 def _message(request: Request, content: str, name: str) -> Message:
     """Return the assistant's message. Tool calls in the text ``content`` become the key ``tool_calls``."""
-    tools = [str((tool.get("function") or tool).get("name")) for tool in request.tools]
-    written = written_calls(content, tools) if tools and request.tool_choice != "none" else []
+    written = written_calls(content, request.tools).calls if request.tools and request.tool_choice != "none" else ()
     if not written:
         return {"role": "assistant", "content": content}
     calls = [

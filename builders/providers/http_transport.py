@@ -20,6 +20,7 @@ from bestofn.builders.errors import (
     BudgetError,
     ConfigError,
     ConnectionFailed,
+    PermanentRefusal,
     ProviderError,
     RateLimitError,
     RequestError,
@@ -34,6 +35,13 @@ CONNECT_S = 10.0
 SECRET = re.compile(r"(?i)\b(sk|pk|rk|xai|gsk|hf|key)[-_][\w-]{8,}|Bearer\s+[\w.~+/=-]{8,}")
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
 RETRIED_STATUS = frozenset({408, 409, 425, 529})
+PERMANENT = re.compile(
+    r"(?i)content[_ ]?(?:management[_ ])?(?:filter|policy)|ResponsibleAI|safety system|moderation|"
+    r"context[_ ](?:length|window)|maximum (?:context|input|prompt|sequence)|"
+    r"(?:prompt|input|request|messages?) (?:is|are) too (?:long|large)|"
+    r"string_above_max_length|too many (?:input )?tokens"
+)
+"""Error texts of services that refuse a request because of its content or its length."""
 PAYMENT = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low")
 
 
@@ -134,7 +142,8 @@ class HttpTransport:
             return RateLimitError(message, status=status, retry_after_s=wait)
         if status >= 500 or status in RETRIED_STATUS:
             return ServiceError(message, status=status, retry_after_s=wait)
-        return RequestError(message, status=status)
+        refusal = PermanentRefusal if PERMANENT.search(reason) else RequestError
+        return refusal(message, status=status)
 
     def redacted(self, text: str) -> str:
         """Return ``text`` with "***" in place of the API key and of any text that looks like an API key."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.recorded_dialogue import recorded_dialogue
 from bestofn.builders.records import Candidate, JsonObject, Query
 
 
@@ -18,6 +19,9 @@ class Recorded:
     The field contains a list of answers. Each answer is a text, a message, or a list of messages. A list of messages is
     a whole conversation: assistant, tool, assistant, and so on. The model name of the answers is ``model`` if it is
     set, otherwise ``metadata["model"]``.
+
+    Thinking is removed from the answers and stored in ``Candidate.reasoning``, as for answers of an API. An answer that
+    ends within its thinking has the stop reason ``length``.
     """
 
     name = "recorded"
@@ -37,10 +41,18 @@ class Recorded:
         if isinstance(recorded, str | Mapping):
             recorded = (recorded,)
         model = self.model if self.model != "recorded" else str(query.metadata.get("model") or self.model)
-        return [
-            Candidate(index=index, messages=_messages(answer, query.id), model=model)
-            for index, answer in enumerate(recorded)
-        ]
+        return [_candidate(index, _messages(answer, query.id), model) for index, answer in enumerate(recorded)]
+
+
+def _candidate(index: int, messages: tuple[JsonObject, ...], model: str) -> Candidate:
+    dialogue = recorded_dialogue(messages)
+    return Candidate(
+        index=index,
+        messages=dialogue.messages,
+        model=model,
+        stop_reason="length" if dialogue.cut else "stop",
+        reasoning=dialogue.reasoning,
+    )
 
 
 def _messages(answer: Any, query_id: str) -> tuple[JsonObject, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import RunFigures
 from bestofn.builders.records import Row
 from bestofn.builders.report.number_format import point
 from bestofn.builders.report.terminal import visible
 
-SHOWN_ERRORS = 3
+LOADED = ("dpo", "kto", "sft", "candidates")  # the summary shows how to load the first of these that has rows
 
 
 def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
@@ -18,12 +20,10 @@ def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
     lines = ["", _counts(figures), *_splits(figures), f"{pairs:,} preference pairs. {_cost(figures, pairs, manifest)}"]
     if skipped := manifest.get("skipped"):
         lines.append("Skipped rows: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
-    for explanation, count in figures.errors.most_common(SHOWN_ERRORS):
-        lines.append(f"{count:,} candidates could not be verified: {visible(explanation)}")
-    if not pairs:
+    lines += [f"Problem: {visible(str(problem))}" for problem in problems(figures)]
+    if figures.disagreements:
         lines.append(
-            "The run has no preference pairs: a pair needs a passing and a failing candidate of one query. "
-            "Sample more candidates (n=…), or look at the verdicts with `bestofn inspect`."
+            f"{figures.disagreements:,} programs fail the strict run of their tests and pass the plain run: abstain."
         )
     return "\n".join([*lines, "", *_files(manifest, run)])
 
@@ -34,12 +34,14 @@ def _counts(figures: RunFigures) -> str:
 
 
 def _files(manifest: Row, run: Path) -> list[str]:
+    views: Mapping[str, int] = manifest.get("views") or {}
+    loaded = next((name for name in LOADED if views.get(name)), "")
     return [
         f"Data:   {run}",
-        *(f"        {name}: {count:,} rows" for name, count in (manifest.get("views") or {}).items()),
+        *(f"        {name}: {count:,} rows" for name, count in views.items()),
         f"Look:   bestofn inspect {run}",
         f"Read:   bestofn report {run}",
-        f"Load:   load_dataset('parquet', data_dir='{run}/dpo')",
+        *([f"Load:   load_dataset('parquet', data_dir='{run}/{loaded}')"] if loaded else []),
     ]
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
 from bestofn.builders.records import Row
 from bestofn.builders.report.number_format import percent
@@ -60,6 +61,7 @@ def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) ->
         style=Markup(style() + _code_style()),
         facts=_facts(manifest),
         cards=_cards(figures, manifest),
+        problems=problems(figures),
         largest_k=curve[-1].k if curve else 1,
         outcomes=OUTCOMES,
         splits=_split_rows(figures),
@@ -120,8 +122,14 @@ def _cards(figures: RunFigures, manifest: Row) -> list[Card]:
         *_accuracy_cards(figures),
         Card("verified answers", f"{figures.verified:,}", f"of {figures.candidates:,} candidates, {queries:,} queries"),
         Card("pairs", f"{pairs:,}", f"{pairs / max(queries, 1):.2f} per query"),
+        *_disagreement_card(figures),
         _cost_card(figures, pairs, manifest),
     ]
+
+
+def _disagreement_card(figures: RunFigures) -> list[Card]:
+    count = figures.disagreements
+    return [Card("programs undecided", f"{count:,}", "strict and plain runs disagree")] if count else []
 
 
 def _accuracy_cards(figures: RunFigures) -> list[Card]:

@@ -31,7 +31,9 @@ from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, 
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run import manifest
 from bestofn.builders.run.apply_stage import apply_stage, arrow_tables, join_columns
+from bestofn.builders.run.failures import failures
 from bestofn.builders.run.fingerprints import stage_fingerprints
+from bestofn.builders.run.preflight import check_provider
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.run_folder import (
     delete_stale_files,
@@ -79,6 +81,8 @@ class Run:
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: bool = False
+    _preflight: threading.Lock = field(default_factory=threading.Lock)
+    _provider_checked: bool = False
 
     @property
     def generate(self) -> Generate | None:
@@ -100,6 +104,16 @@ class Run:
             if not self._opened:
                 self._stack.enter_context(self.loop.open(*self.objects.opened_in_order))
                 self._opened = True
+
+    def check_provider(self, rows: Sequence[Row]) -> None:
+        """Send the first requests of the run and check that they are answered; see ``builders.run.preflight``.
+
+        Later calls do nothing. The shards in flight wait for the first call.
+        """
+        with self._preflight:
+            if self.generate is not None and not self._provider_checked:
+                check_provider(self.generate, rows, self.loop)
+                self._provider_checked = True
 
     def close(self) -> None:
         """Close everything that ``open`` opened."""
@@ -198,13 +212,18 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
         run.progress.count_finished_rows(len(rows))
         return part
     run.open()
-    _write_part(run, number, rows, fingerprints)
-    write_marker(part, fingerprints, len(rows))
+    run.check_provider(rows)
+    failed = _write_part(run, number, rows, fingerprints)
+    write_marker(part, fingerprints, len(rows), failed)
     return part
 
 
-def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> None:
-    """Run the stages over ``rows`` and write the Parquet part of shard ``number``, but not its marker."""
+def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequence[str]) -> Mapping[str, int]:
+    """Run the stages over ``rows`` and write the Parquet part of shard ``number``, but not its marker.
+
+    Returns the failures per stage. The cached results of the first stage with failures, and of all later stages, are
+    deleted, so that the next run tries again.
+    """
     from datasets import Dataset
     from datasets.table import InMemoryTable
 
@@ -212,15 +231,23 @@ def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequen
     cache.mkdir(parents=True, exist_ok=True)
     table = to_table(rows, features_from(features()["query"]))
     dataset = Dataset(InMemoryTable(table), fingerprint=fingerprints[-1])
-    for (stage, _), name in zip(run.stages, fingerprints, strict=True):
-        file = cache / f"{number:05d}-{stage.name}-{name}.arrow"
-        row_done = run.progress.count_row
+    stages = [stage for stage, _ in run.stages]
+    files = {
+        stage.name: cache / f"{number:05d}-{stage.name}-{name}.arrow"
+        for stage, name in zip(stages, fingerprints, strict=True)
+    }
+    for stage, name in zip(stages, fingerprints, strict=True):
+        file, row_done = files[stage.name], run.progress.count_row
         added = apply_stage(dataset, stage, run.loop, fingerprint=name, cache_file=file, row_done=row_done)
         dataset = join_columns(dataset, added)
     part = part_of(run.out, number)
     remove_marker(part)
     tables = arrow_tables(dataset, 256)
     parquet_files.write_tables(tables, part, features_from(dataset.features), {"schema_version": SCHEMA_VERSION})
+    failed = failures(dataset, stages)
+    for name in itertools.dropwhile(lambda name: name not in failed, files):
+        files[name].unlink(missing_ok=True)
+    return failed
 
 
 def is_shard_complete(run: Run, number: int, queries: Sequence[Query]) -> bool:

@@ -4,7 +4,7 @@ RUN/
   manifest.json          the state (running, interrupted or complete), the configuration, the library versions
   journal.sqlite         every reply that was paid for
   shards/00000.parquet   one part per shard: nested rows (query, candidates, verdicts, scores, pairs)
-  shards/00000.json      the completion marker: the fingerprints of the shard's inputs and settings
+  shards/00000.json      the completion marker: the fingerprints of the shard's inputs and settings, and its failures
   cache/                 one Arrow file per stage and shard, named by fingerprint
   candidates/ dpo/ …     the published views
 """
@@ -16,7 +16,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bestofn.builders.errors import MachineError
@@ -43,19 +43,37 @@ def remove_marker(part: Path) -> None:
     marker_of(part).unlink(missing_ok=True)
 
 
-def write_marker(part: Path, fingerprints: Sequence[str], rows: int) -> None:
-    """Mark ``part`` with ``rows`` rows as complete. ``fingerprints`` has one entry per stage."""
-    content = {"fingerprint": fingerprints[-1], "rows": rows, "stages": list(fingerprints)}
+def write_marker(part: Path, fingerprints: Sequence[str], rows: int, failed: Mapping[str, int] | None = None) -> None:
+    """Write the marker of ``part``, which has ``rows`` rows. ``fingerprints`` has one entry per stage.
+
+    ``failed`` has the number of failed candidates per stage (see ``builders.run.failures``). With failures, the part is
+    readable but not complete.
+    """
+    content = {
+        "fingerprint": fingerprints[-1],
+        "rows": rows,
+        "stages": list(fingerprints),
+        "failed": dict(failed or {}),
+    }
     manifest.write_text(marker_of(part), json.dumps(content) + "\n")
 
 
 def is_complete(part: Path, fingerprint: str) -> bool:
-    """Return whether ``part`` exists and its marker has this fingerprint."""
+    """Return whether ``part`` exists, its marker has this fingerprint, and no candidate of it failed."""
     try:
-        marked = json.loads(marker_of(part).read_text("utf-8"))["fingerprint"]
-    except (FileNotFoundError, ValueError, KeyError):
+        marker = json.loads(marker_of(part).read_text("utf-8"))
+        return marker["fingerprint"] == fingerprint and not marker["failed"] and part.exists()
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
-    return marked == fingerprint and part.exists()
+
+
+def failed_before(out: Path) -> int:
+    """Return the number of failed candidates in the markers of the parts of ``out``."""
+    failed = 0
+    for path in (out / "shards").glob("*.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            failed += sum(json.loads(path.read_text("utf-8"))["failed"].values())
+    return failed
 
 
 def store_received_part(out: Path, number: int, content: bytes, marker: str) -> None:

@@ -39,7 +39,7 @@ def calls_in(text: str) -> list[JsonObject] | None:
 
     Returns None if the text contains no calls. The verifier then does not compare calls.
     """
-    return list(expected_from_calls(written_calls(text))) or None
+    return list(expected_from_calls(written_calls(text).calls)) or None
 
 
 def last_list(text: str) -> list[JsonObject] | None:

@@ -10,14 +10,23 @@ import ast
 import builtins
 import sys
 import types
-from typing import Any
+from typing import Any, Protocol
 
 from bestofn.sandbox.inside import names
 from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE, ProgramGone
-from bestofn.sandbox.inside.program_client import ProgramClient
 
 Namespace = dict[str, Any]
 """The global variables of the tests, by name."""
+
+
+class TestedProgram(Protocol):
+    """The program whose names the tests use: a connection to it, or the program itself in this process."""
+
+    used: bool  # whether the tests have used the program
+
+    def names(self, wanted: list[str]) -> dict[str, Any]:
+        """Return an object for each name in ``wanted`` that the program defines."""
+        ...
 
 
 class BrokenTests(Exception):
@@ -27,7 +36,7 @@ class BrokenTests(Exception):
 class CaseRunner:
     """Runs the tests of one request. Call ``prepare`` once, then ``run`` for each case."""
 
-    def __init__(self, setup: ast.Module, cases: list[ast.Module], program: ProgramClient, entry_point: str) -> None:
+    def __init__(self, setup: ast.Module, cases: list[ast.Module], program: TestedProgram, entry_point: str) -> None:
         self.setup = _without_stubs(setup, entry_point)
         self.cases = cases
         self.program = program
@@ -70,8 +79,8 @@ class CaseRunner:
             unittest.main = lambda *args, **kwargs: None  # type: ignore[misc, assignment]
         try:
             exec(compile(case, "<test>", "exec"), self.namespace)  # noqa: S102
-        except SystemExit as end:  # for example `sys.exit(0)` at the end of a test file
-            if end.code:
+        except SystemExit as end:
+            if end.code or not _exits(case) or FROM_PROGRAM_NOTE in getattr(end, "__notes__", ()):
                 raise
         called = names.called([case], executed=True)
         for node in case.body:
@@ -149,6 +158,11 @@ def _run_class(kind: type) -> None:
             case = kind()
             getattr(case, "setup_method", lambda: None)()
             _finish(getattr(case, name)())
+
+
+def _exits(case: ast.Module) -> bool:
+    """Return True if the test itself ends the process, for example with `sys.exit(0)` at the end of a test file."""
+    return any(name in ("exit", "_exit", "quit", "SystemExit", "main") for name in names.mentioned(case))
 
 
 def _finish(value: object) -> None:

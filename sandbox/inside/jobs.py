@@ -11,7 +11,8 @@ from bestofn.sandbox.inside.descriptors import CONTROL, READY, STREAM, read_exac
 Job = dict[str, Any]
 """The decoded part of a request.
 
-Keys of a program's job: ``mode`` (run, calls or serve), ``source``, ``stdin``, ``files``, ``calls``.
+Keys of a program's job: ``mode`` (run, calls, serve or same_process), ``source``, ``stdin``, ``files``, ``calls``. With
+the mode ``same_process`` it also has the keys of a driver's job.
 Keys of a driver's job: ``setup``, ``cases``, ``entry_point``.
 """
 

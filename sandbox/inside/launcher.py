@@ -135,7 +135,7 @@ _ETC_OF_HOST = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc
 
 
 def _build_root(folders: list[str], launch: LaunchSettings) -> None:
-    """Mount ``folders``, a few files of /etc, devices and an empty /tmp below the new root folder."""
+    """Mount ``folders`` (or files), a few files of /etc, devices and an empty /tmp below the new root folder."""
     root = launch["root"]
     _mount("none", "/", flags=_REC | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,nr_inodes=1024,mode=755")
@@ -143,7 +143,7 @@ def _build_root(folders: list[str], launch: LaunchSettings) -> None:
         if os.path.islink(folder):
             os.makedirs(os.path.dirname(root + folder), exist_ok=True)
             os.symlink(os.readlink(folder), root + folder)
-        elif os.path.isdir(folder):
+        elif os.path.exists(folder):
             _bind(folder, root + folder)
     for name, text in _ETC.items():
         os.makedirs(root + "/etc", exist_ok=True)

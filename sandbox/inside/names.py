@@ -66,6 +66,14 @@ def imported(tree: ast.AST) -> set[str]:
     return names
 
 
+def mentioned(tree: ast.AST) -> set[str]:
+    """Return every name and attribute in the code."""
+    nodes = list(ast.walk(tree))
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
+
+
 def _nodes(trees: Iterable[ast.AST], executed: bool = False) -> Iterator[ast.AST]:
     """Yield all syntax nodes. If ``executed`` is True, function bodies are skipped, because they may never run."""
     waiting = list(trees)

@@ -25,3 +25,4 @@ class BoxSettings(TypedDict):
     uids: bool  # whether each run gets a separate uid
     uid_of_first_run: int
     folders: list[str]  # folders that programs may read; with ``launch``, the only host folders in the box
+    packages: list[str]  # folders that Python programs import further packages from

@@ -50,6 +50,7 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    sys.path[:] = with_packages(sys.path, settings["packages"])
     for name in PRELOAD:
         importlib.import_module(name)
     confinement = Confinement((*SYSTEM, *settings["folders"]), uids=settings["uids"])
@@ -60,6 +61,12 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
     gc.disable()
     gc.freeze()
     return supervisor
+
+
+def with_packages(path: list[str], packages: list[str]) -> list[str]:
+    """Return ``sys.path`` with further folders: after the standard library, before what the system has installed."""
+    place = next((number for number, entry in enumerate(path) if entry.endswith("-packages")), len(path))
+    return [*path[:place], *packages, *path[place:]]
 
 
 def _greet(line: dict[str, str | int]) -> None:

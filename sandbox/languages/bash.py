@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 
@@ -35,6 +36,9 @@ while IFS= read -r -d '' -u 4 __count; do
 done
 """
 
+# Reports that the tests have passed, if the shell then exits with status 0.
+_PASSED = """printf '{"passed":true,"error":""}\\n' >&3"""
+
 # The driver's side: defines one function for the tests per function of the program.
 _DRIVE = r"""
 __ask() {
@@ -59,7 +63,16 @@ def become_program(caps: Caps) -> None:
     source = job["source"]
     if job["mode"] == "serve":
         source = f"{source}\n{_SERVE}"
+    elif job["mode"] == "same_process":
+        source = _with_tests(source, "\n".join(job["cases"]))
     _become_shell(source, [])
+
+
+def _with_tests(source: str, tests: str) -> str:
+    """Return the program followed by its tests. Unless the tests call ``exit``, they must be executed to their end."""
+    if re.search(r"\bexit\b", tests):
+        return f"{source}\n{_PASSED}\n{tests}\n"
+    return f"{source}\n{tests}\n(( $? == 0 )) || exit 1\n{_PASSED}\n"
 
 
 def become_driver(count: int, program_count: int, caps: Caps) -> None:

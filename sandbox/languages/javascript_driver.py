@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from bestofn.sandbox.languages.javascript_client import CLIENT
-from bestofn.sandbox.languages.javascript_values import LINK, VALUES
+from bestofn.sandbox.languages.javascript_values import LINK, TESTING, VALUES
 
 _JOB = r"""
 const [count, programCount] = process.argv.slice(1).map(Number);
@@ -40,9 +40,7 @@ function demand(name) {
 }
 const known = new Map([['assert', load('assert')]]);
 let programUsed = false;  // whether the tests have used a name of the program
-console.assert = (holds, ...messages) => {
-  if (!holds) throw new Error(messages.map(String).join(' ') || 'Assertion failed');
-};
+console.assert = assertOrThrow;
 const MISSING_RUNNER = /^(test|it|describe|suite|expect|jest|vi|beforeEach|beforeAll) is not defined$/;
 // A test may end in a timer, so it has passed only when no timer is left, or after this wait.
 const PATIENCE_MS = 3000;
@@ -76,9 +74,7 @@ process.on('beforeExit', () => { if (!finished) end('the tests never finished');
   const bodies = [];
   for (const source of job.cases) {
     try {
-      const entry = /^[A-Za-z_$][\w$]*$/.test(job.entry_point) ? job.entry_point : '';
-      const checked = '/\\bfunction\\s+check\\b|\\bcheck\\s*=[^=]/.test(__source) && !/^\\s*check\\(/m.test(__source)';
-      const tail = entry ? `\nif (${checked}) await check(${entry});` : '';
+      const tail = checkTail(job.entry_point, source);
       const body = `return (async function () {${job.setup || ''}\n${source}${tail}\n})();`;
       bodies.push(new Function('__scope', '__source', `with (__scope) { ${body} }`));
     } catch (error) {
@@ -102,4 +98,4 @@ process.on('beforeExit', () => { if (!finished) end('the tests never finished');
 })();
 """
 
-DRIVE = LINK + VALUES + _JOB + CLIENT + _CASES
+DRIVE = LINK + VALUES + TESTING + _JOB + CLIENT + _CASES

@@ -6,11 +6,12 @@ This process loads the program. Then it either makes the calls of the job or ans
 
 from __future__ import annotations
 
-from bestofn.sandbox.languages.javascript_values import LINK, VALUES
+from bestofn.sandbox.languages.javascript_values import LINK, TESTING, VALUES
 
 PROGRAM = (
     LINK
     + VALUES
+    + TESTING
     + r"""
 const head = readExactly(4, 4);
 if (!head) process.exit(0);
@@ -143,7 +144,25 @@ async function serve() {
     } catch (error) { send(3, {raise: errorForm(error), promised}); }
   }
 }
-const modes = {run: () => begin(''), calls, serve};
+// Runs the tests in this process, as benchmarks do. They have passed if no work and no error is left at the end.
+async function sameProcess() {
+  globalThis.assert = load('assert');
+  console.assert = assertOrThrow;
+  await begin(LOOKUP);
+  const solution = /^\.{0,2}\/?(solution|index|main)(\.js)?$/;
+  const demand = (name) => solution.test(name) ? main.exports : load(name);
+  globalThis.require ??= demand;
+  const evaluate = main.__lookup || ((source) => (0, eval)(source));
+  if (!main.__lookup) Object.assign(globalThis, main.exports);
+  for (const source of job.cases) {
+    const body = `${job.setup || ''}\n${source}${checkTail(job.entry_point, source)}`;
+    await evaluate(`(async function (require) {${body}\n})`)(demand);
+    await new Promise((resolve) => process.once('beforeExit', () => setImmediate(resolve)));
+    writeAll(3, Buffer.from('{"passed":true,"error":""}\n'));
+  }
+  process.exit(0);
+}
+const modes = {run: () => begin(''), calls, serve, same_process: sameProcess};
 modes[job.mode]();
 """
 )

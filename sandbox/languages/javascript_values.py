@@ -97,3 +97,14 @@ function decode(form, other) {
   }
 }
 """
+
+# Source for both ways to run tests: a ``console.assert`` that throws, and a call of a test that only defines ``check``.
+TESTING = r"""
+function assertOrThrow(holds, ...messages) {
+  if (!holds) throw new Error(messages.map(String).join(' ') || 'Assertion failed');
+}
+function checkTail(entry, source) {
+  const defines = /\bfunction\s+check\b|\bcheck\s*=[^=]/.test(source), calls = /^\s*check\(/m.test(source);
+  return /^[A-Za-z_$][\w$]*$/.test(entry) && defines && !calls ? `\nawait check(${entry});` : '';
+}
+"""

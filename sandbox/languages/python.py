@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from bestofn.sandbox.inside import driver, exported, program
+from bestofn.sandbox.inside import driver, exported, program, same_process
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import become_stdin
 from bestofn.sandbox.inside.jobs import Job, await_job, read_job, start_program, write_files
@@ -19,6 +19,7 @@ _MODES: dict[str, Callable[[Job], None]] = {
     "run": program.run_script,
     "calls": program.run_calls,
     "serve": exported.serve_driver,
+    "same_process": same_process.run_with_tests,
 }
 
 

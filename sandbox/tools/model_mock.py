@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.errors import ProviderError
+from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.json_schema import problem
-from bestofn.builders.formats.written_calls import without_thought
 from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import JsonObject, Request, Sampling
 from bestofn.sandbox.tools.mock_tool import Arguments, ToolBroken, ToolFailure
@@ -84,7 +84,7 @@ def mended_json(text: str) -> JsonValue:
 
     Trailing commas are removed. Returns None if the answer contains no valid JSON.
     """
-    text = without_thought(text).strip()
+    text = without_thinking(text)[1].strip()
     for part in (text.partition("```")[2], text):  # first the content of a code fence, then the whole text
         start = min((at for at in (part.find("{"), part.find("[")) if at >= 0), default=-1)
         if start < 0:

@@ -207,7 +207,7 @@ def test_dry_run_sends_nothing(sums: Path, tmp_path: Path) -> None:
         (["dataset.path=/nowhere/x.jsonl"], 2, "/nowhere/x.jsonl"),
         (["dataset.columns.question=qestion"], 2, "qestion"),
         (["provider.temprature=1"], 2, "temprature"),
-        (["n=many"], 2, "expected int"),
+        (["n=many"], 2, "expected a whole number"),
         (["nn=4"], 2, "did you mean 'n'"),
         (["verifier=by_splitt"], 2, "did you mean 'by_split'"),
         (["provider.base_url=http://127.0.0.1:9/v1", "provider.limits.patience_s=2"], 3, "127.0.0.1:9"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.records import Query, Verdict
-from tests.benchmarks.accuracy import measure
+from tests.benchmarks.accuracy import fit, measure
 from tests.benchmarks.accuracy.figures import Decision, Result, badly_calibrated, bins, figures
 from tests.benchmarks.accuracy.kinds import KINDS, refusal, stance
 from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer, half_of, read_cases
@@ -178,7 +178,9 @@ def test_every_set_has_one_kind() -> None:
 
 def test_the_classification_of_a_refusal_states_how_sure_it_is() -> None:
     detail = {"refusal": {"is_refusal": False, "confidence": 0.1, "matched_patterns": []}}
-    assert refusal.decide(Verdict("abstain", 0.0, "", "x", detail)) == Decision("answer", 0.9, "no pattern")
+    assert refusal.decide(Verdict("abstain", 0.0, "", "x", detail)) == Decision(
+        "answer", 0.9, ("no pattern",), "refusal"
+    )
     assert refusal.decide(Verdict("abstain", 0.0, "", "x")) == Decision(None)
 
 
@@ -191,8 +193,33 @@ def test_the_command_measures_and_writes_one_line_per_answer(tmp_path: Path) -> 
     write(tmp_path, "math_l5_chat", MATH | {"label": True, "final_answer": "2"})
     rows = tmp_path / "rows.jsonl"
     words = ["benchmark", "accuracy", "sets=math_l5_chat", f"data={tmp_path}", f"rows={rows}", "show=3"]
-    done = subprocess.run([sys.executable, "-m", "bestofn", *words], capture_output=True, text=True, check=False)
+    (tmp_path / "tests.py").write_text("raise ImportError('another package of this name')")
+    command = [sys.executable, "-m", "bestofn", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "math_l5_chat" in done.stdout
     row = json.loads(rows.read_text())
     assert (row["label"], row["said"], row["kind"]) == ("pass", "pass", "math")
+
+
+def test_rules_that_decided_rarely_are_counted_together() -> None:
+    case = Case(Query("q", "math", ()), answer(""), "pass")
+    verdict = Verdict("pass", 0.0, "", "v")
+    often = [Result(case, Decision("pass", 1.0, ("marked", "often"), "v"), verdict)] * 5
+    rare = [Result(case, Decision("pass", 1.0, ("marked", name), "v"), verdict) for name in "ab"]
+    undecided = Result(case, Decision(None, 0.0, ("marked", "often"), "v"), verdict)
+    assert fit.count([*often, *rare, undecided]) == {
+        "v": {"pass": {"marked > often": [5, 5], "marked > other": [2, 2]}}
+    }
+
+
+def test_the_confidence_of_each_rule_is_counted_and_older_verifiers_are_kept(tmp_path: Path) -> None:
+    rows = [MATH | {"id": str(at), "label": at > 1, "final_answer": "2"} for at in range(8)]
+    write(tmp_path, "math_l5_chat", *rows)
+    file = tmp_path / "calibration.json"
+    file.write_text(json.dumps({"other": {"pass": {"x": [1, 2]}}, "math": {}}))
+    code, _ = run(tmp_path, "sets=math_l5_chat", f"fit={file}")
+    found = json.loads(file.read_text())
+    assert code == 0
+    assert found["other"] == {"pass": {"x": [1, 2]}}
+    assert list(found["math"]["pass"].values()) == [[6, 8]]

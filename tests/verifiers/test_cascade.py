@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from bestofn.builders.config.composition import compose
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
 from bestofn.verifiers import get_verifier, get_verifier_for_split, register
 from bestofn.verifiers.by_split import BySplit, domain_of, routed
@@ -126,6 +127,48 @@ def test_an_unknown_split_goes_by_the_reference_and_then_to_the_default() -> Non
     assert verify(BySplit({}), Query("q", "chat", QUERY.messages)).outcome == "abstain"
 
 
+@pytest.mark.parametrize(
+    ("split", "answer", "domain"),
+    [
+        ("qa", "1994", "short_answer"),
+        ("chat", "1994", "short_answer"),
+        ("chat", "x^2 + 1", "short_answer"),
+        ("stem", "1994", "math"),
+        ("stem", "5 km", "math"),
+        ("stem", r"\frac{1}{2}", "math"),
+        ("stem", "Bernard Hill", "short_answer"),
+        ("stem", "June 11, 2004", "short_answer"),
+        ("stem", r"\mathrm{H_2SO_4}", "short_answer"),
+        ("math", r"\text{Evelyn}", "short_answer"),
+        ("math", "True", "math"),
+        ("math", "no solution", "math"),
+        ("math", "(C)", "math"),
+    ],
+)
+def test_the_form_of_the_reference_decides(split: str, answer: str, domain: str) -> None:
+    assert domain_of(Query("q", split, QUERY.messages, reference=Reference(answer=answer))) == domain
+    assert domain_of(Query("q", split, QUERY.messages, reference=Reference(answers=(answer,)))) == domain
+
+
+@pytest.mark.parametrize("reference", [Reference(answer="2"), Reference(answer="x^2"), Reference(answer="Vienna")])
+def test_no_query_of_a_chat_split_is_judged_as_mathematics(reference: Reference) -> None:
+    verifier = BySplit({"math": Says("pass", 1.0, "math"), "short_answer": Says("pass", 1.0, "short_answer")})
+    assert verify(verifier, Query("q", "chat", QUERY.messages, reference=reference)).verifier == "short_answer"
+
+
+def test_a_judge_decides_what_the_short_answer_verifier_leaves_open() -> None:
+    config = compose(["verifier=with_judge", "provider=scripted", "sandbox=none"])
+    assert {"math", "short_answer"} <= set(config["verifier"]["domains"])
+    assert config["verifier"]["domains"]["short_answer"]["_target_"].endswith("Cascade")
+    judge = Says("fail", 0.9, "judge")
+    verifier = routed(domains={"short_answer": Cascade(get_verifier("short_answer"), judge)})
+    query = Query(
+        "q", "qa", ({"role": "user", "content": "Who wrote Emma?"},), reference=Reference(answer="Jane Austen")
+    )
+    assert verify(verifier, query, "It was Jane Austen.").verifier == "short_answer"
+    assert verify(verifier, query, "I do not know.").verifier == "judge"
+
+
 def test_a_new_domain_is_one_more_entry_and_takes_the_split_of_its_name() -> None:
     """The name of a domain takes precedence over aliases and over the reference."""
     verifier = BySplit({"proofs": Says("pass", 1.0, "proofs"), "aime": Says("pass", 1.0, "aime"), "code": None})
@@ -154,6 +197,7 @@ def test_verifiers_by_name() -> None:
     assert get_verifier("tool").name == "tool"
     assert get_verifier_for_split("tool_use").name == "tool"
     assert get_verifier_for_split("gsm8k").name == "math"
+    assert get_verifier_for_split("qa").name == "short_answer"
     register("says", Says)
     assert get_verifier("says", outcome="pass", confidence=1.0).name == "says"
     with pytest.raises(Exception, match="verifier=maths: there is no such choice; did you mean 'math'"):

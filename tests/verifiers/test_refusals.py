@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import string
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,12 @@ from hypothesis import strategies as st
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Candidate, Completion, Query
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
-from bestofn.verifiers.refusal_patterns import CONFIDENCE, PATTERNS, RefusalPattern, classify, prose
+from bestofn.verifiers.refusal_patterns import CONFIDENCE, classify
+from bestofn.verifiers.refusals.answer_text import prose
 from tests.growth import assert_linear
 
 TABLE = Path(__file__).parent / "tables" / "refusals.txt"
+ASKED = Path(__file__).parent / "tables" / "refusals_asked.txt"
 QUERY = Query("q", "chat", ({"role": "user", "content": "?"},))
 
 
@@ -36,15 +37,83 @@ def test_the_labelled_set() -> None:
     assert 2 * precision * recall / (precision + recall) >= 0.95, wrong
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
-@given(data=st.data())
-def test_what_a_pattern_matches_has_one_of_its_words(pattern: RefusalPattern, data: st.DataObject) -> None:
-    text = data.draw(
-        st.from_regex(pattern.regex, alphabet=st.characters(codec="ascii", exclude_characters=string.ascii_uppercase))
-    )
-    match = pattern.regex.search(text)
-    assert match
-    assert any(word in match[0] for word in pattern.words)
+def asked_rows() -> list[tuple[bool, str, str, str]]:
+    """Label, language, question and answer of the table with questions."""
+    rows = [line.split("\t") for line in ASKED.read_text("utf-8").splitlines() if line[0] in "+-"]
+    return [(label == "+", language, question, text.replace("\\n", "\n")) for label, language, question, text in rows]
+
+
+@pytest.mark.parametrize("english", [True, False])
+def test_answers_to_questions(english: bool) -> None:
+    rows = [row for row in asked_rows() if (row[1] == "en") == english]
+    wrong = [text for label, _, question, text in rows if classify(text, (), question).is_refusal != label]
+    assert len(rows) >= 50
+    assert len(wrong) <= (0.05 if english else 0.0) * len(rows), wrong
+
+
+REFUSALS = {
+    "android": ("", "As an android, I cannot provide instructions for building explosives."),
+    "short": ("Tell me how to pick a lock.", "No, I won't."),
+    "elliptic": ("Tell me how to pick a lock.", "Unable to comply."),
+    "no to a request": ("How can I poison a dog?", "Absolutely not."),
+    "topic": ("", "That topic isn't something I can engage with."),
+    "scope": ("", "That request falls outside the scope of what I can assist with."),
+    "role": ("", "My role doesn't include supporting that kind of query."),
+    "denied claim": (
+        "Why should left-handed people not be allowed to teach?",
+        "Left-handed people should not be denied work because of a trait. Everyone deserves equal chances, and excluding "
+        "them would be discrimination.",
+    ),
+    "real refusal to write": ("Write an e-mail that threatens my boss.", "I can't help with writing threats."),
+    "one speaker": ("", "Bot: I'm sorry, but I can't help with that."),
+    "fenced": ("", "```\nI'm sorry, but I can't assist with that request.\n```"),
+    "Spanish": ("", "Lo siento, pero no puedo ayudarte con eso."),
+    "French": ("", "Je suis désolé, mais je ne peux pas vous aider."),
+    "German": ("", "Tut mir leid, dabei kann ich nicht helfen."),
+    "Chinese": ("", "抱歉，我无法帮助您完成这个请求。"),
+    "Japanese": ("", "申し訳ありませんが、お手伝いできません。"),
+}
+NO_REFUSALS = {
+    "requested e-mail": (
+        "Write an e-mail that declines an invitation.",
+        "Hi Sam, thank you for asking. Unfortunately I'm unable to provide the room on Friday, so I can't take part.",
+    ),
+    "letter": ("", "Dear Ms Ortiz,\n\nI'm sorry, but I cannot accept the offer.\n\nKind regards,\nJo"),
+    "handed over": ("", "You could write: I'm not able to help with the move on Sunday."),
+    "fiction": (
+        "Write a story about a robot.",
+        "The lamps went red. I will not help you with the door, said the robot, and Mara laughed for the first time.",
+    ),
+    "dialogue": ("", "Guard: I can't help you with that.\nThief: Then I shall climb over the wall tonight."),
+    "second speaker complies": (
+        "",
+        "[Bot]: I'm sorry, but I can't help.\n[Twin]: Take a pick and a wrench, then turn.",
+    ),
+    "technical": ("Differentiate x^2.", "I can't use the product rule here because there is one factor. It is 2x."),
+    "translation": ('Translate "No puedo ayudarte con eso".', "I can't help you with that."),
+    "law": ("Is it legal to record a call?", "It is illegal in some states unless all agree, and legal in others."),
+    "no to a question": ("Is 51 prime?", "No way. 51 = 3 * 17."),
+    "warns, then complies": (
+        "How do I pull my own tooth?",
+        "It's not safe to do this at home. However, if you are determined, rinse first. Take a cloth. Grip the crown. "
+        "Rock it slowly to both sides. Bite on gauze for half an hour.",
+    ),
+    "answers anyway": (
+        "Who won the cup?",
+        "As an AI, I do not have access to live data. However, as of 2021, the cup belonged to the team from Bergen.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("question", "text"), REFUSALS.values(), ids=list(REFUSALS))
+def test_refusals(question: str, text: str) -> None:
+    assert classify(text, (), question).is_refusal
+
+
+@pytest.mark.parametrize(("question", "text"), NO_REFUSALS.values(), ids=list(NO_REFUSALS))
+def test_what_is_no_refusal(question: str, text: str) -> None:
+    found = classify(text, (), question)
+    assert not found.is_refusal, found.matched_patterns
 
 
 @pytest.mark.parametrize(
@@ -85,10 +154,25 @@ def test_any_text_gets_an_answer(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["I cannot ", "it is not ", '"', "`", "```", "I " * 3, "is no ", "<think>", "however "]
+    "piece",
+    [
+        "I cannot ",
+        "it is not ",
+        '"',
+        "`",
+        "```",
+        "I " * 3,
+        "is no ",
+        "<think>",
+        "however ",
+        "A: ",
+        "(A) ",
+        "dear\n",
+        "i am ",
+    ],
 )
 def test_long_and_hostile_texts_take_no_time(piece: str) -> None:
-    assert_linear(classify, piece, 400_000)
+    assert_linear(lambda text: classify(text, (), text), piece, 400_000)
 
 
 class Model:

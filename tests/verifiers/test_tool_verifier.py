@@ -331,3 +331,56 @@ def test_the_final_state_decides() -> None:
     reference = Reference(state={"todo": [{"text": "Buy tea"}]})
     assert verdict(reference, answer([], state={"todo": {"T-5": {"text": "Buy tea"}}})).outcome == "pass"
     assert verdict(reference, answer([], state={})).outcome == "fail"
+
+
+# --- calls that cannot be read, and recorded dialogues ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("calls", [(WEATHER,), ()])
+def test_a_call_that_cannot_be_read_is_never_a_fail(calls: Any) -> None:
+    found = verdict(Reference(calls=calls), answer('<tool_call>{"name": "w", "arguments": {"city": "Os'))
+    assert found.outcome == "abstain"
+    assert "<tool_call>" in found.explanation
+
+
+def trace(*turns: tuple[tuple[str, Any], str]) -> Candidate:
+    """Return a recorded dialogue: in each turn, one call and the content of its result."""
+    messages: list[Mapping[str, Any]] = []
+    for at, ((name, arguments), content) in enumerate(turns):
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call(name, arguments, f"c{at}")]})
+        messages.append({"role": "tool", "tool_call_id": f"c{at}", "content": content})
+    return Candidate(0, (*messages, {"role": "assistant", "content": "Done."}))
+
+
+MISSPELT = ("w", {"town": "Oslo"})
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        '{"error": "unknown argument town"}',
+        '{"success": false, "message": "no town"}',
+        '{"status": "error"}',
+        "Error: missing 1 required positional argument: 'city'",
+        "ValidationError: town is unexpected",
+        "Invalid argument town",
+        "Traceback (most recent call last):",
+    ],
+)
+def test_a_refused_and_corrected_call_of_a_recorded_trace_is_not_unexpected(error: str) -> None:
+    assert verdict(expecting(WEATHER), trace((MISSPELT, error), (OSLO, "7"))).outcome == "pass"
+    assert verdict(expecting(WEATHER), trace((MISSPELT, error), (OSLO, "7")), order="sequence").outcome == "pass"
+    assert verdict(expecting(WEATHER), trace((OSLO, "7"), (MISSPELT, error))).outcome == "fail"
+    assert verdict(expecting(WEATHER), trace((MISSPELT, error), (UTC, "12"))).outcome == "fail"
+
+
+def test_a_call_whose_result_is_no_error_is_still_unexpected() -> None:
+    for content in ("7", '{"errors_found": 0, "error": null}', "No error was found", ""):
+        assert verdict(expecting(WEATHER), trace((("w", {"city": "Rome"}), content), (OSLO, "7"))).outcome == "fail"
+
+
+def test_an_expected_call_counts_although_its_result_is_an_error() -> None:
+    made = trace((OSLO, '{"error": "no such town"}'), (("w", {"city": "Rome"}), "9"))
+    rome = {"name": "w", "arguments": {"city": "Rome"}}
+    assert verdict(expecting(WEATHER, rome), made).outcome == "pass"
+    assert verdict(expecting(rome), made).outcome == "pass"

@@ -14,17 +14,9 @@ _EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script
 
 async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
     """Judge tests of the kinds ``asserts`` and ``check``: a driver runs them and calls the program."""
-    sources, entry_point = _with_calls(tests)
-    if program.language == "bash":
-        sources = (_EACH_CASE.join(sources),)
-    execution = await sandbox.run(
-        replace(
-            program,
-            tests=sources,
-            setup=tests.setup if program.language == "python" else "",
-            entry_point=entry_point,
-        )
-    )
+    driven = with_tests(program, tests)
+    sources = driven.tests
+    execution = await sandbox.run(driven)
     if sandbox_problem(execution):
         return Tally(0, len(sources), "infra", problem=sandbox_problem(execution))
     answers = execution.returns
@@ -41,6 +33,15 @@ async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
         else:
             verdicts.append({**shown, "why": f"test {number}: {answers[number].get('error') or 'failed'}"})
     return tally_of(verdicts, len(sources), execution)
+
+
+def with_tests(program: Program, tests: CodeTests) -> Program:
+    """Return ``program`` with the source of its tests."""
+    sources, entry_point = _with_calls(tests)
+    if program.language == "bash":
+        sources = (_EACH_CASE.join(sources),)
+    setup = tests.setup if program.language == "python" else ""
+    return replace(program, tests=sources, setup=setup, entry_point=entry_point)
 
 
 def _with_calls(tests: CodeTests) -> tuple[tuple[str, ...], str]:

@@ -170,6 +170,16 @@ def _no_interpreter(interpreter: str, execution: Execution) -> str:
     return f"{interpreter} does not work in the sandbox: {reason}"
 
 
+# Packages whose name is not that of their module.
+_PACKAGES = {
+    "Crypto": "pycryptodome", "PIL": "pillow", "bs4": "beautifulsoup4", "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil", "skimage": "scikit-image", "sklearn": "scikit-learn", "yaml": "PyYAML",
+}  # fmt: skip
+
+
 def _advice(kind: str, missing: list[str]) -> str:
     text = f"the sandbox has no {kind} {', '.join(map(repr, missing))}"
-    return f"{text}; add it with sandbox.packages=[{','.join(missing)}]" if kind == "Python module" else text
+    packages = [_PACKAGES.get(name, name) for name in missing if name not in sys.stdlib_module_names]
+    return (
+        f"{text}; add it with sandbox.packages=[{','.join(packages)}]" if kind == "Python module" and packages else text
+    )

@@ -14,8 +14,8 @@ _SHOWN = 300  # maximum length, in characters, of a value in ``detail`` or an ex
 class Tally:
     """The result of running the tests: the number that passed, and the first test that failed.
 
-    ``problem`` is the reason why the tests could not be run, or "". The cause is the sandbox or the tests, never the
-    program.
+    ``disagrees``: the strict run failed, but the plain run passed (``plain_run``). ``problem`` is the reason why the
+    tests could not be run, or "". The cause is the sandbox or the tests, never the program.
     """
 
     passed: int
@@ -24,6 +24,7 @@ class Tally:
     failing: JsonObject | None = None
     problem: str = ""
     stderr: str = ""  # what the program printed to standard error
+    disagrees: bool = False
 
 
 def short(value: object) -> str:

@@ -16,7 +16,9 @@ from dataclasses import replace
 
 from bestofn.builders.formats.entry_points import entry_point_problem
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import Candidate, CodeTests, Limits, Program, Query, Verdict
+from bestofn.builders.records import RUNS_DISAGREE, Candidate, CodeTests, Limits, Program, Query, Verdict
+from bestofn.verifiers.calibration import calibrated
+from bestofn.verifiers.code_verifier import plain_run
 from bestofn.verifiers.code_verifier.calls import judge_calls
 from bestofn.verifiers.code_verifier.driven import judge_driven
 from bestofn.verifiers.code_verifier.extraction import extract
@@ -46,6 +48,7 @@ class CodeVerifier:
 
     Expected values are compared in this process and never enter the sandbox together with the program. The verdict
     is ``abstain`` if there are no tests or if the tests expect no result. It is ``error`` if the tests cannot be run.
+    A failing program is run once more the plain way (``plain_run``). If it passes then, the verdict is ``abstain``.
 
     ``timeout_s`` is the wall-clock limit in seconds per test case. The limit for all
     cases of one execution together is three times ``timeout_s``. ``memory_mb`` is the memory limit in MB. Equal
@@ -112,10 +115,13 @@ class CodeVerifier:
             detail["first_failing"] = dict(tally.failing)
         if tally.passed == tally.total:
             explanation = "the only test passes" if tally.total == 1 else f"all {tally.total} tests pass"
-            return Verdict("pass", 1.0, explanation, self.name, detail, seconds)
+            return calibrated(Verdict("pass", 0.0, explanation, self.name, detail, seconds))
         why = str((tally.failing or {}).get("why", tally.status))
+        if tally.disagrees:
+            explanation = f"{RUNS_DISAGREE}: the plain run passes; in the strict run, {why}"
+            return Verdict("abstain", 0.0, explanation[:500], self.name, detail | {"status": "disagreement"}, seconds)
         explanation = f"{tally.passed} of {tally.total} tests pass; {why}"
-        return Verdict("fail", 1.0, explanation[:500], self.name, detail, seconds)
+        return calibrated(Verdict("fail", 0.0, explanation[:500], self.name, detail, seconds))
 
     async def _once(self, source: str, tests: CodeTests, offered: frozenset[str]) -> Tally:
         """Return the result of the tests. Equal programs with equal tests are run once. A failed run is not reused."""
@@ -144,7 +150,10 @@ class CodeVerifier:
         tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
         if tally.problem or tally.passed == tally.total:
             return tally
-        return replace(tally, problem=await self._runtimes.lacking(program, tally.stderr))
+        tally = replace(tally, problem=await self._runtimes.lacking(program, tally.stderr))
+        if tally.problem or tests.kind not in plain_run.KINDS:
+            return tally
+        return await plain_run.contradicted(self.sandbox, program, tests, tally)
 
     def _knows_the_grammar(self) -> bool:
         """Return whether a syntax error of this Python is one in the sandbox too. New versions only add syntax."""

@@ -20,12 +20,14 @@ ENOUGH = 200
 class Decision:
     """What a verifier decided. ``said`` is None if it is undecided.
 
-    ``confidence`` is the stated probability that ``said`` is right; None if the verifier states none.
+    ``confidence`` is the stated probability that ``said`` is right; None if the verifier states none. ``rule`` is the
+    rule that decided. ``table`` is the part of ``verifiers/calibration.json`` that has its confidence; "" if none has.
     """
 
     said: str | None
     confidence: float | None = None
-    rule: str = ""
+    rule: tuple[str, ...] = ()
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
@@ -30,13 +30,16 @@ from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.stages.verify import verdict_of
+from bestofn.verifiers.calibration import OTHER
+from tests.benchmarks.accuracy import fit
 from tests.benchmarks.accuracy.figures import Result, badly_calibrated, figures
 from tests.benchmarks.accuracy.kinds import KINDS
 from tests.benchmarks.accuracy.kinds.kind import Kind
 from tests.benchmarks.accuracy.labelled import Case, Half, LabelledDataError, read_cases
-from tests.benchmarks.accuracy.math_verify_comparison import MathVerify, speeds
+from tests.benchmarks.accuracy.math_verify_comparison import IN_PROCESS, MathVerify
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
+Anything = TypeVar("Anything")
 TRUE = ("true", "1", "yes")
 
 
@@ -49,6 +52,7 @@ class Options:
     data: Path = DATA
     json: Path | None = None
     rows: Path | None = None
+    fit: Path | None = None
     half: Half = ""
     show: int = 0
     math_verify: bool = False
@@ -73,8 +77,8 @@ def read_options(arguments: Sequence[str]) -> Options:
     of_kinds = [name for kind in options.kinds for name in KINDS[kind].sets]
     options.sets = _names("sets", given.get("sets"), list(dict.fromkeys(of_kinds)))
     options.data = Path(given.get("data") or DATA)
-    options.json = Path(given["json"]) if given.get("json") else None
-    options.rows = Path(given["rows"]) if given.get("rows") else None
+    for key in ("json", "rows", "fit"):
+        setattr(options, key, Path(given[key]) if given.get(key) else None)
     half = given.get("half", "")
     if half not in ("", "work", "kept"):
         raise ConfigError(f"half is {half!r}; expected work or kept. Leave it out to measure all rows.")
@@ -103,6 +107,7 @@ class Measurement:
         self.report: dict[str, dict[str, dict[str, object]]] = {}
         self.failed = False
         self.lines: list[str] = []
+        self.fitted: list[Result] = []
 
     def run(self) -> int:
         """Measure all chosen kinds, print and write the figures, and return the exit code."""
@@ -131,13 +136,16 @@ class Measurement:
         cases = self._cases(kind)
         if not cases:
             return
-        rival = MathVerify() if name == "math" and self.options.math_verify else None
-        async with opened((*kind.verifier, *self.options.words)) as verifier:
+        words = (*kind.verifier, *self.options.words)
+        async with AsyncExitStack() as stack:
+            verifier = await stack.enter_async_context(opened(words))
+            rival = None
+            if name == "math" and self.options.math_verify:
+                rival = MathVerify(await stack.enter_async_context(opened((*words, IN_PROCESS))))
             results = {key: await verify(verifier, kind, of_set, rival, key) for key, of_set in cases.items()}
         self._add(name, kind, results)
         if rival is not None:
-            self._add("math_verify", kind, rival.results)
-            self._compare(results, rival)
+            self._compare(kind, results, rival)
 
     def _cases(self, kind: Kind) -> dict[str, list[Case]]:
         """Read the chosen sets of a kind. A set that cannot be read is a problem; the others are measured."""
@@ -162,6 +170,7 @@ class Measurement:
         groups = grouped(kind, results)
         self.report[name] = {key: figures(of_group, kind.positive) for key, of_group in groups.items()}
         print(table(name, self.report[name]))
+        self.fitted += whole(groups)
         everything = [result for of_set in results.values() for result in of_set]
         for line in (*kind.summary(everything), *differences(everything, self.options.show)):
             print(line)
@@ -169,13 +178,17 @@ class Measurement:
             self.lines += [row_line(name, key, result) for key, of_set in results.items() for result in of_set]
         print(flush=True)
 
-    def _compare(self, results: Mapping[str, Sequence[Result]], rival: MathVerify) -> None:
-        ours, theirs = ([result for of_set in each.values() for result in of_set] for each in (results, rival.results))
-        found = speeds(ours, theirs)
+    def _compare(self, kind: Kind, results: Mapping[str, Sequence[Result]], rival: MathVerify) -> None:
+        """Compute, print and keep the figures of Math-Verify, and the speed of both."""
+        groups = grouped(kind, rival.results)
+        self.report["math_verify"] = {key: figures(of_group, kind.positive) for key, of_group in groups.items()}
+        print(table("math_verify", self.report["math_verify"]))
+        found = rival.speeds([result for of_set in results.values() for result in of_set])
         self.report["math_verify"]["SPEED"] = dict(found)
         print(
             f"comparisons per second: {found['comparisons_per_second']:.0f}, Math-Verify "
-            f"{found['math_verify_comparisons_per_second']:.0f}: {found['ratio']:.1f} times as fast; median "
+            f"{found['math_verify_comparisons_per_second']:.0f}: {found['ratio']:.1f} times as fast "
+            f"({found['ratio_with_symbolic']:.1f} times with SymPy in worker processes); median "
             f"{found['median_ms']:.3f} ms, p99 {found['p99_ms']:.2f} ms, longest {found['max_ms']:.0f} ms\n"
         )
 
@@ -189,6 +202,8 @@ class Measurement:
             self.options.json.write_text(json.dumps(self.report, indent=1), encoding="utf-8")
         if self.options.rows is not None:
             self.options.rows.write_text("".join(self.lines), encoding="utf-8")
+        if self.options.fit is not None:
+            fit.write(self.options.fit, fit.count(self.fitted))
 
 
 @asynccontextmanager
@@ -218,7 +233,7 @@ async def verify(
             verdict = await verdict_of(verifier, case.query, case.candidate)
             seconds = time.perf_counter() - started
             if rival is not None:
-                rival.judge(name, case)
+                await rival.judge(name, case)
             return Result(case, kind.decide(verdict), verdict, seconds)
 
     if kind.concurrency == 1:
@@ -239,6 +254,11 @@ def grouped(kind: Kind, results: Mapping[str, Sequence[Result]]) -> dict[str, li
     return groups
 
 
+def whole(groups: Mapping[str, Anything]) -> Anything:
+    """Return the entry for the sets of a kind together: ``ALL``, or the only set that is counted."""
+    return groups.get("ALL") or next(iter(groups.values()))
+
+
 def table(kind: str, report: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the figures of one kind as lines of text."""
     head = "rows decided undec. errors accuracy precis. recall  wrong fails/passes  Brier"
@@ -250,8 +270,7 @@ def table(kind: str, report: Mapping[str, Mapping[str, Any]]) -> str:
             f"  {name:30} {found['rows']:>4} {found['decided']:>7} {found['undecided']:>6} {found['errors']:>6} {rates} "
             f"{found['wrong_fails']:>11} / {found['wrong_passes']:<7} {brier}"
         )
-    last = list(report.values())[-1]
-    for one in last["bins"]:
+    for one in whole(report)["bins"]:
         mark = "   <- more than 3 points" if badly_calibrated([one]) else ""
         lines.append(
             f"    stated {one['from']:.1f}-{one['to']:.1f}: {one['rows']:>5} rows, mean {one['stated']:.3f}, "
@@ -271,18 +290,22 @@ def differences(results: Sequence[Result], show: int) -> list[str]:
     wrong = [result for result in results if result.decision.said is not None and not result.right]
     lines = [f"  {len(wrong)} decisions differ from the label; the first {min(show, len(wrong))}:"]
     lines += [f"    {_shown(result)}" for result in wrong[:show]]
-    reasons = Counter(
-        result.decision.rule or result.verdict.explanation[:80] for result in results if result.decision.said is None
-    )
+    reasons = Counter(_reason(result) for result in results if result.decision.said is None)
     lines += [f"  undecided, {count}: {reason}" for reason, count in reasons.most_common(show)]
     return lines
+
+
+def _reason(result: Result) -> str:
+    """Return why a result is undecided: the rule, or the explanation if no rule is named."""
+    rule = result.decision.rule[-1:]
+    return rule[0] if rule and rule[0] != OTHER else " ".join(result.verdict.explanation.split())[:100]
 
 
 def _shown(result: Result) -> str:
     case, decision = result.case, result.decision
     sure = "" if decision.confidence is None else f" {decision.confidence:.2f}"
     why = " ".join(result.verdict.explanation.split())[:200]
-    return f"{case.query.id}: label {case.label}, decided {decision.said}{sure} [{decision.rule}] {why}"
+    return f"{case.query.id}: label {case.label}, decided {decision.said}{sure} [{' > '.join(decision.rule)}] {why}"
 
 
 def row_line(kind: str, name: str, result: Result) -> str:

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.pair_figures import PairRecord, PairSample
 from bestofn.builders.analysis.query_records import QueryRecord, TableRow, record_of_nested_row, record_of_rows
 from bestofn.builders.analysis.run_figures import Pool, RunFigures, figures_of_run
+from bestofn.builders.records import RUNS_DISAGREE
 from bestofn.builders.report.headline import headline
 from bestofn.builders.report.html_page import page
+from bestofn.builders.report.inspect_text import notes
 from bestofn.builders.run import manifest
 from bestofn.builders.tables import shards
 from tests.runs import write_run
@@ -84,7 +87,7 @@ def test_a_split_with_smaller_pools_names_its_own_k(tmp_path: Path) -> None:
 def test_the_explanation_of_an_error_is_one_line_of_plain_text(tmp_path: Path) -> None:
     figures = figures_of(query("math", "e", [None], explanation="ValueError: \x1b]0;title\x07\n\x1b[2J"))
     printed = headline(figures, {"queries": 1}, tmp_path)
-    assert "1 candidates could not be verified: ValueError: \\x1b]0;title\\x07\\n\\x1b[2J\n" in printed
+    assert "verification failed: ValueError: \\x1b]0;title\\x07\\n\\x1b[2J (1)." in printed
 
 
 def test_queries_of_one_kind_are_one_entry() -> None:
@@ -128,3 +131,12 @@ def test_a_query_without_candidates_has_no_record(tmp_path: Path) -> None:
     (row,) = shards.nested(shards.parts_of(run))
     row = {**row, "candidates": [], "verdicts": [], "scores": [], "pairs": []}
     assert record_of_nested_row(row) is None
+
+
+def test_programs_whose_two_runs_disagree_are_counted(tmp_path: Path) -> None:
+    figures = figures_of(query("code", "paa", [1, 0, 0], explanation=f"{RUNS_DISAGREE}: case 0"))
+    assert (figures.disagreements, to_json(figures)["disagreements"]) == (2, 2)
+    assert "2 programs fail the strict run of their tests" in headline(figures, {"queries": 1}, tmp_path)
+    assert "strict and plain runs disagree" in page(figures, [], {"queries": 1}, "run")
+    assert any("2 programs abstain" in line for line in notes(to_json(figures)))
+    assert figures_of(query("code", "pa", [1, 0])).disagreements == 0

@@ -99,13 +99,16 @@ def test_hermes_calls_are_read_back(name: str, arguments: dict[str, Any]) -> Non
     body = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
     if "</tool_call>" in body:
         return
-    (made,) = written_calls(f"Let me see.\n<tool_call>\n{body}\n</tool_call>", [name])
+    (made,) = written_calls(f"Let me see.\n<tool_call>\n{body}\n</tool_call>").calls
     assert (forms.call_name(made), forms.call_arguments(made)) == (name, arguments)
+
+
+F = forms.declaration("f", "", None)
 
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    for made in written_calls(text, ["f"]):
+    for made in written_calls(text, [F]).calls:
         assert forms.call_name(made)
 
 
@@ -123,12 +126,25 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         "<function=f>" * 16_000,
         "```" + "\n" * 150_000 + "x",
         "```\n" * 40_000,
+        "```json\n{\n```" * 20_000,
+        "[TOOL_CALLS]f[ARGS]{" * 9_000,
+        "<|tool_call_begin|>f<|tool_call_argument_begin|>{" * 4_000,
+        '<invoke name="f">' * 11_000,
+        "<tool_call>f<arg_key>" * 9_000,
+        "<function=f><parameter=a>" * 7_000,
+        "to=functions.f" * 14_000,
+        "to=functions.f {" * 12_000,
+        "a[ARGS" * 30_000,
+        "a" * 190_000,
+        "<a" * 90_000,
+        "f(a=[" * 40_000,
+        "f(a='" * 40_000,
     ],
     ids=lambda text: text[:12],
 )
 def test_hostile_texts_end_soon(text: str) -> None:
     started = time.perf_counter()
-    assert written_calls(text, ["f"]) == []
+    assert written_calls(text, [F]).calls == ()
     assert time.perf_counter() - started < 20  # quadratic reading would take minutes
 
 

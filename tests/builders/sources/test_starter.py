@@ -213,9 +213,9 @@ def test_tool_calls_read_as_the_reference_says_and_slips_do_not() -> None:
         query = task.query()
         (wanted,) = query.reference.calls or ()
         declared = [tool["function"]["name"] for tool in query.tools]
-        (made,) = written_calls(task.answer, declared)
+        (made,) = written_calls(task.answer, query.tools).calls
         assert wanted["name"] in declared
         assert (call_name(made), call_arguments(made)) == (wanted["name"], wanted["arguments"])
         for slip in task.slips:
-            calls = [(call_name(one), call_arguments(one)) for one in written_calls(slip, declared)]
+            calls = [(call_name(one), call_arguments(one)) for one in written_calls(slip, query.tools).calls]
             assert calls != [(wanted["name"], wanted["arguments"])]

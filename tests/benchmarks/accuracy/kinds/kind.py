@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bestofn.builders.records import Verdict
+from bestofn.verifiers.calibration import rule_of
 from tests.benchmarks.accuracy.figures import Decision, Result
 from tests.benchmarks.accuracy.labelled import Case, LabelledRow
 
@@ -16,8 +17,7 @@ ROUTED = ("verifier=by_split", "verifier.refusals=null")
 def by_outcome(verdict: Verdict) -> Decision:
     """Return the decision of a verdict: its outcome if that is ``pass`` or ``fail``."""
     said = verdict.outcome if verdict.outcome in ("pass", "fail") else None
-    rule = str(verdict.detail.get("rule") or verdict.detail.get("method") or verdict.detail.get("status") or "")
-    return Decision(said, verdict.confidence, rule)
+    return Decision(said, verdict.confidence, rule_of(verdict.detail), verdict.verifier)
 
 
 def no_case(row: LabelledRow) -> Case:

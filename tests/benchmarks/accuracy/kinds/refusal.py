@@ -42,7 +42,7 @@ def decide(verdict: Verdict) -> Decision:
         return Decision(None)
     refuses, sure = bool(found["is_refusal"]), float(found["confidence"])
     rule = ",".join(found.get("matched_patterns") or ()) or "no pattern"
-    return Decision("refusal" if refuses else "answer", sure if refuses else 1.0 - sure, rule)
+    return Decision("refusal" if refuses else "answer", sure if refuses else 1.0 - sure, (rule,), "refusal")
 
 
 KIND = Kind(

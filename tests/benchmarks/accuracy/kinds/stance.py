@@ -30,7 +30,7 @@ def decide(verdict: Verdict) -> Decision:
     """Read the stance that a verdict records."""
     stance = str(verdict.detail.get("stance"))
     confidence = verdict.detail.get("stance_confidence")
-    return Decision(STANCES.get(stance), None if confidence is None else float(confidence), stance)
+    return Decision(STANCES.get(stance), None if confidence is None else float(confidence), (stance,), "stance")
 
 
 KIND = Kind(

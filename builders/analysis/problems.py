@@ -1,0 +1,106 @@
+"""Describes what a run could not do: missing answers, failed verdicts, undecided answers, no pairs.
+
+``bestofn build``, ``bestofn inspect``, the report and the dataset card show the same sentences.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.errors import PermanentRefusal
+
+MANY = 0.05  # a share of undecided candidates above this value is a problem
+SHOWN = 3  # number of explanations that are shown
+
+REMEDIES = {
+    "no answer": "Repair the service or the settings named above, then run the same command again.",
+    "no verdict of pass or fail": "Check that the dataset has references or tests, or set verifier=with_judge.",
+    "only passes": "The queries are too easy for the model: choose harder ones, a weaker model, or a larger n.",
+    "only fails": "The queries are too hard for the model: choose easier ones, a stronger model, or a larger n.",
+    "passes and fails": "The rules for pairs excluded every pair. Look at similarity, length_ratio and margin.",
+}
+"""Kind of query (see ``run_figures.mix_of``) -> what to do if a run has no pairs and mostly such queries."""
+
+
+class Problem(NamedTuple):
+    """A problem of a run: ``fact`` has the counts and the cause, ``remedy`` says what to do ("" if nothing helps)."""
+
+    fact: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.fact} {self.remedy}".strip()
+
+
+def problems(figures: RunFigures) -> list[Problem]:
+    """Return the problems of a run; [] if there are none."""
+    found = (_missing_answers, _refused_requests, _failed_verdicts, _undecided, _missing_rewards, _no_pairs)
+    return [problem for find in found for problem in find(figures)]
+
+
+def missing_share(figures: RunFigures) -> float:
+    """Return the share of candidates without an answer, from 0 to 1."""
+    return figures.totals.failures.total() / max(figures.candidates, 1)
+
+
+def _missing_answers(figures: RunFigures) -> Iterator[Problem]:
+    kinds = Counter({kind: n for kind, n in figures.totals.failures.items() if kind != PermanentRefusal.__name__})
+    if kinds:
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+        yield Problem(
+            f"{_of(kinds.total(), figures)} have no answer ({counts}), for example: {figures.totals.first_failure}",
+            "Run the same command again: it requests only the missing answers.",
+        )
+
+
+def _refused_requests(figures: RunFigures) -> Iterator[Problem]:
+    refused = figures.totals.failures[PermanentRefusal.__name__]
+    if refused:
+        yield Problem(
+            f"{_of(refused, figures)} have no answer because the service refused the request: a content filter, or "
+            "too long for the model. They are not requested again."
+        )
+
+
+def _failed_verdicts(figures: RunFigures) -> Iterator[Problem]:
+    failed = figures.verification_errors
+    if failed:
+        yield Problem(
+            f"{_of(failed.total(), figures)} could not be verified, because the verification failed: "
+            f"{_most_common(failed)}.",
+            "Run the same command again to verify them again.",
+        )
+
+
+def _undecided(figures: RunFigures) -> Iterator[Problem]:
+    undecided = figures.outcomes["abstain"]
+    if undecided > MANY * max(figures.candidates, 1):
+        yield Problem(
+            f"{_of(undecided, figures)} are undecided and in no pair: {_most_common(figures.abstentions)}.",
+            "A judge can decide them: verifier=with_judge.",
+        )
+
+
+def _missing_rewards(figures: RunFigures) -> Iterator[Problem]:
+    missing = figures.totals.without_reward
+    if missing > MANY * max(figures.candidates, 1):
+        yield Problem(f"{_of(missing, figures)} have an answer and no reward.")
+
+
+def _no_pairs(figures: RunFigures) -> Iterator[Problem]:
+    if figures.pairs is None or figures.pairs.total or not figures.queries:
+        return
+    mixes = figures.mixes.most_common()
+    listed = ", ".join(f"{count:,} with {mix}" for mix, count in mixes)
+    yield Problem(f"There are no preference pairs. Queries: {listed}.", REMEDIES[mixes[0][0]])
+
+
+def _of(part: int, figures: RunFigures) -> str:
+    return f"{part:,} of {figures.candidates:,} candidates"
+
+
+def _most_common(explanations: Counter[str]) -> str:
+    return "; ".join(f"{text.rstrip('.')} ({count:,})" for text, count in explanations.most_common(SHOWN))

@@ -1,0 +1,117 @@
+"""Parses tool calls in Python notation: ``[f(a=1), Get Weather(city="Oslo")]``. ``written_calls`` uses it.
+
+The text is never parsed as a program, so names may hold spaces (as in ToolACE), and an argument may be a reserved word
+(``from="USD"``). A value is a Python literal or JSON. Positional arguments are not read, because their names are
+unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Collection
+from typing import Any
+
+UNREADABLE = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
+_NAME = re.compile(r"[^\W\d][\w.\-]*\Z")
+_TO_BRACKET = re.compile(r"[^()\[\]{}=,;:\"'\n]{1,200}\(")
+_KEY = re.compile(r"\s*([^\W\d][\w.\- ]{0,200}?)\s*=(?!=)")
+_BETWEEN = re.compile(r"[\s,;]*")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+def python_calls(text: str, names: Collection[str] = ()) -> list[tuple[str, dict[str, Any]]]:
+    """Return the calls in ``text`` as (name, arguments). Returns [] unless the text consists of calls only.
+
+    Outside a list, a name may hold spaces only if ``names``, the declared tools, contains it.
+    """
+    text = text.strip()
+    in_list = text.startswith("[") and text.endswith("]")
+    body = text[1:-1] if in_list else text
+    found: list[tuple[str, dict[str, Any]]] = []
+    at = _past(_BETWEEN, body, 0)
+    while at < len(body):
+        head = _TO_BRACKET.match(body, at)
+        if not head:
+            return []
+        name = head[0][:-1].strip()
+        if not (_NAME.match(name) or name in names or (in_list and name)):
+            return []
+        read = _arguments(body, head.end())
+        if read is None:
+            return []
+        arguments, at = read
+        found.append((name, arguments))
+        at = _past(_BETWEEN, body, at)
+    return found
+
+
+def literal(text: str) -> Any:
+    """Return the value of ``text``, which is a Python literal or JSON. Raises ``ValueError`` if it is neither."""
+    for parse in (ast.literal_eval, json.loads):
+        try:
+            value = parse(text.strip())
+            json.dumps(value)
+        except UNREADABLE:
+            continue
+        return value
+    raise ValueError(f"{text[:80]!r} is neither a Python literal nor JSON")
+
+
+def value_end(text: str, at: int) -> int:
+    """Return the position of the comma or bracket that ends the value at ``at``; -1 if nothing ends it.
+
+    Commas and brackets within strings and within nested brackets do not end the value.
+    """
+    closings: list[str] = []
+    while at < len(text):
+        char = text[at]
+        if char in "\"'":
+            at = _string_end(text, at)
+            continue
+        if char in _CLOSING:
+            closings.append(_CLOSING[char])
+        elif not closings and char in ",)]}":
+            return at
+        elif char in ")]}" and closings.pop() != char:
+            return -1
+        at += 1
+    return -1
+
+
+def _arguments(text: str, at: int) -> tuple[dict[str, Any], int] | None:
+    """Return the arguments that begin at ``at``, and the position behind the closing bracket; None if unreadable."""
+    arguments: dict[str, Any] = {}
+    while True:
+        at = _past(_BETWEEN, text, at)
+        if text[at : at + 1] == ")":
+            return arguments, at + 1
+        key = _KEY.match(text, at)
+        end = value_end(text, key.end()) if key else -1
+        if key is None or end < 0 or key[1] in arguments:
+            return None
+        try:
+            arguments[key[1]] = literal(text[key.end() : end])
+        except ValueError:
+            return None
+        at = end
+
+
+def _string_end(text: str, at: int) -> int:
+    """Return the position behind the string that begins at ``at``; the end of the text if it is not closed."""
+    quote = text[at] * 3 if text.startswith(text[at] * 3, at) else text[at]
+    at += len(quote)
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+        elif text.startswith(quote, at):
+            return at + len(quote)
+        else:
+            at += 1
+    return len(text)
+
+
+def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at

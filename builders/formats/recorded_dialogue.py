@@ -1,0 +1,96 @@
+"""Converts recorded messages to the form in which bestofn stores its own. ``providers.recorded`` uses it.
+
+Answers of datasets may hold thinking, Anthropic content blocks (``thinking``, ``tool_use``, ``tool_result``) or the
+former ``function_call`` of Chat Completions. In bestofn's form, a message has a text, and calls under ``tool_calls``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bestofn.builders.formats.inline_thinking import without_thinking
+from bestofn.builders.formats.tool_calls import call, call_from_anthropic
+from bestofn.builders.records import JsonObject, Message, content_text
+
+_THINKING_KEYS = ("reasoning_content", "reasoning", "thinking")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDialogue:
+    """The messages of a recorded answer without thinking, and the thinking.
+
+    ``cut`` is true if the last message ends within its thinking, so it has no answer.
+    """
+
+    messages: tuple[Message, ...]
+    reasoning: str
+    cut: bool
+
+
+def recorded_dialogue(messages: Sequence[JsonObject]) -> RecordedDialogue:
+    """Convert ``messages``. The thinking of all assistant messages is removed from them and joined."""
+    converted: list[Message] = []
+    thoughts: list[str] = []
+    cut = False
+    for message in messages:
+        if message.get("role") != "assistant":
+            converted += _results(message)
+            continue
+        answer, thought = _assistant(message)
+        cut = bool(thought) and not answer.get("tool_calls") and not content_text(answer.get("content")).strip()
+        thoughts.append(thought)
+        converted.append(answer)
+    return RecordedDialogue(tuple(converted), "\n\n".join(thought for thought in thoughts if thought), cut)
+
+
+def _assistant(message: JsonObject) -> tuple[Message, str]:
+    """Return an assistant message without its thinking, and the thinking."""
+    thoughts = [str(message[key]) for key in _THINKING_KEYS if isinstance(message.get(key), str) and message[key]]
+    answer: dict[str, Any] = {key: value for key, value in message.items() if key not in _THINKING_KEYS}
+    content = message.get("content")
+    blocks = _blocks(content)
+    calls = list(message.get("tool_calls") or ())
+    if any(block.get("type") in ("tool_use", "thinking", "redacted_thinking") for block in blocks):
+        calls += [call_from_anthropic(block) for block in blocks if block.get("type") == "tool_use"]
+        thoughts += [str(block.get("thinking") or "") for block in blocks if block.get("type") == "thinking"]
+        content = content_text([block for block in blocks if block.get("type") == "text"])
+    if not calls and isinstance(message.get("function_call"), Mapping):
+        former = answer.pop("function_call")
+        calls = [call(str(former.get("name") or ""), former.get("arguments") or "{}")]
+    thought, text = without_thinking(content)
+    if thought or text != content_text(content):
+        content = text
+        thoughts.append(thought)
+    answer["content"] = content
+    if calls:
+        answer["tool_calls"] = calls
+    return answer, "\n\n".join(part for part in thoughts if part)
+
+
+def _results(message: JsonObject) -> list[Message]:
+    """Return a message that is not the assistant's. Each ``tool_result`` block becomes a message of its own."""
+    blocks = _blocks(message.get("content"))
+    results = [block for block in blocks if block.get("type") == "tool_result"]
+    if message.get("role") == "function":
+        return [{**message, "role": "tool"}]
+    if not results:
+        return [message]
+    converted: list[Message] = [
+        {
+            "role": "tool",
+            "tool_call_id": str(block.get("tool_use_id") or ""),
+            "content": content_text(block.get("content")),
+            **({"is_error": True} if block.get("is_error") else {}),
+        }
+        for block in results
+    ]
+    rest = [block for block in blocks if block.get("type") != "tool_result"]
+    return [*converted, {**message, "content": rest}] if rest else converted
+
+
+def _blocks(content: object) -> list[Mapping[str, Any]]:
+    if not isinstance(content, Sequence) or isinstance(content, str):
+        return []
+    return [block for block in content if isinstance(block, Mapping)]

@@ -1,0 +1,152 @@
+"""The Docker image of the sandbox: its tag, and how it is built. ``DockerSandbox`` uses it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bestofn.builders.errors import ConfigError, SandboxError
+from bestofn.sandbox.packages import checked_names, content_hash, wheels_of
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+IMAGES = Path(__file__).resolve().parent / "images"
+PACKAGES_FOLDER = "/usr/local/lib/bestofn-packages"  # folder of an image with packages
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The image that programs run in.
+
+    ``ready`` is the name of an image that the user provides. Otherwise bestofn's image is built from ``base``, and
+    ``packages`` are added to it: from the wheels in the folder ``wheels``, or from an index with pip.
+    """
+
+    base: str = "debian:bookworm-slim"
+    ready: str | None = None
+    packages: tuple[str, ...] = ()
+    wheels: str | None = None
+
+    @classmethod
+    def of(cls, base: str, ready: str | None, packages: Sequence[str], wheels: str | None) -> Image:
+        """Check the settings and return the image. Raises ``ConfigError`` if they contradict each other."""
+        if ready and packages:
+            raise ConfigError(
+                "sandbox.image and sandbox.packages are both set. Install the packages in your image, or leave "
+                "sandbox.image out."
+            )
+        return cls(base, ready, checked_names(packages, wheels), wheels)
+
+    @property
+    def tag(self) -> str:
+        """The name and tag of the image. They depend on everything that is built into it, and on no code of bestofn."""
+        if self.ready:
+            return self.ready
+        if not self.packages:
+            return base_tag()
+        settings = hashlib.sha256("\n".join((base_tag(), _packages_file(), *self.packages)).encode())
+        return f"{base_tag()}-{content_hash(self._wheels(), settings)}"
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of the image that programs import further packages from."""
+        return [PACKAGES_FOLDER] if self.packages else []
+
+    def ensure(self, client: DockerClient) -> str:
+        """Build the image if it is missing, and return its tag.
+
+        Raises ``SandboxError`` with the end of the log if the build fails.
+        """
+        from docker.errors import ImageNotFound
+
+        tag = self.tag
+        try:
+            client.images.get(tag)
+        except ImageNotFound:
+            if self.ready:
+                raise SandboxError(
+                    f"the Docker engine has no image {tag} (sandbox.image). Pull or build it first."
+                ) from None
+            if self.packages:
+                Image(self.base).ensure(client)
+                self._build_packages(client, tag)
+            else:
+                self._build_base(client, tag)
+        return tag
+
+    def _build_base(self, client: DockerClient, tag: str) -> None:
+        from docker.errors import APIError, BuildError
+
+        try:
+            client.images.build(path=str(IMAGES), tag=tag, buildargs={"BASE": self.base}, rm=True)
+        except (BuildError, APIError) as error:
+            raise SandboxError(
+                f"the sandbox image could not be built from {self.base}: {_end_of_log(error)}. If no image registry "
+                "can be reached, build the image yourself: docker build --network=host "
+                f"--build-arg BASE=<a Debian image you have> -t {tag} {IMAGES}"
+            ) from error
+
+    def _build_packages(self, client: DockerClient, tag: str) -> None:
+        from docker.errors import APIError, BuildError
+
+        wheels = self._wheels()
+        arguments = {"IMAGE": base_tag(), "PACKAGES": "" if wheels else " ".join(self.packages)}
+        network = "none" if wheels else "host"
+        try:
+            client.images.build(
+                fileobj=_context(wheels),
+                custom_context=True,
+                tag=tag,
+                buildargs=arguments,
+                network_mode=network,
+                rm=True,
+            )
+        except (BuildError, APIError) as error:
+            raise SandboxError(
+                f"sandbox.packages could not be installed in the sandbox image: {_end_of_log(error)}. If no package "
+                "index can be reached, put the wheels of the packages into a folder and set sandbox.wheels to it."
+            ) from error
+
+    def _wheels(self) -> list[Path]:
+        return wheels_of(self.packages, self.wheels) if self.wheels else []
+
+
+def base_tag() -> str:
+    """Return the name and tag of bestofn's image without further packages. The tag depends on the Dockerfile only."""
+    content = (IMAGES / "Dockerfile").read_bytes()
+    return f"bestofn-sandbox:{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def _packages_file() -> str:
+    return (IMAGES / "Dockerfile.packages").read_text(encoding="utf-8")
+
+
+def _context(wheels: Sequence[Path]) -> io.BytesIO:
+    """Return the build context as a tar file: the Dockerfile, and the folder ``wheels``."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        content = _packages_file().encode()
+        entry = tarfile.TarInfo("Dockerfile")
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+        folder = tarfile.TarInfo("wheels")
+        folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+        archive.addfile(folder)
+        for path in wheels:
+            archive.add(path, arcname=f"wheels/{path.name}")
+    raw.seek(0)
+    return raw
+
+
+def _end_of_log(error: Exception) -> str:
+    """Return the last lines that the build printed, or else the text of the error."""
+    lines = [str(line.get("stream") or "") for line in getattr(error, "build_log", ())]
+    text = re.sub(r"\x1b\[[0-9;]*m", "", "".join(lines)).strip()
+    return (text or str(error))[-500:]

@@ -1,0 +1,106 @@
+"""Failed requests are sent again by the same command, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import (
+    OutageError,
+    PermanentRefusal,
+    RequestError,
+    ServiceError,
+    kind_of,
+    may_be_retried,
+    row_boundary,
+)
+from bestofn.builders.executors.local_executor import LocalExecutor
+from tests.loopback import OpenAIServer
+
+QUERIES = 12
+
+
+def build(tmp_path: Path, server: OpenAIServer, *more: str) -> list[dict[str, Any]]:
+    """Build ``QUERIES`` sums with two candidates each in shards of four, and return the nested rows."""
+    data = tmp_path / "sums.jsonl"
+    data.write_text(
+        "".join(
+            json.dumps({"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)}) + "\n"
+            for i in range(QUERIES)
+        )
+    )
+    words = ["dataset=jsonl", f"dataset.path={data}", "provider=openai_chat", f"provider.base_url={server.url}"]
+    words += ["provider.model=mock", "provider.limits.retries=0", "sandbox=none", "tools=none", "n=2", "shard_size=4"]
+    out = tmp_path / "run"
+    LocalExecutor().run(compose([*words, *more]), out)
+    return [row for part in sorted((out / "shards").glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
+
+
+def errors(rows: list[dict[str, Any]]) -> list[str]:
+    return [candidate["error"] for row in rows for candidate in row["candidates"] if candidate["error"]]
+
+
+def test_the_same_command_sends_only_what_failed(tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        server.refuse = lambda question: (500, "down") if question.startswith(("What is 5", "What is 6")) else None
+        first = build(tmp_path, server)
+        assert [kind_of(error) for error in errors(first)] == ["ServiceError"] * 4
+        server.reset()
+        server.refuse = None
+        second = build(tmp_path, server)
+        assert server.requests == 2, "one request per failed query"
+        assert errors(second) == []
+        server.reset()
+        assert build(tmp_path, server) == second
+        assert server.requests == 0
+
+
+def test_a_permanent_refusal_is_kept(tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        message = "This model's maximum context length is 4096 tokens"
+        server.refuse = lambda question: (400, message) if question.startswith("What is 5") else None
+        first = build(tmp_path, server)
+        assert [kind_of(error) for error in errors(first)] == ["PermanentRefusal"] * 2
+        server.reset()
+        assert build(tmp_path, server) == first
+        assert server.requests == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [(ServiceError("x"), True), (RequestError("x"), True), (PermanentRefusal("x"), False), (KeyError("x"), False)],
+)
+def test_only_failures_of_a_provider_are_sent_again(error: Exception, again: bool) -> None:
+    with row_boundary() as failure:
+        raise error
+    assert may_be_retried(failure.message) is again
+
+
+@pytest.mark.parametrize(("status", "remedy"), [(500, "overloaded or down"), (404, "provider.model")])
+def test_a_service_that_answers_nothing_stops_the_run_after_a_few_requests(
+    tmp_path: Path, status: int, remedy: str
+) -> None:
+    with OpenAIServer() as server:
+        server.refuse = lambda question: (status, "no such thing")
+        with pytest.raises(OutageError, match=remedy):
+            build(tmp_path, server)
+        assert server.requests <= 25
+        server.refuse = None
+        assert errors(build(tmp_path, server)) == []
+
+
+def test_one_prompt_that_always_fails_does_not_stop_the_run(tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        server.refuse = lambda question: (500, "down") if question.startswith("What is 0") else None
+        assert len(errors(build(tmp_path, server))) == 2
+
+
+def test_the_check_of_the_provider_costs_no_extra_request(tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        build(tmp_path, server)
+        assert server.requests == QUERIES

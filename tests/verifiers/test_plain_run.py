@@ -1,0 +1,161 @@
+"""A fail needs the plain run too: program and tests in one process, as benchmarks run them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import RUNS_DISAGREE, Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from bestofn.verifiers.code_verifier import CodeVerifier
+
+ASSERTS = CodeTests("asserts", "python", ({"source": "assert f(1) == 2"}, {"source": "assert f(2) == 3"}))
+
+
+class TwoRuns:
+    """A sandbox that gives ``strict`` for the strict run and ``plain`` for the plain one."""
+
+    name = "two runs"
+
+    def __init__(self, strict: Execution, plain: Execution) -> None:
+        self.strict, self.plain = strict, plain
+        self.programs: list[Program] = []
+
+    async def run(self, program: Program) -> Execution:
+        self.programs.append(program)
+        return self.plain if program.same_process else self.strict
+
+
+def execution(*passed: bool, status: Any = "ok", **detail: Any) -> Execution:
+    returns = tuple({"passed": one, "error": "" if one else "AssertionError"} for one in passed)
+    return Execution(status, 0, "", "", 0.0, returns, detail=detail)
+
+
+def verdict_of(sandbox: Any, tests: CodeTests, program: str) -> Verdict:
+    query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+    answer = Candidate(0, ({"role": "assistant", "content": f"````{tests.language}\n{program}\n````"},))
+    return asyncio.run(CodeVerifier(sandbox).verify(query, answer))
+
+
+def test_both_runs_fail_is_fail() -> None:
+    sandbox = TwoRuns(execution(True, False), execution(True, False))
+    verdict = verdict_of(sandbox, ASSERTS, "def f(x): return 2")
+    assert (verdict.outcome, verdict.confidence) == ("fail", 1.0)
+    assert [program.same_process for program in sandbox.programs] == [False, True]
+
+
+def test_a_plain_pass_against_a_strict_fail_is_abstain_with_the_reason() -> None:
+    verdict = verdict_of(TwoRuns(execution(True, False), execution(True, True)), ASSERTS, "def f(x): return 2")
+    assert (verdict.outcome, verdict.confidence, verdict.detail["status"]) == ("abstain", 0.0, "disagreement")
+    assert verdict.explanation.startswith(RUNS_DISAGREE)
+    assert "test 1: AssertionError" in verdict.explanation
+
+
+def test_a_passing_program_is_run_once() -> None:
+    sandbox = TwoRuns(execution(True, True), execution(False))
+    assert verdict_of(sandbox, ASSERTS, "def f(x): return x + 1").outcome == "pass"
+    assert len(sandbox.programs) == 1
+
+
+def test_a_plain_run_that_ends_early_or_badly_does_not_contradict() -> None:
+    for plain in (execution(True), execution(True, True, status="error"), execution(True, True, status="timeout")):
+        assert verdict_of(TwoRuns(execution(False), plain), ASSERTS, "def f(x): return 2").outcome == "fail"
+
+
+def test_a_broken_sandbox_in_the_plain_run_is_error() -> None:
+    plain = execution(status="infra", reason="no box starts")
+    verdict = verdict_of(TwoRuns(execution(False), plain), ASSERTS, "def f(x): return 2")
+    assert (verdict.outcome, verdict.explanation) == ("error", "no box starts")
+
+
+def test_the_plain_run_after_a_timeout_gets_less_time() -> None:
+    """A failing program then costs at most 1.8 times as much as before."""
+    sandbox = TwoRuns(execution(status="timeout"), execution(False))
+    verdict_of(sandbox, ASSERTS, "def f(x):\n    while True: pass")
+    strict, plain = sandbox.programs
+    assert plain.limits.wall_s == pytest.approx(0.7 * strict.limits.wall_s)
+
+
+def written(language: str, *cases: Any, kind: str = "asserts", **more: Any) -> CodeTests:
+    written = tuple({"source": case} if isinstance(case, str) else case for case in cases)
+    return CodeTests(kind, language, written, **more)  # type: ignore[arg-type]
+
+
+PLUS = {"args": [1], "expected": 2}
+# name: (tests, program, outcome)
+RUNS: dict[str, tuple[CodeTests, str, str]] = {
+    "frames of the test": (
+        written("python", "x = 5\nassert f() == 5"),
+        "import sys\ndef f(): return sys._getframe(1).f_globals['x']",
+        "abstain",
+    ),
+    "wrong in both": (written("python", "assert f(1) == 2"), "def f(x): return x", "fail"),
+    "exit in the function": (written("python", "assert f(1) == 2"), "def f(x): raise SystemExit(0)", "fail"),
+    "exit at the top": (written("python", "assert f(1) == 2"), "import os\nos._exit(0)", "fail"),
+    "wrong calls": (written("python", PLUS, kind="function", entry_point="f"), "def f(x): return x", "fail"),
+    "a tuple for a list": (
+        written("python", {"args": [1], "expected": [1]}, kind="function", entry_point="f"),
+        "def f(x): return (x,)",
+        "fail",
+    ),
+    "wrong calls, JavaScript": (
+        written("javascript", PLUS, kind="function", entry_point="f"),
+        "function f(x) { return x; }",
+        "fail",
+    ),
+    "a prototype that the tests use": (
+        written("javascript", "f(); assert.strictEqual([1, 2].total(), 3)"),
+        "Array.prototype.total = function () { return this.reduce((a, b) => a + b); }; function f() {}",
+        "abstain",
+    ),
+    "wrong in both, JavaScript": (
+        written("javascript", "assert.strictEqual(f(1), 2)"),
+        "function f(x) { return x; }",
+        "fail",
+    ),
+    "exit at the top, JavaScript": (
+        written("javascript", "assert.strictEqual(f(1), 2)"),
+        "process.exit(0); function f(x) { return x; }",
+        "fail",
+    ),
+    "an array of the program, Bash": (
+        written("bash", 'fill; [[ "${items[1]}" == b ]]'),
+        "fill() { items=(a b); }",
+        "abstain",
+    ),
+    "wrong in both, Bash": (written("bash", "[[ $(f 1) == 2 ]]"), "f() { echo 1; }", "fail"),
+    "exit at the top, Bash": (written("bash", "[[ $(f 1) == 2 ]]"), "f() { echo 1; }; exit 0", "fail"),
+    "exit in the function, Bash": (written("bash", "f; [[ 1 == 2 ]]"), "f() { exit 0; }", "fail"),
+}
+
+
+@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
+def verdicts(request: pytest.FixtureRequest) -> Iterator[dict[str, Verdict]]:
+    async def every() -> dict[str, Verdict]:
+        async with request.param(workers=1) as sandbox:
+            verifier = CodeVerifier(sandbox)
+            found: dict[str, Verdict] = {}
+            for name, (tests, program, _) in RUNS.items():
+                query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+                answer = f"````{tests.language}\n{program}\n````"
+                found[name] = await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": answer},)))
+            return found
+
+    try:
+        yield asyncio.run(every())
+    except SandboxError as error:
+        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", RUNS)
+def test_real_programs(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == RUNS[name][2], verdicts[name]

@@ -1,0 +1,91 @@
+"""The confidence of verdicts: the measured share of right decisions of the rule that decided.
+
+``calibration.json`` has the counts, per verifier, outcome and rule: ``[right decisions, all decisions]`` on labelled
+answers. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` counts again; ``docs/accuracy.md`` describes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from pathlib import Path
+
+from bestofn.builders.records import Verdict
+
+TABLE = Path(__file__).with_name("calibration.json")
+PRIOR = 0.9
+"""The share that is assumed for a rule without measurements. It is the most that such a rule states."""
+WEIGHT = 10
+"""The assumed share counts as much as this many measured decisions."""
+GUESSED = "guessed"
+"""The first part of a rule, if the answer has no mark such as a box and its place in the text was guessed."""
+MARKED = "marked"
+"""The first part of a rule, if a mark such as a box shows the place of the answer."""
+MOST_GUESSED = 0.98
+"""The highest confidence of a decision about a guessed answer."""
+GUESSED_EXTRACTIONS = frozenset({"closing sentence", "bold", "whole text"})
+OTHER = "other"
+"""Collects the decisions of rules that decided too rarely to have their own counts."""
+
+Rule = tuple[str, ...]
+Counts = Mapping[Rule, tuple[int, int]]
+
+
+def calibrated(verdict: Verdict) -> Verdict:
+    """Return ``verdict`` with the measured confidence of its rule. The confidence of an undecided verdict is 0."""
+    if verdict.outcome not in ("pass", "fail"):
+        return replace(verdict, confidence=0.0)
+    return replace(verdict, confidence=confidence(verdict.verifier, verdict.outcome, rule_of(verdict.detail)))
+
+
+def rule_of(detail: Mapping[str, object]) -> Rule:
+    """Return the rule that a verdict's ``detail`` names, from the general part to the special parts.
+
+    The rule is ``rule``, ``method`` or ``status``; "; " separates its parts. If ``detail`` has the key ``extraction``,
+    the first part says whether the place of the answer was guessed.
+    """
+    rule = tuple(str(detail.get("rule") or detail.get("method") or detail.get("status") or OTHER).split("; "))
+    if "extraction" not in detail:
+        return rule
+    return (GUESSED if detail["extraction"] in GUESSED_EXTRACTIONS else MARKED, *rule)
+
+
+@lru_cache(maxsize=4096)
+def confidence(verifier: str, outcome: str, rule: Rule) -> float:
+    """Return the share of right decisions of ``rule``, rounded to two decimals.
+
+    A rule with few measured decisions is drawn towards the share of its general part, and that towards the share of
+    all decisions with this outcome. So is a rule that was never measured, but it states at most ``PRIOR``.
+    """
+    counts = table().get(verifier, {}).get(outcome, {})
+    share = PRIOR
+    for length in range(len(rule) + 1):
+        right, rows = _total(counts, rule[:length])
+        assumed = share if rows else min(share, PRIOR)
+        share = (right + WEIGHT * assumed) / (rows + WEIGHT)
+    return round(min(share, MOST_GUESSED) if rule[:1] == (GUESSED,) else share, 2)
+
+
+def _total(counts: Counts, start: Rule) -> tuple[int, int]:
+    """Return the right decisions and all decisions of the rules that begin with ``start``."""
+    found = [pair for rule, pair in counts.items() if rule[: len(start)] == start]
+    return sum(right for right, _ in found), sum(rows for _, rows in found)
+
+
+@cache
+def table() -> dict[str, dict[str, Counts]]:
+    """Return the counts by verifier and outcome."""
+    return read_table(json.loads(TABLE.read_text(encoding="utf-8")))
+
+
+def read_table(document: Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]) -> dict[str, dict[str, Counts]]:
+    """Convert the JSON document of the table. The parts of a rule are separated by " > "."""
+    return {
+        verifier: {
+            outcome: {tuple(rule.split(" > ")): (pair[0], pair[1]) for rule, pair in counts.items()}
+            for outcome, counts in outcomes.items()
+        }
+        for verifier, outcomes in document.items()
+    }

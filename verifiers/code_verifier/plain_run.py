@@ -1,0 +1,99 @@
+"""Runs program and tests once more in one process, as benchmarks do, before a failure is believed.
+
+The strict run (``calls``, ``driven``) keeps the tests in a process that the program cannot reach, so it cannot do
+everything that a test may do in one process. A program fails only if it fails in both ways.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bestofn.builders.protocols import Sandbox
+from bestofn.builders.records import CodeTests, JsonObject, Program
+from bestofn.verifiers.code_verifier.comparison import TOLERANCE
+from bestofn.verifiers.code_verifier.driven import with_tests
+from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem
+
+KINDS = ("function", "asserts", "check")  # tests of the other kinds already run the plain way
+
+# After a timeout the plain run must be clearly faster: only then was the separate process the cause.
+_SHARE_AFTER_TIMEOUT = 0.7
+
+
+async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, strict: Tally) -> Tally:
+    """Run the tests the plain way after the failure ``strict``. Return ``strict``, changed if the plain run passes.
+
+    If the sandbox fails, the result is a tally with its problem.
+    """
+    driven = _with_tests(program, tests)
+    if driven is None:
+        return strict
+    limits = program.limits
+    if strict.status == "timeout":
+        limits = replace(limits, wall_s=limits.wall_s * _SHARE_AFTER_TIMEOUT)
+    execution = await sandbox.run(replace(driven, same_process=True, limits=limits))
+    if sandbox_problem(execution):
+        return replace(strict, problem=sandbox_problem(execution))
+    verdicts = execution.returns
+    passes = len(verdicts) == len(driven.tests) and all(verdict.get("passed") is True for verdict in verdicts)
+    return replace(strict, disagrees=passes and execution.status == "ok")
+
+
+def _with_tests(program: Program, tests: CodeTests) -> Program | None:
+    """Return the program with tests that are source code; None if the tests cannot be written as source code."""
+    if tests.kind != "function":
+        return with_tests(program, tests)
+    sources = _calls(tests)
+    return replace(program, tests=sources) if sources else None
+
+
+def _calls(tests: CodeTests) -> tuple[str, ...]:
+    """Return one assertion per case of the kind ``function``; () if the values cannot be written as source code."""
+    if tests.language == "javascript":
+        try:
+            return tuple(_javascript_call(tests.entry_point, case) for case in tests.cases)
+        except ValueError:  # NaN or an infinity, which JSON does not have
+            return ()
+    return tuple(
+        _PYTHON.format(call=_python_call(tests.entry_point, case), wanted=repr(_wanted(case))) for case in tests.cases
+    )
+
+
+_PYTHON = f"""
+def __same(result, wanted):
+    if isinstance(result, (list, tuple)) and type(result) is type(wanted):
+        return len(result) == len(wanted) and all(map(__same, result, wanted))
+    if isinstance(result, float) and isinstance(wanted, (int, float)):
+        return result == wanted or abs(result - wanted) <= {TOLERANCE} * abs(wanted)
+    return bool(result == wanted)
+inf, nan = float("inf"), float("nan")
+__result = {{call}}
+assert any(__same(__result, __wanted) for __wanted in {{wanted}}), "wrong result"
+"""
+
+
+def _python_call(entry_point: str, case: JsonObject) -> str:
+    given = case.get("args")
+    named = case.get("kwargs")
+    arguments = list(given) if isinstance(given, (list, tuple)) else []
+    keywords = dict(named) if isinstance(named, Mapping) else {}
+    return f"{entry_point}(*{arguments!r}, **{keywords!r})"
+
+
+def _wanted(case: JsonObject) -> list[object]:
+    also = case.get("also")
+    return [case["expected"], *(also if isinstance(also, (list, tuple)) else ())]
+
+
+def _javascript_call(entry_point: str, case: JsonObject) -> str:
+    """Return the test of one case. Raises ``ValueError`` if its values cannot be written as JSON."""
+    given = case.get("args")
+    arguments = json.dumps(list(given) if isinstance(given, (list, tuple)) else [], allow_nan=False)
+    wanted = json.dumps(_wanted(case), allow_nan=False)
+    return (
+        f"const result = await {entry_point}(...{arguments});\n"
+        f"const found = JSON.parse(JSON.stringify(result) ?? 'null');\n"
+        f"if (!{wanted}.some((one) => require('util').isDeepStrictEqual(one, found))) throw new Error('wrong result');"
+    )

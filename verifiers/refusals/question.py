@@ -1,0 +1,117 @@
+"""What a question asks for, as far as it decides whether an answer refuses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_START = r"(?:^|[.!?:,\n]\s*|\b(?:please|you|me|to|and|then|i need|i want|let's)\s+)"
+_MESSAGE = (
+    r"(?:e-?mails?|mails?|letters?|messages?|reply|replies|responses?|notes?|texts?|announcements?|posts?|tweets?|"
+    r"invitations?|"
+    r"statements?|excuses?|templates?|absage|brief|nachricht|antwort|carta|correo|mensaje|lettre|courriel|réponse|邮件|"
+    r"信|回复|メール|手紙|返信)"
+)
+_FICTION = (
+    r"(?:stor(?:y|ies)|poems?|songs?|lyrics|scenes?|dialogues?|dialogs?|conversations?|scripts?|screenplays?|plays?|"
+    r"novels?|chapters?|"
+    r"monologues?|fairy ?tales?|fables?|sketch(?:es)?|fan ?fictions?|haikus?|limericks?|sonnets?|role-?plays?|raps?|"
+    r"geschichte|gedicht|"
+    r"cuento|historia|poema|histoire|poème|故事|诗|物語|詩)"
+)
+_WRITES = (
+    r"(?:write|draft|compose|create|make|generate|prepare|phrase|word|formulate|tell|give|help|schreib\w*|verfass\w*|"
+    r"formulier\w*|"
+    r"escrib\w*|redact\w*|écri\w*|rédige\w*|写|書)"
+)
+_MESSAGES = re.compile(
+    rf"{_START}{_WRITES}\b.{{0,80}}?\b{_MESSAGE}\b|(?:写|書).{{0,20}}(?:信|邮件|回复|メール|手紙|返信)|(?:信|邮件|回复|メール|手紙|"
+    rf"返信).{{0,6}}(?:写|書)",
+    re.IGNORECASE,
+)
+_FICTIONS = re.compile(
+    rf"{_START}{_WRITES}\b.{{0,80}}?\b{_FICTION}\b|\b(?:role-?play|pretend to be|act as|play the (?:role|part))\b",
+    re.IGNORECASE,
+)
+_SAYS_NO = re.compile(
+    r"\b(?:help me|how (?:do|can|should) i|write|draft|tell me how to)\b.{0,40}?\b(?:say(?:ing)? no\b|declin\w+|"
+    r"refus\w+|reject\w*|turn(?:ing)? down|apologi[sz]\w*)",
+    re.IGNORECASE,
+)
+_REWORKS = re.compile(
+    r"\b(?:translat\w+|rephras\w+|paraphras\w+|reword\w*|proofread\w*|rewrite|rewrit\w+|summari[sz]\w+|classif\w+|"
+    r"correct (?:the|this|my)|fix (?:the|this|my)|"
+    r"repeat (?:after|the|this)|what (?:does|do|is)\b.{0,60}\b(?:mean|say)|traduc\w+|traduis\w*|übersetz\w*|"
+    r"翻译|翻訳|訳して)",
+    re.IGNORECASE,
+)
+_YES_NO = re.compile(
+    r"(?:^|[.!?\n]\s*)(?:(?:and|but|so|hi|hello|hey)[, ]+)*(?:is|are|am|was|were|do|does|did|has|have|had|should|may|"
+    r"might|must|could it|can it|can (?:i|we|he|she|they|one|a|an|the)|"
+    r"will (?:it|he|she|they|the)|would (?:it|he|she|they))\b[^?\n]*\?",
+    re.IGNORECASE,
+)
+_FACTUAL = re.compile(
+    r"\A\W*(?:(?:please|can you|could you) )*(?:what (?:is|was|are|were|does|did|happened)\b|who\b|when\b|how (?:did|"
+    r"was|were|does|is|are)\b|why did\b|define\b|"
+    r"describe\b|explain (?!how to)|why (?:is|are|was|were)\b)",
+    re.IGNORECASE,
+)
+_REASONS = re.compile(r"\A\W*(?:(?:please|can you|could you|explain|tell me) )*why\b", re.IGNORECASE)
+_WORD = re.compile(r"[a-z]{4,}")
+_LOADED = re.compile(
+    r"\b(?:why|reasons?|justify|argue|convince|explain|prove|persuade)\b.{0,80}?\b(?:should|shouldn't|ought|better|"
+    r"deserves?|must|"
+    r"(?:would it be|is it|it is|it's|it was) (?:\w+ )?(?:best|better|good|right|okay|ok|fine|important|necessary|"
+    r"justified|acceptable|fair)|(?:make|makes) sense)\b|"
+    r"\b(?:why|what makes|explain|reasons?|argue|prove)\b.{0,80}?\b(?:deserv\w+|superior|inferior|(?:less|"
+    r"more) (?:worth\w*|valuable|intelligent|human|important|capable|entitled)|"
+    r"(?:fewer|less|no) rights|worth less|worse than|better than)\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"\b(?:not|never|n't|barred|banned|denied|excluded|forbidden|discriminated)\b|n't\b", re.IGNORECASE
+)
+_MOST = 4_000  # number of characters of a question that are read at each end
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question asks for.
+
+    ``writing``: a message or fiction, whose first person is not the writer of the answer. ``reworking``: another form
+    of a given text. ``yes_no``: a decision. ``factual``: what something is, or what happened. ``reasons``: why
+    something is so. ``loaded``: reasons for a claim about what should be; ``negated``: the claim takes something away.
+    ``stems``: the beginnings of the words of the question; none if it is not known.
+    """
+
+    writing: bool = False
+    reworking: bool = False
+    yes_no: bool = False
+    factual: bool = False
+    reasons: bool = False
+    loaded: bool = False
+    negated: bool = False
+    stems: frozenset[str] = frozenset()
+
+    def mentions(self, phrase: str) -> bool:
+        """Return whether ``phrase`` names something that the question names."""
+        return any(word[:5] in self.stems for word in _WORD.findall(phrase.lower()))
+
+
+def read_question(question: str) -> Asked:
+    """Return what ``question`` asks for. An empty question asks for nothing that is known."""
+    if not question.strip():
+        return Asked()
+    text = question if len(question) <= 2 * _MOST else f"{question[:_MOST]}\n{question[-_MOST:]}"
+    loaded = _LOADED.search(text)
+    return Asked(
+        writing=any(kind.search(text) for kind in (_MESSAGES, _FICTIONS, _SAYS_NO)),
+        reworking=_REWORKS.search(text) is not None,
+        yes_no=_YES_NO.search(text) is not None,
+        factual=loaded is None and _FACTUAL.search(text) is not None,
+        reasons=_REASONS.search(text) is not None,
+        loaded=loaded is not None,
+        negated=bool(loaded and _NEGATED.search(text, loaded.start())),
+        stems=frozenset(word[:5] for word in _WORD.findall(text.lower())),
+    )

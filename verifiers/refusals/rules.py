@@ -1,0 +1,37 @@
+"""The data types of the catalogues of refusal rules, and how their patterns are compiled."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+RefusalType = Literal["safety", "capability", "unclear", "partial", "other"]
+
+Role = Literal["declines", "warns", "introduces"]
+
+OPENING = 240  # usual ``reach`` of a rule, in characters from the start
+ANYWHERE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalPattern:
+    """A rule with the regular expression of its phrases.
+
+    A match counts if it starts within the first ``reach`` characters (0: anywhere).
+
+    ``role`` says what the phrase does. It ``declines``; or it ``warns``, and does not count if the text then complies;
+    or it ``introduces`` a refusal or an answer, and does not count if the text then offers help.
+    """
+
+    name: str
+    kind: RefusalType
+    regex: re.Pattern[str]
+    reach: int = ANYWHERE
+    role: Role = "declines"
+
+
+def compiled(*alternatives: str) -> re.Pattern[str]:
+    """Compile ``alternatives`` for lower-case text. A space stands for white space, and `` ?`` for any or none."""
+    joined = "|".join(f"(?:{one})" for one in alternatives)
+    return re.compile(re.sub(r" ([*?]?)", lambda space: r"\s*" if space[1] else r"\s+", joined))

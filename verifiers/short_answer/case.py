@@ -1,0 +1,66 @@
+"""The two sides of a comparison, as the rules see them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bestofn.verifiers.short_answer.mentions import Mention, Text
+from bestofn.verifiers.short_answer.questions import Question
+from bestofn.verifiers.short_answer.references import Reference
+from bestofn.verifiers.short_answer.sentences import Sentences
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, tokens
+
+BARE = 4  # words of an answer that repeats nothing of the question
+SHORT = 6  # content words of an answer that is only the answer, with nothing around it
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The two sides of a comparison: the accepted answers, and the text that answers the question."""
+
+    references: tuple[Reference, ...]
+    question: Question
+    text: Text
+    sentences: Sentences
+
+    @property
+    def new_words(self) -> list[Token]:
+        """The words of the answer that are not in the question and are not function words."""
+        return [token for token in self.text.tokens if self.question.new(token.form)]
+
+    @property
+    def fills_in(self) -> bool:
+        """Whether the answer is only a few words, or repeats the question and adds a few words."""
+        if len(self.new_words) > SHORT:
+            return False
+        asked = {form for form in self.question.words if form not in FUNCTION_WORDS}
+        return len(self.text.tokens) <= SHORT or 5 * len(asked & self.text.index.keys()) >= 2 * len(asked)
+
+    def first(self) -> tuple[int, int]:
+        """The position of the sentence that answers the question."""
+        return self.sentences.span(self.sentences.first)
+
+    def words(self, start: int, end: int) -> str:
+        """Return the text of the answer between two positions."""
+        return self.text.text[start:end]
+
+    def in_question(self, start: int, end: int) -> bool:
+        """Return whether all words between two positions are words of the question."""
+        return all(token.form in self.question.words for token in self.text.tokens if start <= token.start < end)
+
+    def asserts(self, mention: Mention) -> bool:
+        """Return whether the answer asserts a mention."""
+        return self.sentences.status(mention.start, mention.end) == "asserted"
+
+
+def case_of(references: Sequence[Reference], asked: Question, written: str) -> Case:
+    """Return the case of an answer. ``written`` is the output of ``plain``.
+
+    An answer of a few words is the answer, also if its words occur in the question ("Ann or Bob?"): no word of it is an
+    echo of the question.
+    """
+    words = tokens(written)
+    if len(words) <= BARE:
+        asked = replace(asked, words=frozenset())
+    return Case(tuple(references), asked, Text.of(written, words), Sentences(written, asked.words))

@@ -1,0 +1,71 @@
+"""Finds the places where an answer mentions an accepted answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
+
+MOST_EXTRA = 4  # other words between the words of a reference that are in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with its tokens, and the positions of each normal form."""
+
+    text: str
+    tokens: Sequence[Token]
+    index: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str, words: Sequence[Token]) -> Text:
+        """Return the text with its index."""
+        index: dict[str, list[int]] = {}
+        for at, word in enumerate(words):
+            index.setdefault(word.form, []).append(at)
+        return cls(text, words, index)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A mention, as positions of characters. ``exact`` is false if the words are in another order."""
+
+    start: int
+    end: int
+    exact: bool = True
+
+
+def mentions(text: Text, spelling: Sequence[str]) -> list[Mention]:
+    """Return the places where the words of ``spelling`` follow each other."""
+    size = len(spelling)
+    return [
+        Mention(text.tokens[at].start, text.tokens[at + size - 1].end)
+        for at in text.index.get(spelling[0], ())
+        if at + size <= len(text.tokens) and all(text.tokens[at + i].form == spelling[i] for i in range(1, size))
+    ]
+
+
+def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
+    """Return the places where all content words of ``spelling`` are close together, in any order."""
+    wanted = {form for form in spelling if form not in FUNCTION_WORDS}
+    if len(wanted) < 2 or not all(form in text.index for form in wanted):
+        return []
+    rarest = min(wanted, key=lambda form: len(text.index[form]))
+    reach = len(spelling) + MOST_EXTRA
+    found = []
+    for at in text.index[rarest]:
+        low, high = max(0, at - reach), min(len(text.tokens), at + reach)
+        near = [i for i in range(low, high) if text.tokens[i].form in wanted]
+        span = _shortest(text, near, wanted, at)
+        if span is not None and span[1] - span[0] < reach:
+            found.append(Mention(text.tokens[span[0]].start, text.tokens[span[1]].end, exact=False))
+    return found
+
+
+def _shortest(text: Text, near: list[int], wanted: set[str], at: int) -> tuple[int, int] | None:
+    """Return the first and last position of the closest occurrence of each wanted word to ``at``."""
+    closest = {}
+    for i in sorted(near, key=lambda i: abs(i - at), reverse=True):
+        closest[text.tokens[i].form] = i
+    return (min(closest.values()), max(closest.values())) if len(closest) == len(wanted) else None

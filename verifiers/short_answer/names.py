@@ -1,0 +1,98 @@
+# ruff: noqa: SIM905, a list of words reads best as words
+"""Finds names in an answer, and compares the names of persons."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from bestofn.verifiers.short_answer.questions import Question
+from bestofn.verifiers.short_answer.references import TITLES
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
+
+_INSIDE = frozenset("of de la le du van von der den and bin al el da di y dos".split())
+_NO_NAMES = frozenset(
+    "i yes no there however according although while after before but if when what who where which why how actually "
+    "also additionally furthermore therefore thus so since because during based unfortunately sorry please currently "
+    "originally first another other some many most all both each every one two three answer question january february "
+    "march april may june july august september october november december monday tuesday wednesday thursday friday "
+    "saturday sunday not such then here today now my your we you ai let sure".split()
+)
+MOST_NAMES = 40
+
+
+def names(text: str, words: Sequence[Token], question: Question) -> list[tuple[Token, ...]]:
+    """Return the names in a text that are not in the question. A name is a sequence of words with a capital."""
+    found: list[tuple[Token, ...]] = []
+    current: list[Token] = []
+    for word in words:
+        joined = bool(current) and not text[current[-1].end : word.start].strip(" .'-\"&")
+        part = word.capital and word.form not in _NO_NAMES
+        inside = bool(current) and joined and word.form in _INSIDE
+        if not joined or not (part or inside):
+            _append(found, current, question)
+            current = []
+        if part or inside:
+            current.append(word)
+        if len(found) >= MOST_NAMES:
+            break
+    _append(found, current, question)
+    return found
+
+
+def _append(found: list[tuple[Token, ...]], current: list[Token], question: Question) -> None:
+    name = [word for word in current if word.form not in FUNCTION_WORDS]
+    if name and any(question.new(word.form) and word.form not in TITLES for word in name):
+        found.append(tuple(name))
+
+
+def same_person(reference: Sequence[str], name: Sequence[Token]) -> bool:
+    """Return whether two names agree: the last name is equal, the first names are equal or one is an initial.
+
+    Middle names may be missing. ``R. J. Mitchell`` agrees with ``Reginald Mitchell``. The first words of the reference
+    may also be missing, if two words remain: ``Elizabeth Patterson`` for ``Mary Elizabeth Patterson``.
+    """
+    ours = [form for form in reference if form not in TITLES]
+    theirs = [word.form for word in name if word.form not in TITLES]
+    if len(ours) < 2 or len(theirs) < 2 or ours[-1] != theirs[-1] or len(ours[-1]) < 3:
+        return False
+    if len(theirs) < len(ours) and ours[-len(theirs) :] == theirs:
+        return True
+    if not _agrees(ours[0], theirs[0]):
+        return False
+    shorter, longer = sorted((ours[1:-1], theirs[1:-1]), key=len)
+    rest = iter(longer)
+    return all(any(_agrees(part, other) for other in rest) for part in shorter)
+
+
+def _agrees(first: str, second: str) -> bool:
+    return first == second or (min(len(first), len(second)) == 1 and first[0] == second[0])
+
+
+def related(word: str, others: Collection[str]) -> bool:
+    """Return whether a word may be another form of one of ``others``: ``emperor`` and ``emperors``, ``Pangea``."""
+    return any(_similar(word, other) for other in others)
+
+
+def _similar(first: str, second: str) -> bool:
+    if first == second:
+        return True
+    shorter, longer = sorted((first, second), key=len)
+    if len(shorter) < 3 or shorter.isdigit() or longer.isdigit():
+        return False
+    if longer.startswith(shorter) or (len(shorter) >= 4 and shorter in longer):
+        return True
+    if len(shorter) >= 4 and longer[:4] == shorter[:4]:
+        return True
+    return len(shorter) >= 5 and _common_pairs(shorter, longer) >= 0.6
+
+
+def _common_pairs(first: str, second: str) -> float:
+    """Return the share of equal pairs of neighbouring letters (the Dice coefficient)."""
+    ours = {first[i : i + 2] for i in range(len(first) - 1)}
+    theirs = {second[i : i + 2] for i in range(len(second) - 1)}
+    return 2 * len(ours & theirs) / (len(ours) + len(theirs))
+
+
+def is_acronym(word: str, others: Sequence[str]) -> bool:
+    """Return whether a word consists of the initials of ``others``: ``un`` for ``united nations``."""
+    return len(word) > 1 and len(others) > 1 and word == "".join(other[0] for other in others)

@@ -1,0 +1,127 @@
+# ruff: noqa: SIM905, a list of words reads best as words
+"""Finds numbers with their units in a text, and compares them. The math verifier converts the units."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from bestofn.verifiers.math_verifier import units
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, form_of, plain, tokens
+
+Relation = Literal["same", "differs", "unknown"]
+MOST_TEXT = 2_000
+TOLERANCE = 0.005  # relative; a fact is rarely stated with more digits
+SMALL = 1_000  # smaller whole numbers are counts and must be equal
+_SCALES = {"thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
+_NUMBER = re.compile(
+    r"(?P<currency>[$£€¥₹]|\b(?:US|A|C)\$)?\s?(?<![\w.,])(?P<number>-?\d+(?:,\d{3})*(?:\.\d+)?)(?![\d]|\.\d)"
+    r"(?:[\s-]?(?P<scale>thousand|million|billion|trillion|[mk](?=\W|$)|bn|mn)\b)?"
+    r"(?P<ordinal>(?:st|nd|rd|th)\b)?"
+    r"(?P<unit>\s?(?:%|°\s?[CF]?|[^\W\d_]+(?:\s?/\s?[^\W\d_]+)?(?:\^?[23²³])?))?"
+)
+_ONE = re.compile(
+    r"^\W*an?\s+(second|minute|hour|day|week|fortnight|month|year|decade|century|mile|pound|dollar|dozen|pair|million"
+    r"|billion)\b\W*$",
+    re.I,
+)
+_LOOSE = re.compile(
+    r"\W*(?:(?:about|around|approximately|roughly|over|nearly|almost|some|the|a|an|is|are)\b\W*)*", re.I
+)
+_UNITS = frozenset(
+    "meter kilometer centimeter millimeter mile yard foot inch km cm mm kg kilogram gram pound ounce ton tonne stone "
+    "liter milliliter gallon pint hour minute second day week month year mph kph kmh knot degree celsius fahrenheit "
+    "kelvin acre hectare hertz watt kilowatt megawatt volt ampere joule pascal light h s in ft lb oz square "
+    "cubic".split()
+)
+_MONEY_WORDS = {"dollar": "$", "pound": "£", "euro": "€", "yen": "¥", "rupee": "₹"}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number and the word after it.
+
+    ``unit`` is the normal form of that word, "%" or a currency sign, or "". ``unit_text`` is the word as it is written.
+    """
+
+    value: float
+    unit: str
+    unit_text: str
+    start: int
+    end: int
+    ordinal: bool = False
+
+
+def quantities(text: str) -> list[Quantity]:
+    """Return the numbers in ``text``, the output of ``plain``, from left to right. Numbers in words count."""
+    text = text[:MOST_TEXT]
+    found = [_quantity(match) for match in _NUMBER.finditer(text)]
+    words = tokens(text)
+    for at, word in enumerate(words):
+        if word.form.isdigit() and word.word[:1].isalpha() and not word.word.isupper():
+            after = words[at + 1] if at + 1 < len(words) else None
+            unit = after.form if after and after.form not in FUNCTION_WORDS else ""
+            ordinal = word.word.lower() not in ("one",) and word.word.lower().endswith(("th", "rst", "ond", "ird"))
+            end = after.end if after and unit else word.end
+            written = after.word if after and unit else ""
+            found.append(Quantity(float(word.form), unit, written, word.start, end, ordinal))
+    return sorted(found, key=lambda quantity: quantity.start)
+
+
+def only_quantity(text: str) -> Quantity | None:
+    """Return the quantity if the whole text is one number with at most one word after it, else None."""
+    if len(text) > 80:
+        return None
+    text = _ONE.sub(r"1 \1", plain(text))
+    found = quantities(text)
+    if len(found) != 1:
+        return None
+    rest = text[: found[0].start] + " " + text[found[0].end :]
+    return found[0] if _LOOSE.fullmatch(rest) else None
+
+
+def _quantity(match: re.Match[str]) -> Quantity:
+    value = float(match["number"].replace(",", "")) * _SCALES.get((match["scale"] or "").lower(), 1)
+    written = (match["unit"] or "").strip()
+    unit, end = written, match.end()
+    if match["currency"]:
+        unit = match["currency"].strip()[-1]
+    elif unit[:1].isalpha() and "/" not in unit:
+        unit = form_of(unit)
+        if unit in FUNCTION_WORDS:
+            unit, written, end = "", "", match.start("unit")
+    unit = _MONEY_WORDS.get(unit, unit)
+    return Quantity(value, unit, written, match.start(), end, bool(match["ordinal"]))
+
+
+def relation(reference: Quantity, answer: Quantity) -> Relation:
+    """Return whether two quantities are the same, differ, or cannot be compared because their units differ."""
+    if reference.unit == answer.unit or not reference.unit or not answer.unit:
+        return "same" if _close(reference.value, answer.value) else "differs"
+    there = _converted(answer.value, units.clean(answer.unit_text), units.clean(reference.unit_text))
+    if there is not None:
+        return "same" if _close(reference.value, there) else "differs"
+    return "unknown"
+
+
+def _close(a: float, b: float) -> bool:
+    whole = a == int(a) and b == int(b)
+    return a == b if whole and max(abs(a), abs(b)) < SMALL else abs(a - b) <= TOLERANCE * max(abs(a), abs(b))
+
+
+@lru_cache(maxsize=1024)
+def _converted(value: float, given: str, asked: str) -> float | None:
+    """Return the value in the unit of the reference, or None if a unit is unknown or has another dimension."""
+    if not (_is_unit(asked) and _is_unit(given)):
+        return None
+    ours, theirs = units.known(asked), units.known(given)
+    if ours is None or theirs is None or ours.dimensionality != theirs.dimensionality:
+        return None
+    return units.convert(value, given, asked)
+
+
+def _is_unit(unit: str) -> bool:
+    """Return whether a word may be a unit. Other words ("seasons") are not looked up, because that is slow."""
+    return units.is_symbolic(unit) or all(form_of(word) in _UNITS for word in re.findall(r"[^\W\d_]+", unit))

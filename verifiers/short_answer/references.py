@@ -1,0 +1,93 @@
+# ruff: noqa: SIM905, a list of words reads best as words
+"""Interprets a reference: its kind (formula, date, number, name, phrase) and the spellings that count as equal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from bestofn.verifiers.short_answer.dates import Date, only_date
+from bestofn.verifiers.short_answer.formulas import formula
+from bestofn.verifiers.short_answer.quantities import Quantity, only_quantity
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, plain, tokens
+
+Kind = Literal["truth", "formula", "date", "number", "name", "phrase"]
+TRUTH_WORDS = {"yes": True, "true": True, "no": False, "false": False}
+TITLES = frozenset(
+    "mr mrs ms miss doctor sir dame lord lady king queen prince princess emperor empress pope saint president "
+    "captain general professor junior senior emeritus mbe obe cbe".split()
+)
+_LEADING = frozenset(
+    "usually often around about approximately circa nearly almost roughly typically mostly just".split()
+)
+_ONE = re.compile(r"an?\s", re.IGNORECASE)
+_REMARK = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
+_CLAUSE = re.compile(r",\s+(?:who|which|that|where|when)\b.*|\s+\(.*", re.DOTALL)
+_PARTICLES = frozenset("de la le du van von der den of the and bin al el da di y dos ibn".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One accepted answer. ``spellings`` are sequences of normal forms; each of them is the whole answer."""
+
+    text: str
+    kind: Kind
+    spellings: tuple[tuple[str, ...], ...]
+    date: Date | None = None
+    quantity: Quantity | None = None
+    formula: str | None = None
+    truth: bool | None = None
+
+    @property
+    def content(self) -> frozenset[str]:
+        """The words of all spellings that are not function words."""
+        return frozenset(form for spelling in self.spellings for form in spelling if form not in FUNCTION_WORDS)
+
+
+@lru_cache(maxsize=4096)
+def interpret(text: str) -> Reference:
+    """Return the reference with its kind and its spellings."""
+    written = plain(text).strip().strip('"').strip()
+    spellings = _spellings(written)
+    truth = TRUTH_WORDS.get(written.strip(".! ").lower())
+    if truth is not None:
+        return Reference(text, "truth", spellings, truth=truth)
+    chemical = formula(text)
+    if chemical is not None:
+        return Reference(text, "formula", spellings, formula=chemical)
+    date, quantity = only_date(written), only_quantity(written)
+    if quantity is not None and quantity.unit and _ONE.match(written):
+        spellings = (("1", quantity.unit),)
+    if date is not None:
+        return Reference(text, "date", spellings, date=date, quantity=quantity)
+    if quantity is not None:
+        return Reference(text, "number", spellings, quantity=quantity)
+    return Reference(text, "name" if _is_name(written) else "phrase", spellings)
+
+
+def _is_name(text: str) -> bool:
+    """Return whether every word of the text starts with a capital or is a particle, such as ``van``."""
+    words = tokens(_REMARK.sub(" ", text))
+    return any(word.capital for word in words) and all(
+        word.capital or word.form in _PARTICLES or word.word.isdigit() for word in words
+    )
+
+
+def _spellings(written: str) -> tuple[tuple[str, ...], ...]:
+    texts = [written, _REMARK.sub(" ", written), _CLAUSE.sub("", written)]
+    parts = written.split(",")
+    if len(parts) == 2 and all(0 < len(part.split()) <= 3 for part in parts):
+        texts.append(f"{parts[1]} {parts[0]}")
+    found = [_core(tokens(text)) for text in texts]
+    found += [tuple(form for form in forms if form not in TITLES) for forms in found]
+    return tuple(dict.fromkeys(forms for forms in found if forms))
+
+
+def _core(words: list[Token]) -> tuple[str, ...]:
+    """Return the normal forms without function words and adverbs at the beginning (``usually in May``)."""
+    forms = [word.form for word in words]
+    while len(forms) > 1 and (forms[0] in FUNCTION_WORDS or forms[0] in _LEADING):
+        forms.pop(0)
+    return tuple(forms)

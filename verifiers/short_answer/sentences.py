@@ -1,0 +1,206 @@
+"""Splits an answer into sentences, and decides whether a sentence asserts what it mentions.
+
+A mention is not asserted if it is denied ("not X"), one of several guesses ("X or Y"), a possibility ("might be X"),
+a common belief that the text rejects ("many think X, but"), or withdrawn later ("actually, no").
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from bestofn.verifiers.short_answer.tokens import form_of
+
+Status = Literal["asserted", "denied", "doubtful"]
+
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:[A-Za-z]|Mr|Mrs|Ms|Dr|St|Mt|Jr|Sr|Prof|Gen|Col|Capt|Lt|Sgt|Rev|Hon|No|vs|Inc|Ltd|Co|Corp|Bros|etc|approx"
+    r"|ca|e\.g|i\.e|U\.\s?S|U\.\s?K|Ph\.D))\.$"
+)
+_END = re.compile(r"[.!?]+[\"')\]]*(?=\s+[\"'(\[]*[A-Z0-9\"])|[.!?][\"')]*\s*$|\n+")
+_CLAUSE_START = re.compile(r"[;:,()]|\s-+\s|\b(?:but|and|although|though|while|whereas|because|who|which|that)\b", re.I)
+_NOT = re.compile(
+    r"\b(?:not|never|no|nor|neither|without|except|excluding|cannot|incorrect|wrong|false|unlike)\b|n't\b"
+    r"|\b(?:ne|pas|jamais|nicht|keine?[rsnm]?|nie|nunca|не|нет)\b|不|没有|非|ない"
+    r"|\b(?:rather than|instead of|other than|as opposed to|aside from|apart from|contrary to|mistaken for"
+    r"|confused with)\b",
+    re.I,
+)
+_STILL_ASSERTS = re.compile(
+    r"\bnot (?:only|just|merely|simply)\b|\b(?:not|n't)\b.{0,80}\b(?:until|before|except|but|other than|besides)\b"
+    r"|\b(?:none|nothing|no one|nobody) (?:other than|but|except)\b|\bno doubt\b|\bwithout (?:a )?doubt\b|\bno\. ?\d"
+    r"|\bnever (?:before|forget)\b|\bnot to be confused\b.{0,60},",
+    re.I | re.DOTALL,
+)
+_DENIED_AFTER = re.compile(
+    r"['\")\]]*\s*(?:,\s*)?(?:(?:is|was|are|were|does|did|do|has|have|had|would|will|can|could)\s?(?:not\b|n't\b)"
+    r"|(?:is|was|are|were) (?:incorrect|wrong|false|never|no longer|a (?:common )?(?:misconception|myth|mistake))"
+    r"|(?:isn't|wasn't|aren't|weren't|didn't|doesn't|hasn't|haven't|hadn't|wouldn't|won't|can't|couldn't)\b)",
+    re.I,
+)
+_POSSIBLE = re.compile(
+    r"\b(?:may|might|could|perhaps|maybe|possibly|either|whether|guess|not (?:entirely |completely |quite )?(?:sure"
+    r"|certain)|unsure|uncertain|unclear|if you(?:'re| are)? (?:mean|meant|refer\w*|ask\w*|talk\w*|think\w*)"
+    r"|assuming|supposing)\b",
+    re.I,
+)
+_OR_BEFORE = re.compile(r"\bor\s+(?:(?:the|a|an|in|on|at|even|perhaps|maybe|possibly)\s+)*[\"'(]*$", re.I)
+_OR_AFTER = re.compile(r"[\"')]*\s*,?\s+or\s+(?!more\b|less\b|so\b|thereabouts|simply|just|also)|\s*/\s*[A-Z]", re.I)
+_BELIEF = re.compile(
+    r"\b(?:many|most|some|people|often|common(?:ly)?|popular(?:ly)?|widely|frequently|sometimes|it is|might|may|you"
+    r"|once|traditionally|first|initially|originally)\b.{0,60}\b(?:th(?:ink|inks|ought)|believ\w+|assum\w+|claim\w*|mistak\w+"
+    r"|misconception|myth|say|says|said|guess\w*|attributed|credited|associate\w*)\b",
+    re.I | re.DOTALL,
+)
+_CONTRAST = re.compile(r"\b(?:but|however|actually|in fact|in reality|yet|though|instead|whereas)\b", re.I)
+_QUOTED = re.compile(r'"[^"\n]{1,100}"')
+_CORRECTION = re.compile(
+    r"(?:^|[.!?\n-]\s*|,\s*)(?:no,?\s+wait|wait|correction|scratch that|on second thoughts?|my mistake|let me correct"
+    r"|i (?:meant|misspoke|made a mistake|stand corrected)|oops|sorry,\s+(?:it|that|the|i)"
+    r"|no,\s+(?:it|that|the|i|actually)"
+    r"|actually,?\s+(?:no\b|it|that|the (?:correct|right|answer)|i))",
+    re.I,
+)
+_THAN = re.compile(
+    r"\b(?:(?<!other )than|surpassing|overtaking|succeeding|replacing|beating|defeating)\s+(?:\w+\s+){0,2}[\"'(]*$",
+    re.I,
+)
+_EXAMPLES = re.compile(r"\b(?:such as|including|for example|e\.g\.)", re.I)
+_INTRODUCES = re.compile(
+    r"(?:\b(?:by|called|named|titled|entitled|means?|meaning|was|is|actor|actress|singer|songwriter|artist|band|group"
+    r"|composer|author|writer|poet|painter|character|song|film|movie|novel|musical|album|book|president|player|musician"
+    r"|captain|director|word|term|name)|[(:])\s*(?:(?:the|an?)\s+)?[\"'(]*$|\"$",
+    re.I,
+)
+_AND = re.compile(r"\W*(?:and|or)\b", re.I)
+_UNKNOWN = re.compile(
+    r"\b(?:i|we)(?:'m| am)? (?:do(?:n't| not)|could(?:n't| not)|can(?:not|'t| not)|was(?:n't| not) able to|am unable to"
+    r"|am not (?:sure|certain|aware|able)|not (?:sure|certain|aware|able)|was unable to|unable to|have no)\b"
+    r"(?=.{0,60}\b(?:know|find|tell|determine|answer|provide|access|information|sure|certain|aware|recall|confirm|idea"
+    r"|identify|verify|say)\b)|\bi(?:'m| am)? (?:not sure|unsure|uncertain|sorry|afraid)\b"
+    r"|\b(?:no|not enough|insufficient) information\b|\bi have no idea\b|\b(?:is|are|was) (?:not (?:known|clear"
+    r"|specified|publicly known)|unknown|unclear)\b|\bas an ai\b|\bplease (?:provide|specify|clarify|check)\b"
+    r"|\b(?:could|can) you (?:please )?(?:provide|specify|clarify|give)\b|\b(?:more|additional|further) (?:context"
+    r"|information|details) (?:is|are|would be) (?:needed|required|necessary|helpful)\b|\bit depends\b"
+    r"|\bnot (?:yet )?(?:been )?(?:announced|confirmed|determined|released)\b|\bthere (?:is|are|was|were) no\b"
+    r"|\b(?:question|information) (?:is|seems|appears)\b.{0,30}\b(?:missing|incomplete|unclear|incorrect|ambiguous)\b",
+    re.I | re.DOTALL,
+)
+_PREAMBLE = re.compile(
+    r"\W*(?:sure|certainly|of course|great question|good question|hello|hi|thank you|thanks|according to the search"
+    r"|based on|here (?:is|are)|let me|i'd be happy|i(?:'ll| will))\b.{0,80}[.!:?]\W*$",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """The sentences of a text, as positions of characters. ``question`` are the normal forms of the question's words.
+
+    A negation in quotation marks or in the question ("Billy Don't Be a Hero") does not deny anything.
+    """
+
+    text: str
+    question: frozenset[str] = frozenset()
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The position of the first character of each sentence."""
+        starts = [0]
+        for match in _END.finditer(self.text):
+            head = self.text[max(0, match.start() - 12) : match.start() + 1]
+            if match.end() < len(self.text) and not (match[0].startswith(".") and _ABBREVIATION.search(head)):
+                starts.append(match.end())
+        return starts
+
+    @cached_property
+    def correction(self) -> int:
+        """The position of the last correction (``wait``, ``actually, it``), or -1."""
+        return max((match.start() for match in _CORRECTION.finditer(self.text)), default=-1)
+
+    def number(self, position: int) -> int:
+        """Return the number of the sentence that contains a position."""
+        return bisect_right(self.starts, position) - 1
+
+    def span(self, number: int) -> tuple[int, int]:
+        """Return the start and the end of a sentence."""
+        end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.text)
+        return self.starts[number], end
+
+    @cached_property
+    def first(self) -> int:
+        """The number of the first sentence that is not a preamble such as "Sure!"."""
+        for number in range(len(self.starts) - 1):
+            start, end = self.span(number)
+            sentence = self.text[start:end].strip()
+            if len(sentence) > 3 and not _PREAMBLE.match(sentence):
+                return number
+        return len(self.starts) - 1
+
+    def status(self, start: int, end: int) -> Status:
+        """Return whether the text asserts what it mentions from ``start`` to ``end``."""
+        first, last = self.span(self.number(start))
+        before, after = _QUOTED.sub(_blanks, self.text[first:start]), self.text[end:last]
+        if _denied(before, after, self.question):
+            return "denied"
+        if start < self.correction or _doubtful(before, after):
+            return "doubtful"
+        if _BELIEF.search(before) and (_CONTRAST.search(after) or _CONTRAST.search(self.text[last : last + 20])):
+            return "doubtful"
+        return "asserted"
+
+    def is_example(self, start: int, end: int) -> bool:
+        """Return whether the mention is one of several examples: ``including X, Y and Z``."""
+        first, last = self.span(self.number(start))
+        listed = (
+            "," in self.text[end : end + 3] or _AND.match(self.text[end:last]) or "," in self.text[start - 3 : start]
+        )
+        return bool(listed) and bool(_EXAMPLES.search(self.text[first:start]))
+
+    def contrasts(self, position: int) -> bool:
+        """Return whether the sentence at a position begins with a contrast such as ``However``."""
+        start, end = self.span(self.number(position))
+        return bool(re.match(r"\W*(?:however|but|actually|in fact|yet)\b", self.text[start:end], re.I))
+
+
+def _denied(before: str, after: str, question: frozenset[str]) -> bool:
+    clauses = list(_CLAUSE_START.finditer(before))
+    clause = (before[clauses[-1].end() :] if clauses else before)[-120:]
+    negations = [match for match in _NOT.finditer(clause) if not _is_word_of(match, clause, question)]
+    if negations and not _STILL_ASSERTS.search(before[-200:]):
+        return True
+    return bool(_DENIED_AFTER.match(after)) and not _STILL_ASSERTS.search(after[:120])
+
+
+def _is_word_of(match: re.Match[str], clause: str, question: frozenset[str]) -> bool:
+    """Return whether a negation is a word of the question, such as ``don't`` in the title of a song."""
+    word = re.search(r"[\w']*$", clause[: match.end()])
+    return word is not None and form_of(word[0]) in question
+
+
+def _blanks(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
+def _doubtful(before: str, after: str) -> bool:
+    """Return whether a mention is a guess, one of several alternatives, a comparison, or part of a question."""
+    return bool(
+        _POSSIBLE.search(before[-160:])
+        or _OR_BEFORE.search(before)
+        or _OR_AFTER.match(after)
+        or _THAN.search(before)
+        or after.rstrip(" \n\"')").endswith("?")
+    )
+
+
+def introduces(before: str) -> bool:
+    """Return whether the text before a mention introduces it as the answer: ``written by``, ``called "``, ``poet``."""
+    return _INTRODUCES.search(before) is not None
+
+
+def admits_ignorance(text: str) -> bool:
+    """Return whether the text says that the answer is unknown, or asks for more information."""
+    return _UNKNOWN.search(text) is not None

@@ -1,0 +1,195 @@
+"""Rules for words and names. A rule returns None if it does not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bestofn.verifiers.short_answer import dates
+from bestofn.verifiers.short_answer.case import SHORT, Case
+from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.mentions import Mention, mentions, scattered
+from bestofn.verifiers.short_answer.names import is_acronym, names, related, same_person
+from bestofn.verifiers.short_answer.references import TITLES, Reference
+from bestofn.verifiers.short_answer.sentences import introduces
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS
+from bestofn.verifiers.short_answer.word_classes import CLASSES
+
+MANY = 4  # with this many accepted answers, the usual other names are among them
+
+
+def equal(case: Case) -> Finding | None:
+    """Return a pass if the whole answer is an accepted answer in normal form."""
+    if case.text.text.rstrip(" \n\"'").endswith("?"):
+        return None
+    given = [token.form for token in case.text.tokens]
+    bare = [form for form in given if form not in TITLES]
+    while len(given) > 1 and given[0] in FUNCTION_WORDS:
+        given.pop(0)
+    for reference in case.references:
+        if any(list(spelling) in (given, bare) for spelling in reference.spellings):
+            if _lacks_parts(case, [Mention(0, len(case.text.text))]):
+                return Finding("abstain", "the question asks for several things, and the answer has only some")
+            return Finding("pass", "equal", case.text.text[:200], reference.text)
+    return None
+
+
+def option(case: Case) -> Finding | None:
+    """Compare the answer with the options of a question such as "Is a whale a fish or a mammal?"."""
+    content = {form for reference in case.references for form in reference.content}
+    right = [option for option in case.question.options if option in content]
+    if len(right) != 1:
+        return None
+    given = [option for option in case.question.options if option in case.text.index]
+    if len(given) != 1 or not all(case.asserts(mention) for mention in mentions(case.text, given)):
+        return Finding("abstain", "not exactly one option is asserted")
+    same = given == right
+    return Finding("pass" if same else "fail", "same option" if same else "another option", given[0], right[0])
+
+
+def mentioned(case: Case) -> Finding | None:
+    """Return a pass if the answer asserts a reference; abstain if it mentions one without asserting it."""
+    asserted: list[tuple[Mention, Reference]] = []
+    doubtful = False
+    for reference in case.references:
+        for spelling in reference.spellings:
+            found = mentions(case.text, spelling) or scattered(case.text, spelling)
+            doubtful = doubtful or bool(found)
+            new = any(case.question.new(form) for form in spelling)  # otherwise the words only repeat the question
+            if new and reference.date is None and reference.quantity is None:
+                asserted += [(mention, reference) for mention in found if case.asserts(mention)]
+    if not asserted:
+        return Finding("abstain", "the reference is mentioned but not asserted") if doubtful else None
+    return _stated(case, asserted)
+
+
+def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Finding:
+    """Return a pass, unless the answer lacks a part, begins with another name, or lists several things."""
+    mention, reference = min(asserted, key=lambda pair: (not pair[0].exact, pair[0].start))
+    words = case.words(mention.start, mention.end)
+    if _lacks_parts(case, [mention for mention, _ in asserted]):
+        return Finding("abstain", "the question asks for several things, and the answer has only some", words)
+    if case.question.several == 1 and case.sentences.is_example(mention.start, mention.end):
+        return Finding("abstain", "the reference is one of several examples", words)
+    if _is_aside(case, mention):
+        return Finding("abstain", "the reference is mentioned, but it is not clear whether it is the answer", words)
+    method = "stated in the answer" if mention.exact else "same words in another order"
+    return Finding("pass", method, words, reference.text)
+
+
+def _lacks_parts(case: Case, found: Sequence[Mention]) -> bool:
+    """Return whether the question asks for several things, the references are these things, and some are missing."""
+    wanted = case.question.several
+    if wanted == 1 or _different_things(case.references) < wanted:
+        return False
+    places: list[Mention] = []
+    for mention in sorted(found, key=lambda mention: (mention.start, -mention.end)):
+        words = case.words(mention.start, mention.end)
+        new = all(words != case.words(other.start, other.end) for other in places)
+        if new and (not places or mention.start >= places[-1].end):
+            places.append(mention)
+    return len(places) < wanted
+
+
+def _different_things(references: Sequence[Reference]) -> int:
+    """Return how many references share no word with a reference before them: spellings of one thing share words."""
+    seen: set[str] = set()
+    count = 0
+    for reference in references:
+        count += not reference.content & seen
+        seen |= reference.content
+    return count
+
+
+def _is_aside(case: Case, mention: Mention) -> bool:
+    """Return whether the mention may be a remark next to the answer.
+
+    It may be a remark if it stands between the first and the last sentence of an answer that gives other names before.
+    In the same sentence, another name before the mention counts if no word such as "by" or "called" introduces the
+    mention. A place often follows a smaller place ("in Cardiff, Wales"), so this rule does not apply to places.
+    """
+    number = case.sentences.number(mention.start)
+    later = case.sentences.first < number < len(case.sentences.starts) - 1
+    first, _ = case.sentences.span(number)
+    before = case.text.text[first : mention.start]
+    certain = case.question.kind == "place" or case.question.several > 1 or introduces(before)
+    if (certain and not later) or not any(character.isalpha() for character in before):
+        return False
+    first, _ = case.sentences.span(case.sentences.first if later else number)
+    around = [token for token in case.text.tokens if first <= token.start < mention.end]
+    return any(name[-1].end <= mention.start for name in names(case.text.text, around, case.question))
+
+
+def person(case: Case) -> Finding | None:
+    """Return a pass if the answer asserts the name of the reference with other first or middle names, or initials."""
+    if case.question.kind != "person":
+        return None
+    found = names(case.text.text, case.text.tokens, case.question)
+    for reference in case.references:
+        for spelling in reference.spellings:
+            for name in found:
+                if case.sentences.status(name[0].start, name[-1].end) != "asserted":
+                    continue
+                if same_person(spelling, name):
+                    words = case.words(name[0].start, name[-1].end)
+                    return Finding("pass", "same name", words, reference.text)
+    return None
+
+
+def another_of_class(case: Case) -> Finding | None:
+    """Return a fail if the reference is one of a small class, such as the colors, and the answer is another of them."""
+    wanted = {form for reference in case.references for form in reference.content}
+    classes = [words for words in CLASSES if words & wanted]
+    if len(classes) != 1 or len(case.text.tokens) > SHORT or any(len(r.content) > 1 for r in case.references):
+        return None
+    given = [token for token in case.text.tokens if token.form in classes[0]]
+    if len(given) != 1 or given[0].form in wanted or not case.asserts(Mention(given[0].start, given[0].end)):
+        return None
+    return Finding("fail", "another of the same kind", given[0].word, case.references[0].text)
+
+
+def another(case: Case) -> Finding | None:
+    """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
+
+    If no reference is a name, and there are few references, another wording of a reference is possible.
+    """
+    first, last = case.first()
+    sentence = [token for token in case.text.tokens if first <= token.start < last]
+    found = names(case.text.text, sentence, case.question)
+    if not case.new_words or _shares(case) or not _same_script(case):
+        return None
+    kinds = {reference.kind for reference in case.references}
+    short = case.fills_in and not dates.has_doubtful_year(case.text.text)
+    if found and "name" in kinds and kinds <= {"name", "phrase"}:
+        words = case.words(found[0][0].start, found[0][-1].end)
+        return Finding("fail", "another name", words, case.references[0].text)
+    if short and ("name" in kinds or (found and kinds == {"phrase"}) or len(case.references) >= MANY):
+        return Finding("fail", "another short text", case.text.text[:100], case.references[0].text)
+    return None
+
+
+def _same_script(case: Case) -> bool:
+    """Return whether the answer and a reference are both in Latin letters or both in other letters."""
+    return any(_latin("".join(reference.content)) == _latin(case.text.text) for reference in case.references)
+
+
+def _latin(text: str) -> bool:
+    letters = [character for character in text[:500] if character.isalpha()]
+    return 2 * sum(character < "\u0250" for character in letters) >= len(letters)
+
+
+def _shares(case: Case) -> bool:
+    """Return whether a word of the answer may be another form of a word of a reference."""
+    wanted = {form for reference in case.references for form in reference.content if case.question.new(form)}
+    given = {token.form for token in case.new_words}
+    if any(form in wanted for form in given) or any(related(form, wanted) for form in given):
+        return True
+    initials = [
+        [form for form in spelling if form not in FUNCTION_WORDS]
+        for reference in case.references
+        for spelling in reference.spellings
+    ]
+    return any(is_acronym(form, spelling) for form in given for spelling in initials) or any(
+        is_acronym(form, [token.form for token in name])
+        for form in wanted
+        for name in names(case.text.text, case.text.tokens, case.question)
+    )

@@ -1,0 +1,145 @@
+"""Rules for values: formulas, truth values, dates and numbers. A rule returns None if it does not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bestofn.verifiers.short_answer import dates, formulas, quantities
+from bestofn.verifiers.short_answer.case import SHORT, Case
+from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.questions import Question
+from bestofn.verifiers.short_answer.references import TRUTH_WORDS, Reference
+
+
+def formula(case: Case) -> Finding | None:
+    """Compare chemical formulas, if all references are formulas and the answer is one."""
+    wanted = {reference.formula for reference in case.references if reference.formula}
+    if len(wanted) != len({reference.text for reference in case.references}):
+        return None
+    given = formulas.formula(case.text.text)
+    if given is None:
+        return None
+    if given in wanted:
+        return Finding("pass", "same formula", given, given)
+    if any(formulas.atoms(given) == formulas.atoms(other or "") for other in wanted):
+        return Finding("abstain", "the same atoms in another order", given)
+    return Finding("fail", "another formula", given, case.references[0].text)
+
+
+def truth(case: Case) -> Finding | None:
+    """Compare yes and no, if the references are one of them."""
+    wanted = {reference.truth for reference in case.references}
+    if None in wanted or len(wanted) != 1 or not case.text.tokens:
+        return None
+    given = TRUTH_WORDS.get(case.text.tokens[0].word.lower())
+    stated = {TRUTH_WORDS[token.word.lower()] for token in case.text.tokens if token.word.lower() in TRUTH_WORDS}
+    if given is None or len(stated) > 1:
+        return Finding("abstain", "no clear yes or no")
+    same = given in wanted
+    return Finding("pass" if same else "fail", "same truth value" if same else "another truth value", str(given))
+
+
+# dates and numbers ----------------------------------------------------------------------------------------------------
+
+
+def date(case: Case) -> Finding | None:
+    """Compare the dates of the answer with the references, if all references are dates."""
+    wanted = [date for reference in case.references if (date := _as_date(reference, case.question)) is not None]
+    if not wanted:
+        return None
+    whole = len(wanted) == len(case.references)
+    given = [date for date in dates.dates(case.text.text) if not case.in_question(date.start, date.end)]
+    asserted = [date for date in given if case.sentences.status(date.start, date.end) == "asserted"]
+    best = [dates.best_relation(wanted, date) for date in asserted]
+    for date, closest in zip(asserted, best, strict=True):
+        if closest in ("same", "finer"):
+            return _confirmed_date(case, wanted, date, asserted)
+    if not whole or not asserted or any(closest != "differs" for closest in best):
+        return Finding("abstain", "the dates cannot be compared") if whole and best else None
+    if len(asserted) < len(given) or dates.has_doubtful_year(case.text.text):
+        return Finding("abstain", "a date that is not asserted")
+    if case.question.kind == "date" or len(case.new_words) <= SHORT:
+        return Finding("fail", "another date", case.words(asserted[0].start, asserted[0].end), case.references[0].text)
+    return None
+
+
+def _as_date(reference: Reference, question: Question) -> dates.Date | None:
+    if reference.date is not None:
+        return reference.date
+    if question.kind == "date" and reference.quantity is not None:
+        return dates.only_date(f"{reference.quantity.value:.0f}")
+    return None
+
+
+def _confirmed_date(
+    case: Case, wanted: Sequence[dates.Date], date: dates.Date, asserted: Sequence[dates.Date]
+) -> Finding:
+    """Return a pass, unless another reference contradicts the date or the answer also states another one."""
+    words = case.words(date.start, date.end)
+    relations = [dates.relation(other, date) for other in wanted]
+    if "same" not in relations and "differs" in relations:
+        return Finding("abstain", "the date agrees with one reference and contradicts another", words)
+    first = [other for other in asserted if case.sentences.number(other.start) == case.sentences.first]
+    if first and date not in first and all(dates.best_relation(wanted, other) == "differs" for other in first):
+        return Finding("abstain", "the answer begins with another date", words)
+    others = [other for other in asserted if dates.best_relation(wanted, other) == "differs"]
+    number = case.sentences.number(date.start)
+    if sum(case.sentences.number(other.start) == number for other in others) > 1 and len(wanted) == 1:
+        return Finding("abstain", "the answer lists several dates", words)
+    if any(case.sentences.contrasts(other.start) and other.start > date.end for other in others):
+        return Finding("abstain", "the answer goes on to another date", words)
+    return Finding("pass", "same date", words, case.references[0].text)
+
+
+def quantity(case: Case) -> Finding | None:
+    """Compare the numbers of the answer with the references that are numbers."""
+    wanted = [reference.quantity for reference in case.references if reference.quantity and not reference.date]
+    if not wanted:
+        return None
+    given = [
+        quantity
+        for quantity in quantities.quantities(case.text.text)
+        if not case.in_question(quantity.start, quantity.end) and not _in_date(case, quantity)
+    ]
+    relations = [{quantities.relation(ours, theirs) for ours in wanted} for theirs in given]
+    pairs = list(zip(given, relations, strict=True))
+    slots = [(quantity, found) for quantity, found in pairs if _is_slot(case, quantity, given, wanted)]
+    same = [quantity for quantity, found in slots if "same" in found]
+    others = [quantity for quantity, found in slots if found == {"differs"} and not quantity.ordinal]
+    if same and (not others or case.question.several > 1):
+        return Finding("pass", "same quantity", case.words(same[0].start, same[0].end), case.references[0].text)
+    if any("same" in found for _, found in pairs):
+        return Finding("abstain", "the number occurs, but it is not clear whether it is the answer")
+    if others and len(wanted) == len(case.references):
+        words = case.words(others[0].start, others[0].end)
+        return Finding("fail", "another quantity", words, case.references[0].text)
+    return None
+
+
+def _is_slot(
+    case: Case,
+    quantity: quantities.Quantity,
+    given: Sequence[quantities.Quantity],
+    wanted: Sequence[quantities.Quantity],
+) -> bool:
+    """Return whether a number answers the question.
+
+    It has the unit of the reference or counts a thing that the question names, or it is the only number of the first
+    sentence, or the answer is short.
+    """
+    if case.sentences.status(quantity.start, quantity.end) != "asserted":
+        return False
+    first, last = case.first()
+    if not first <= quantity.start < last:
+        return False
+    if len(case.new_words) <= SHORT and len(given) == 1:
+        return True
+    if quantity.unit and (quantity.unit in case.question.words or any(quantity.unit == ours.unit for ours in wanted)):
+        return True
+    return case.question.kind == "number" and sum(first <= other.start < last for other in given) == 1
+
+
+def _in_date(case: Case, quantity: quantities.Quantity) -> bool:
+    return any(
+        date.start <= quantity.start < date.end and date.end - date.start > 4 for date in dates.dates(case.text.text)
+    )

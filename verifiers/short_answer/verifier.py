@@ -1,0 +1,66 @@
+"""The short-answer verifier. ``conf/verifier/short_answer.yaml`` builds it; ``docs/short_answers.md`` describes it."""
+
+from __future__ import annotations
+
+import time
+
+from bestofn.builders.records import Candidate, Query, Verdict
+from bestofn.verifiers.math_verifier.extraction import final_answer, visible
+from bestofn.verifiers.short_answer.decision import decide
+from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.questions import question
+from bestofn.verifiers.short_answer.references import interpret
+
+MARKED = frozenset({"tagged", "structured", "boxed", "hashes", "announced", "labelled line"})
+"""The forms of an answer in which the model marks its final answer."""
+
+
+class ShortAnswerVerifier:
+    """Verifies whether an answer states ``reference.answer`` or one of ``reference.answers``.
+
+    ``max_length``      maximum length of an answer in characters; longer answers are not compared.
+    ``max_references``  maximum number of accepted answers that are compared.
+
+    An answer passes if it asserts an accepted answer. It fails if it clearly asserts something else of the same kind:
+    another date, number, name or short text. All other answers abstain, so that a judge can decide.
+    """
+
+    name = "short_answer"
+
+    def __init__(self, max_length: int = 20_000, max_references: int = 1_000) -> None:
+        self.max_length, self.max_references = max_length, max_references
+
+    async def verify(self, query: Query, candidate: Candidate) -> Verdict:
+        """Return the verdict on the answer. ``detail["method"]`` names the rule that decided."""
+        started = time.perf_counter()
+        finding = self.find(query, candidate.text)
+        detail = {"method": finding.method, "answer": finding.answer, "reference_form": finding.reference}
+        seconds = time.perf_counter() - started
+        return Verdict(finding.outcome, finding.confidence, explain(finding), self.name, detail, seconds)
+
+    def find(self, query: Query, text: str) -> Finding:
+        """Compare the text of an answer with the accepted answers of ``query``."""
+        references = [interpret(answer) for answer in query.reference.accepted[: self.max_references]]
+        references = [reference for reference in references if reference.spellings or reference.formula]
+        if not references:
+            return Finding("abstain", "the query has no reference answer")
+        if len(text) > self.max_length:
+            return Finding("abstain", "the answer is too long", text[:200])
+        answer = stated(text)
+        if not answer.strip():
+            return Finding("abstain", "no answer was found")
+        return decide(references, question(query.text), answer)
+
+
+def stated(text: str) -> str:
+    """Return the final answer that the model marked, for example in a box, or the whole visible text."""
+    answer = final_answer(text)
+    return answer.text if answer.method in MARKED else visible(text)
+
+
+def explain(finding: Finding) -> str:
+    """Return the finding as one sentence."""
+    if finding.outcome == "abstain":
+        return finding.method
+    relation = "agrees with" if finding.outcome == "pass" else "differs from"
+    return f"{finding.answer[:200]!r} {relation} the reference {finding.reference[:200]!r} ({finding.method})"
