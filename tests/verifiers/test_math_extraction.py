@@ -51,6 +51,7 @@ CASES = [
     ("The answer is 6.\nThe answer is 6.\nTh", "6"),
     ("The answer is 362,880.\nThe answer is 362,8", "362,880"),
     ("The answer is 3025.\nThis answer is corr", "3025"),
+    ("The answer is 0.5.\nThis answer is wron", "0.5"),
     ("The answer is:\n\n$$\\frac{1}{2}$$", r"\frac{1}{2}"),
     ("The answer is:\n\\[ x = 4 \\]", "x = 4"),
     ("The answer is True.", "True"),

@@ -135,3 +135,44 @@ def test_an_empty_reference_abstains(empty):
 )
 def test_arguments_that_are_not_text(reference, text, outcome):
     assert judge(reference, text).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "outcome"),
+    [
+        ("850", "First we add 3 and 4.\n\nSimplifying, we have", "fail"),
+        ("850", "First we add 3 and 4.\n\nTherefore, $A", "fail"),
+        ("850", r"\begin{align*} x &= 3 + 4 \\ &= 2 + \frac", "fail"),
+        ("850", "The total is 850 in this case.\n\nLet us verify it by", "abstain"),
+        ("even", "First we add 3 and 4.\n\nSimplifying, we have", "abstain"),
+        ("850", "First we add some numbers.\n\nThen the sum is large.", "abstain"),
+    ],
+)
+def test_a_text_that_breaks_off_has_no_answer(reference, text, outcome):
+    assert judge(reference, text).outcome == outcome
+
+
+@pytest.mark.parametrize("blank", ["", "___", "?", "N/A", "Your answer here.", "The sum is ___."])
+def test_a_blank_answer_fails(blank):
+    assert judge("12", f'{{"reasoning": "3 + 4", "answer": "{blank}"}}').outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "problem", "outcome"),
+    [
+        ("even", "odd", 'Is it even or odd? Enter "even", "odd", or "neither".', "fail"),
+        ("even", "odd", "Is $f$ even, odd, or neither?", "fail"),
+        ("even", "odd", "What is $f$?", "abstain"),
+        ("80", "B", "What is the area?", "fail"),
+        ("80", "B", "", "abstain"),
+        ("80", "B", "Which of A, B and C is larger, and how large is it?", "abstain"),
+        ("1101", "10110_b", "", "fail"),
+        ("22", "10110_b", "", "abstain"),
+        ("B", "A, C", "(A) 1 (B) 2 (C) 3", "fail"),
+        (r"\cot x", r"\cot x, \tan x", "", "fail"),
+        ("69{degrees}", "84", "", "fail"),
+        ("69{degrees}", r"69^\circ", "", "pass"),
+    ],
+)
+def test_forms_that_need_the_problem(reference, answer, problem, outcome):
+    assert judge_answer(reference, Answer(answer, "boxed"), problem).outcome == outcome

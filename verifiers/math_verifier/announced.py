@@ -18,6 +18,7 @@ _COMMENT = re.compile(
     r"the form|not (?:correct|among|one of))\b",
     re.IGNORECASE,
 )
+_COMMENTS = ("correct", "incorrect", "right", "wrong", "verified")
 _HYPOTHETICAL = re.compile(
     r"\b(?:if|unless|suppose|supposing|imagine|had|were|common|commonly|might|could|may|think|thinks|thinking"
     r"|believe|believes|some|someone|somebody|many|people|students?|others|one might|tempt\w*|mistakenly|wrongly"
@@ -55,7 +56,7 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
     last_end = 0
     for match in list(_PHRASE.finditer(text))[-MAX_MARKS:]:
         rest = first_statement(text[match.end() : match.end() + MOST_CHARACTERS])
-        if not rest or _COMMENT.match(rest):
+        if not rest or _COMMENT.match(rest) or _is_broken_comment(rest, text):
             continue
         if is_hypothetical(_sentence_before(text, match.start())):
             others.append(rest)
@@ -66,6 +67,11 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
         statements.pop()  # the last repetition is truncated
     statements = statements or (others if other_cases else [])
     return Answer(statements[-1], "announced") if statements else None
+
+
+def _is_broken_comment(rest: str, text: str) -> bool:
+    """Return whether a statement is the beginning of "correct" or "wrong" at which the text breaks off."""
+    return text.endswith(rest) and any(comment.startswith(rest.lower()) for comment in _COMMENTS)
 
 
 def is_hypothetical(sentence: str) -> bool:

@@ -12,8 +12,9 @@ class Answer:
     """The final answer as text.
 
     ``method`` is the form in which it was found. ``others`` contains the earlier boxes of the same list or sentence.
-    ``rival`` is another answer that the text announces after a box, without words of correction. ``runs_on`` is true if
-    the model then invented another problem and answered that problem too.
+    ``rival`` is another answer that the text announces after a box, without words of correction. ``runs_on`` is true
+    if the model then invented another problem and answered that problem too. ``cut_off`` is the end of a text that
+    marks no answer and ends in the middle of a sentence or a formula, otherwise "".
     """
 
     text: str
@@ -21,3 +22,4 @@ class Answer:
     others: tuple[str, ...] = ()
     rival: str = ""
     runs_on: bool = False
+    cut_off: str = ""

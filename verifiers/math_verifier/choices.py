@@ -19,6 +19,8 @@ _TRAILING = re.compile(
 )
 _BRACKETED = re.compile(r"\(\s*([A-J])\s*\)")
 _SEVERAL = re.compile(r"^\s*\(?[A-J]\)?\s*(?:,|and|or|&)\s*\(?[A-J]\)?\s*(?:,|and|or|&|$|\.)")
+_LIST = re.compile(r"\(?[A-J]\)?(?:\s*(?:,|;|&|\band\b|,\s*and\b)\s*\(?[A-J]\)?)+\.?")
+_RUN = re.compile(r"[A-J]{2,5}")
 _OPTION = re.compile(r"(?:\\text(?:bf)?\s*\{\s*)?\(\s*([A-Ha-h])\s*\)\s*\}?\s*(?:\\ |~)?")
 
 
@@ -54,6 +56,13 @@ def chosen(text: str) -> str | None:
         if len(letters) == 1:
             return letters.pop()
     return None
+
+
+def several(text: str) -> frozenset[str]:
+    """Return the letters of a list such as ``A, C``, ``(A) and (C)`` or ``AC``. Return an empty set for other texts."""
+    letters = re.findall(r"[A-J]", text)
+    listed = _LIST.fullmatch(text.strip().strip("$")) or (_RUN.fullmatch(text) and letters == sorted(set(letters)))
+    return frozenset(letters) if listed else frozenset()
 
 
 @lru_cache(maxsize=1024)

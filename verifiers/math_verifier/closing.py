@@ -8,8 +8,15 @@ from bestofn.verifiers.math_verifier.announced import SENTENCE_END
 from bestofn.verifiers.math_verifier.answer import Answer
 
 MOST_CHARACTERS = 3_000  # at the end of the text that are examined
+CUT_OFF = 1_000  # characters before the end of a text that is cut off in which the reference may be stated
 SHORT = 200  # characters of a text that is the answer as a whole
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
+_UNFINISHED = re.compile(
+    r"(?:[=+*/,(\\&^_{<]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per|that|have|when))\s*$",
+    re.IGNORECASE,
+)
+_PAIRS = (("\\begin{", "\\end{"), ("\\[", "\\]"), ("\\(", "\\)"))
+_CONTENT = re.compile(r"^(?!\\(?:begin|end)\{\w+\*?\}$).*\w", re.DOTALL)
 _PLEASANTRY = re.compile(
     r"\s*(?:let me know|(?:i )?hope (?:this|that|it)|feel free|please (?:let|feel)|if you (?:have|need|would"
     r"|want)|happy to"
@@ -48,15 +55,26 @@ def closing(text: str) -> Answer | None:
     if bold and re.search(r"\d|^[A-Z]", bold[-1]):
         return Answer(bold[-1].strip().rstrip("."), "bold")
     sentences = [part for part in _sentences(paragraph) if not _is_remark(part)] or _sentences(paragraph)
+    cut_off = text[-CUT_OFF:] if _is_cut_off(text, sentences[-1]) else ""
     if len(text) <= SHORT and "\n" not in text and len(sentences) <= 1:
-        return Answer(sentences[0] if sentences and len(_sentences(text)) > 1 else text, "whole text")
-    return Answer(sentences[-1], "closing sentence")
+        return Answer(sentences[0] if sentences and len(_sentences(text)) > 1 else text, "whole text", cut_off=cut_off)
+    return Answer(sentences[-1], "closing sentence", cut_off=cut_off)
+
+
+def _is_cut_off(text: str, sentence: str) -> bool:
+    """Return whether a text ends in the middle of a sentence or of a formula."""
+    marks = text.replace("\\$", "")
+    if _UNFINISHED.search(sentence) or marks.count("$$") % 2 or marks.count("$") % 2:
+        return True
+    if any(text.count(opening) > text.count(closing) for opening, closing in _PAIRS):
+        return True
+    return text[-1].isalpha() and re.fullmatch(r"[A-Za-z ,;:'\"-]+", sentence) is not None
 
 
 def _sentences(paragraph: str) -> list[str]:
     """Return the sentences of the lines of a paragraph, or the paragraph itself if it has none."""
     parts = [part.strip() for line in paragraph.splitlines() for part in SENTENCE_END.split(line)]
-    return [part for part in parts if part] or [paragraph]
+    return [part for part in parts if _CONTENT.search(part)] or [paragraph]
 
 
 def _is_remark(sentence: str) -> bool:
@@ -64,7 +82,7 @@ def _is_remark(sentence: str) -> bool:
 
     "I completed this in 0.003 seconds" and "I am 99.7 percent certain" are remarks; "I get 12 apples" is not.
     """
-    if _PLEASANTRY.match(sentence):
+    if _PLEASANTRY.match(sentence) or not _CONTENT.search(sentence):
         return True
     own = bool(_SELF.search(sentence))
     if own or _OWN_RESULT.search(sentence):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from bestofn.verifiers.math_verifier.confidence import GUESSED, Outcome, confidence
 from bestofn.verifiers.math_verifier.equivalence import compare
 from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
-from bestofn.verifiers.math_verifier.forms import Form
+from bestofn.verifiers.math_verifier.forms import Form, form
 from bestofn.verifiers.math_verifier.nodes import Node, Number, Text, show
 from bestofn.verifiers.math_verifier.normal import normal
 from bestofn.verifiers.math_verifier.plain_text import plain_text
@@ -21,6 +21,7 @@ from bestofn.verifiers.math_verifier.rules.terms import Different, Equal, Match,
 from bestofn.verifiers.math_verifier.second_readings import has_several_values, is_formula, second_reading
 from bestofn.verifiers.math_verifier.sentences import mentions, stated
 from bestofn.verifiers.math_verifier.worded import worded
+from bestofn.verifiers.math_verifier.words import is_blank
 
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
@@ -55,6 +56,7 @@ class Finding:
 DEFAULTS = Settings()
 MOST_DIGITS = 1_000
 _BLANK = " \t\r\n$"
+MARKED = frozenset({"structured", "tagged", "boxed"})  # extraction methods that found a place for the answer
 SHOWN = 200  # characters of an answer that is not compared, in its finding
 SHORT = 20  # an answer of at most so many characters is not a sentence with several values
 _ENDLESS = re.compile(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
@@ -102,7 +104,7 @@ def _reason_to_abstain(reference: str, answer: Answer, settings: Settings) -> st
     """Return why the answer is not compared at all, or "" if it is."""
     if not reference.strip(_BLANK):
         return "the reference is empty"
-    if not answer.text.strip():
+    if not answer.text.strip() and answer.method not in MARKED:
         return "no answer was found"
     if len(answer.text) > settings.max_length:
         return "the answer is too long"
@@ -123,8 +125,24 @@ def _decide(
     match = worded(reference, answer.text, problem, options, terms)
     if match is not None:
         return _unless_doubtful(match, reference, answer), normal(reference), normal(answer.text)
+    if answer.method in MARKED and is_blank(answer.text):
+        return _without_answer(reference_tree(reference), "a blank answer"), reference, answer.text
     match, gold, given = _compared(reference, answer, terms)
-    return _unless_doubtful(match, reference, answer), show(gold), show(given)
+    match = _unless_doubtful(match, reference, answer)
+    if match.equal is None and answer.cut_off and not _states(answer.cut_off, reference, gold):
+        match = _without_answer(gold, "the text breaks off")
+    return match, show(gold), show(given)
+
+
+def _without_answer(gold: Node, reason: str) -> Match:
+    """Return that a text has no answer, which differs from every reference that was understood."""
+    ours = form(gold)
+    return Unclear(reason) if ours is None else Different(reason, ours, Form("no value", reason))
+
+
+def _states(text: str, reference: str, gold: Node) -> bool:
+    """Return whether the reference occurs in ``text``."""
+    return mentions(gold, text) or "".join(reference.strip("$ ").split()) in "".join(text.split())
 
 
 def _integers(ours: int, theirs: int) -> Match:

@@ -54,6 +54,7 @@ _CHAT = re.compile(
     r"<\|?/?(?:im_end|im_start|eot_id|end_of_text|endoftext|end|s|eos|assistant|user|pad|sep|(?:begin|end)_of_(?:thought|solution))\|?>"
 )
 _HTML = re.compile(r"<(sub|sup)>([^<>]{1,40})</\1>")
+_BRACED_WORD = re.compile(r"(?<=\d)\s*\{([a-z]{3,})\}")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _EMPHASIS = re.compile(r"(?<!\*)\*\*(?![*\d(\s-])|(?<=\S)\*\*(?=[\s.,:;!?]|$)|`+|(?<!\S)\*(?=\S)")
 
@@ -71,7 +72,8 @@ def normal(text: str) -> str:
         text = _HTML.sub(lambda m: ("_" if m[1] == "sub" else "^") + "{" + m[2] + "}", _CHAT.sub(" ", text))
     if "\\" in text:
         text = _latex(text)
-    text = _THOUSANDS.sub("", text) if "{,}" in text else text
+    if "{" in text:
+        text = _BRACED_WORD.sub(r" \\text{\1}", _THOUSANDS.sub("", text) if "{,}" in text else text)
     if "$" in text:
         text = _money(text)
     if "10" in text:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from bestofn.verifiers.math_verifier import words
 from bestofn.verifiers.math_verifier.equivalence import compare
@@ -59,7 +60,7 @@ def has_several_values(node: Node) -> bool:
 
 def _words(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     if isinstance(gold, Text):
-        return _short_text(gold, given)
+        return _short_text(gold, given, terms)
     if is_formula(given.text):
         node = after_equals(text)
         if node is None or isinstance(node, Text):
@@ -71,9 +72,9 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     value = words.leading_numeral(given.text)
     if value is not None:
         return compare(gold, read(str(value)), terms), given
-    plain = _unlabelled(text)
-    if plain is not None:
-        return _labelled(gold, read(plain), terms)
+    plain = read(_unlabelled(text) or text)
+    if not isinstance(plain, Text):
+        return _labelled(gold, plain, terms)
     if has_several_values(gold):
         match = compare(gold, listed(text), terms)
         if match.equal:
@@ -142,7 +143,7 @@ _LIMITED = re.compile(
 _DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)
 
 
-def _short_text(gold: Text, given: Text) -> Reading | None:
+def _short_text(gold: Text, given: Text, terms: Terms) -> Reading | None:
     """Compare an answer in words with a reference in words. The answer may contain the reference in a sentence."""
     wanted, phrase = _plain_words(gold.text), _plain_words(given.text)
     first, second = words.special(gold.text), words.special(given.text)
@@ -152,6 +153,8 @@ def _short_text(gold: Text, given: Text) -> Reading | None:
         return None
     if wanted == phrase:
         return Equal("text"), given
+    if {wanted, phrase} <= offered(terms.problem):
+        return Different("another of the offered words", Form("choice", wanted), Form("choice", phrase)), given
     if _NEGATION.search(phrase) and not _NEGATION.search(wanted):
         return None
     if len(wanted.split()) <= 4 and (phrase.startswith(wanted + " ") or phrase.endswith(" " + wanted)):
@@ -159,6 +162,17 @@ def _short_text(gold: Text, given: Text) -> Reading | None:
     return None
 
 
+@lru_cache(maxsize=256)
+def offered(problem: str) -> frozenset[str]:
+    """Return the words that a problem offers as answers: in quotation marks, or as in "even, odd, or neither"."""
+    words_offered = {word.lower() for word in _QUOTED.findall(problem)}
+    for match in _ALTERNATIVES.finditer(problem):
+        words_offered |= {word.lower() for word in re.findall(r"[A-Za-z]+", match[0]) if word.lower() != "or"}
+    return frozenset(words_offered)
+
+
+_QUOTED = re.compile(r"[\"“]([A-Za-z]{2,20})[.,]?[\"”]")
+_ALTERNATIVES = re.compile(r"\b[A-Za-z]{2,20}, (?:[A-Za-z]{2,20}, )?or [A-Za-z]{2,20}\b")
 _NEGATION = re.compile(r"\b(?:not|no|never|neither|nor|or|isn|doesn|cannot|t)\b")
 
 

@@ -13,6 +13,7 @@ _HINTS = ("think>", "thinking>", "thought", "reasoning>", "scratchpad>", "reflec
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\w+)?<\|message\|>")
 _OTHER_CHANNEL = re.compile(r"<\|channel\|>(?:analysis|commentary)\b")
 _ANSWER_TAG = re.compile(r"<(?:answer|final_answer)>", re.IGNORECASE)
+_LAST_TOKENS = re.compile(r"(?:<\|\w{1,30}\|>\s*)+\Z")
 _TURN = re.compile(
     r"<\|im_end\|>|<\|eot_id\|>|<\|endoftext\|>|<\|end\|>|<\|return\|>|<\|im_start\|>|</s>|<\|end_of_text\|>|\[/INST\]"
 )
@@ -32,7 +33,8 @@ def visible(text: str) -> str:
     if "<" not in text and "[/INST]" not in text:
         return text
     turn = _TURN.search(text, 1) if text else None
-    return text[: turn.start()] if turn and text[: turn.start()].strip() else text
+    text = text[: turn.start()] if turn and text[: turn.start()].strip() else text
+    return _LAST_TOKENS.sub("", text) if text.endswith("|>") else text
 
 
 def _final_channel(text: str) -> str:

@@ -49,6 +49,11 @@ def _choice(reference: str, answer: str, problem: str, options: tuple[str, ...],
         return _lettered_value(reference, answer, listed, terms)
     if given is not None:
         return _match(given == wanted, "choice", *_letters(wanted, given))
+    both = choices.several(answer)
+    if len(both) > 1:
+        return Different("choice", Form("choice", wanted), Form("choice", both))
+    if words.special(normal(answer)) == "none" and not any("none" in option.lower() for option in listed):
+        return Different("choice", Form("choice", wanted), Form("no value", "none"))
     if _place(wanted) >= len(listed):
         return Unclear("no choice was made")
     return _option_value(listed[_place(wanted)], answer, terms)

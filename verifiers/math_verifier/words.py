@@ -10,8 +10,10 @@ from functools import lru_cache
 _TRUE = frozenset("true yes correct right valid".split())
 _TRUTH = re.compile(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\b", re.IGNORECASE)
 _NOTHING = re.compile(
-    r"^(?:there (?:is|are|exists?) )?(?:no (?:real |integer |such |valid |possible |finite |common "
-    r")*(?:solutions?|answers?|values?|numbers?|roots?|limit)"
+    r"^(?:(?:therefore|thus|so|hence),? )?(?:there (?:is|are|exists?) )?(?:no such \w+|no (?:\w+ ){0,2}(?:solutions?"
+    r"|answers?|values?|numbers?|roots?|limit|minimum|maximum)"
+    r"|.{0,60}\b(?:does not|doesn't|do not|don't) have an? (?:\w+ )?(?:solution|answer|value|limit|root|minimum"
+    r"|maximum)|(?:the )?(?:\w+ ){1,3}(?:is|are) (?:undefined|not defined|impossible|empty)"
     r"|none(?: of (?:these|the above))?|(?:the )?(?:\w+ ){0,3}does(?: not|n't) exist|do(?: not|n't) exist|dne"
     r"|undefined|not defined"
     r"|impossible|unsolvable"
@@ -31,7 +33,7 @@ _INFINITE = re.compile(
     r"^(?:there (?:is|are) )?(?:an? )?(?:infinite(?:ly)?(?: many| number of)?|infinity|unbounded|uncountabl\w+)\b",
     re.IGNORECASE,
 )
-_EXCEPTION = re.compile(r"\d|\b(?:but|however|except|other than|besides|unless|without|although|yet)\b", re.IGNORECASE)
+_EXCEPTION = re.compile(r"\b(?:but|however|except|other than|besides|unless|without|although|yet)\b", re.IGNORECASE)
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -63,6 +65,20 @@ _DATE = [
 ]
 
 
+_BLANK = re.compile(
+    r"[\s_.?=…$*-]*|n/?a|tbd|null|[<\[]?(?:your |the |insert )?(?:final |numerical )?answer(?: here)?[>\]]?[.!]?",
+    re.IGNORECASE,
+)
+
+
+_OPEN = re.compile(r"(?:\bis|=|:)\s*_{2,}\s*\.?$")
+
+
+def is_blank(text: str) -> bool:
+    """Return whether the place of an answer was left blank: ``___``, ``?``, ``N/A``, ``The sum is ___.``"""
+    return (len(text) <= 40 and _BLANK.fullmatch(text) is not None) or _OPEN.search(text) is not None
+
+
 def truth(text: str) -> bool | None:
     """Return the truth value of a text such as ``True``, ``no`` or ``not correct``, or None if it states none."""
     match = _TRUTH.search(text)
@@ -89,10 +105,12 @@ def is_truth_word(text: str) -> bool:
 
 def special(text: str) -> str | None:
     """Return the kind of an answer that is not a value (``none``, ``unknown`` or ``infinite``), or None."""
-    if len(text) > 300 or _EXCEPTION.search(text) or has_numeral(text):
+    if len(text) > 300 or re.search(r"\d", text) or has_numeral(text):
         return None
-    if _UNKNOWN.search(text):
+    if _UNKNOWN.search(text) and not re.search(r"\b(?:but|however)\b", text):
         return "unknown"
+    if _EXCEPTION.search(text):
+        return None
     if _INFINITE.search(text):
         return "infinite"
     if _NOTHING.search(text.strip()):

@@ -26,11 +26,24 @@ def numeral(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
         return Equal("the digits, without their base")
     value = _numeral_value(numeral)
     if value is None:
-        return Unclear("a numeral without a value")
+        return _in_any_base(digits_text, other, reference, candidate)
     match = scalar(other, Number(value), terms)
     if left == "base":  # the reference asks for the digits in its base
         return Unclear("the value of the numeral, in another base") if match.equal else match
     return decided(match.equal, "value of a numeral", reference, candidate)
+
+
+def _in_any_base(digits: str, other: Node, reference: Node, candidate: Node) -> Match:
+    """Compare a numeral whose base is a letter with a value. They differ if the value differs in every base."""
+    if not isinstance(other, Number) or not digits.isalnum():
+        return Unclear("a numeral without a value")
+    for base in range(2, 37):
+        try:
+            if int(digits, base) == other.value:
+                return Unclear("a numeral in an unknown base")
+        except ValueError:
+            continue
+    return different("a numeral in any base", reference, candidate)
 
 
 def _base(node: Node) -> str:

@@ -59,8 +59,12 @@ def _one_against_many(
         matches = [same(ours[0], item, terms) for item in theirs]
         if all(match.equal for match in matches):
             return Equal("the same value, repeated")
-        if any(match.equal for match in matches) and len(_names(theirs)) > 1:
-            return Unclear("one of several named values")
+        if any(match.equal for match in matches):
+            if len(_names(theirs)) > 1 or all(match.equal is not False for match in matches):
+                return Unclear("one of several values")
+            return different("several values for one", reference, candidate)
+        if is_value(ours[0]) and all(isinstance(item, Symbol) or _is_plain(item) for item in theirs):
+            return different("several values for one", reference, candidate)
     return _other_count(reference, candidate, terms, same)
 
 

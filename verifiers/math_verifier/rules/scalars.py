@@ -21,16 +21,16 @@ def scalar(reference: Node, candidate: Node, terms: Terms) -> Match:
         return _constants(reference, candidate, terms)
     if is_constant(reference):
         if isinstance(candidate, Symbol):
-            return _letter(reference, candidate)
+            return _letter(reference, candidate, terms)
         measured = units.from_symbols(candidate)
         if measured is not None:  # "48g": compare the number, ignore the unit
             return _constants(reference, measured.value, terms)
     return functions(reference, candidate, terms)
 
 
-def _letter(reference: Node, candidate: Symbol) -> Match:
-    """Compare a number with a letter. A capital letter may be the name of an option that the problem does not list."""
-    if candidate.name in _OPTION_LETTERS:
+def _letter(reference: Node, candidate: Symbol, terms: Terms) -> Match:
+    """Compare a number with a letter. If the problem is not known, a capital letter may be the name of an option."""
+    if candidate.name in _OPTION_LETTERS and (not terms.problem or terms.names(candidate.name)):
         return Unclear("a letter that may name an option")
     return different("a symbol", reference, candidate)
 
