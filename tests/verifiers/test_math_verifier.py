@@ -28,8 +28,8 @@ def verify(reference: Reference, text: str, **settings):
         ("7", r"\boxed{9^{9^{9}}}", "abstain"),
         ("7", "", "abstain"),
         ("250", "In total, Cameron will pay 1411900+20170 = 1432070 pesos for an", "fail"),
-        ("3", "The height after 14 days: 32768 feet * 2 =", "abstain"),
-        ("92", "So the price will be $41.472+$8.2944 = $<<41.472+8", "abstain"),
+        ("3", "The height after 14 days: 32768 feet * 2 =", "fail"),
+        ("92", "So the price will be $41.472+$8.2944 = $<<41.472+8", "fail"),
     ],
 )
 def test_outcome(answer, text, outcome):

@@ -142,7 +142,9 @@ def _without_answer(gold: Node, reason: str) -> Match:
 
 def _states(text: str, reference: str, gold: Node) -> bool:
     """Return whether the reference occurs in ``text``."""
-    return mentions(gold, text) or "".join(reference.strip("$ ").split()) in "".join(text.split())
+    if isinstance(gold, Number):
+        return mentions(gold, text)
+    return "".join(reference.strip("$ ").split()) in "".join(text.split())
 
 
 def _integers(ours: int, theirs: int) -> Match:
