@@ -120,7 +120,7 @@ print(int(np.linalg.det(np.eye(50) * 1.0)), list(SortedList([2, 1])), tiny_thing
 """
 
 
-@pytest.mark.slow
+@pytest.mark.sandbox
 @pytest.mark.parametrize("backend", ["docker", "local"])
 def test_programs_import_the_packages_on_both_backends(backend: str, wheels: Path, tmp_path: Path) -> None:
     async def run() -> str:

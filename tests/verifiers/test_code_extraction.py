@@ -147,6 +147,24 @@ def test_an_answer_that_ends_in_its_program_is_not_complete() -> None:
     assert extract("```python\ndef f(x):\n    return x\n```\nIt wor", "python", "f").complete
 
 
+def test_a_program_between_prose_is_a_guess() -> None:
+    assert extract("You can write:\n\ndef f(x):\n    return x\n\nThis returns the number.", "python", "f").guessed
+    assert not extract("def f(x):\n    return x", "python", "f").guessed
+    assert not extract("Text.\n```python\ndef f(x):\n    return x\n```\nText.", "python", "f").guessed
+
+
+def test_a_closing_fence_may_be_followed_by_text() -> None:
+    answer = "```python\ndef f(x):\n    return x\n``` This function returns x.\nBye."
+    assert extract_program(answer, "python", "f") == "def f(x):\n    return x\n"
+
+
+def test_a_program_that_reads_input_is_not_replaced_by_its_tests() -> None:
+    program = "def main():\n    print(int(input()) * 2)\nmain()\n"
+    tests = "import unittest\nclass Test(unittest.TestCase):\n    def test_main(self): ...\n"
+    answer = f"```python\n{program}```\nTests:\n```python\n{tests}```"
+    assert extract_program(answer, "python") == program
+
+
 @pytest.mark.parametrize(
     ("module", "script"),
     [

@@ -126,6 +126,19 @@ def test_a_program_that_was_cut_off_is_not_failed() -> None:
 
 
 @pytest.mark.parametrize(
+    "answer",
+    [
+        "To double it, for each number:\nfor x in numbers:\nmultiply it by two.",
+        "You can write:\n\ndef double(x):\n    return x * 3\n\nThis returns the double.",
+        "```python\ndef double(x):\n    return 2 * x\n\nThis function returns the double.",
+    ],
+)
+def test_a_program_that_is_a_guess_is_not_failed(answer: str) -> None:
+    (verdict,) = judge(Canned(returns=({"value": 6}, {"value": 15})), DOUBLE, answer)
+    assert verdict.outcome == "abstain"
+
+
+@pytest.mark.parametrize(
     "program", ["def double(x)\n    return x", "def double(x):\n    return (x", "int double(int x) {}"]
 )
 def test_a_syntax_error_costs_no_run(program: str) -> None:

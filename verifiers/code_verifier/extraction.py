@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bestofn.verifiers.code_verifier.fences import Block, code_blocks, visible_text
 from bestofn.verifiers.code_verifier.helpers import definitions, with_helpers
@@ -35,11 +35,13 @@ _SIGNS = {
 class Extraction:
     """The program in an answer. ``source`` is "" if there is none.
 
-    ``complete`` is False if the answer ends inside the program. ``typed`` is True if the program is TypeScript.
+    ``complete`` is False if the answer may end inside the program. ``guessed`` is True if the program was not marked as
+    code and text around it was left out. ``typed`` is True if the program is TypeScript.
     """
 
     source: str = ""
     complete: bool = True
+    guessed: bool = False
     typed: bool = False
 
 
@@ -62,7 +64,9 @@ def extract(answer: str, language: str, entry_point: str = "", named: Collection
     text = visible_text(answer)
     blocks = code_blocks(text)
     if not blocks:
-        return _finished(_unfenced(text, language), language, entry_point, complete=False)
+        source = _unfenced(text, language)
+        guessed = len(source.split()) < len(text.split())
+        return _finished(Extraction(source, complete=False, guessed=guessed), language, entry_point)
     fitting = [block for block in blocks if block.language in ("", language)] or (
         [] if any(block.language for block in blocks) else blocks
     )
@@ -71,15 +75,16 @@ def extract(answer: str, language: str, entry_point: str = "", named: Collection
         return Extraction()
     chosen = _choose(fitting, language, identifiers(entry_point) or set(named))
     source = _clean(with_helpers(fitting, chosen, language), language)
-    return _finished(source, language, entry_point, fitting[chosen].closed, fitting[chosen].tag)
+    return _finished(Extraction(source, fitting[chosen].closed), language, entry_point, fitting[chosen].tag)
 
 
-def _finished(source: str, language: str, entry_point: str, complete: bool, tag: str = "") -> Extraction:
-    if language != "javascript" or not source:
-        return Extraction(source, complete)
-    typed = is_typescript(source, tag)
-    script = as_script(without_types(source) if typed else source, entry_point)
-    return Extraction(script, complete, typed)
+def _finished(found: Extraction, language: str, entry_point: str, tag: str = "") -> Extraction:
+    """Return the program in the form that the sandbox runs: JavaScript as a script, without types."""
+    if language != "javascript" or not found.source:
+        return found
+    typed = is_typescript(found.source, tag)
+    source = without_types(found.source) if typed else found.source
+    return replace(found, source=as_script(source, entry_point), typed=typed)
 
 
 _STARTS = re.compile(
@@ -113,8 +118,11 @@ def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
     likely = [place for place in marked or range(len(blocks)) if _looks_like(blocks[place].text, language)]
     if language in ("python", "javascript"):
         whole = [place for place in likely if _is_whole(blocks[place].text, language)]
-        likely = whole or likely
+        likely = [place for place in whole if _READS_INPUT.search(blocks[place].text)] or whole or likely
     return (likely or marked or [len(blocks) - 1])[-1]
+
+
+_READS_INPUT = re.compile(r"\binput\(|\bstdin\b|\bopen\(0\)|\breadline\b|readFileSync\((?:0|['\"]/dev/stdin)")
 
 
 def _is_whole(text: str, language: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 NAMES = {
-    "python": ("python", "python3", "py", "python2", "pycon"),
+    "python": ("python", "python3", "py", "py3", "python2", "pycon", "ipython", "ipython3", "pypy", "pypy3"),
     "javascript": ("javascript", "js", "node", "nodejs", "mjs", "jsx", "typescript", "ts", "tsx"),
     "bash": ("bash", "sh", "shell", "zsh", "console", "shellscript", "shell-session"),
     "sql": ("sql", "sqlite", "sqlite3", "mysql", "postgresql", "postgres"),
@@ -99,7 +99,9 @@ def _closed_by(line: str, marks: str) -> str | None:
     """Return the code before the closing fence in ``line``; None if the line does not close a block."""
     match = _FENCE.match(line)
     if match:
-        return "" if not match["info"].strip() and match["marks"].startswith(marks) else None
+        words = match["info"].split()
+        closes = not words or (len(words) > 2 and words[0].lower() not in _BY_TAG)  # "``` This function returns"
+        return "" if closes and match["marks"].startswith(marks) else None
     match = _CLOSING_END.match(line)
     return match["code"] if match and match["marks"].startswith(marks) and "`" not in match["code"] else None
 

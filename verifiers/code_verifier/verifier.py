@@ -21,7 +21,7 @@ from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.code_verifier import plain_run
 from bestofn.verifiers.code_verifier.calls import judge_calls
 from bestofn.verifiers.code_verifier.driven import judge_driven
-from bestofn.verifiers.code_verifier.extraction import extract
+from bestofn.verifiers.code_verifier.extraction import Extraction, extract
 from bestofn.verifiers.code_verifier.inputs import judge_inputs
 from bestofn.verifiers.code_verifier.joining import join
 from bestofn.verifiers.code_verifier.prelude import offered_names, with_prelude
@@ -40,7 +40,17 @@ _JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Awaitable[Tally]]] = 
 }
 
 _CUT = "the answer was cut off at its token limit, before the program ended"
-_TYPED = "the answer is TypeScript, and removing its types is a guess"
+
+
+def _doubt(found: Extraction, cut: bool, status: str) -> str:
+    """Return why a failure may not be the program's: it may not be the program that the answer means; "" if it is."""
+    if cut and not found.complete:
+        return _CUT
+    if status == "syntax error" and not found.complete:
+        return "the end of the program is not marked, and it has a syntax error"
+    if found.guessed:
+        return "the program is not marked as code, and where it begins and ends is a guess"
+    return "the answer is TypeScript, and removing its types is a guess" if found.typed else ""
 
 
 class CodeVerifier:
@@ -81,14 +91,14 @@ class CodeVerifier:
         if undecided:
             return Verdict("abstain", 0.0, undecided, self.name)
         found = extract(candidate.text, tests.language, tests.entry_point, _names_in_tests(tests))
-        cut = candidate.stop_reason == "length" and not found.complete
+        cut = candidate.stop_reason == "length"
         if not found.source:
-            return self._no_program(tests, candidate.stop_reason == "length")
+            return self._no_program(tests, cut)
         tally = await self._once(join(tests, found.source), tests, offered_names(tests, query))
         verdict = self._verdict(tally, tests, time.monotonic() - begun)
-        if verdict.outcome == "fail" and (cut or found.typed):
-            reason = _CUT if cut else _TYPED
-            return replace(verdict, outcome="abstain", confidence=0.0, explanation=f"{reason}; {verdict.explanation}")
+        doubt = _doubt(found, cut, tally.status) if verdict.outcome == "fail" else ""
+        if doubt:
+            return replace(verdict, outcome="abstain", confidence=0.0, explanation=f"{doubt}; {verdict.explanation}")
         return verdict
 
     def _no_program(self, tests: CodeTests, cut: bool) -> Verdict:

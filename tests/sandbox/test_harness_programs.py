@@ -1,0 +1,94 @@
+"""Programs and tests in the forms of LiveCodeBench, APPS and LeetCode, on both backends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Candidate, CodeTests, Query, Reference, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from bestofn.verifiers.code_verifier import CodeVerifier
+
+LEETCODE = """from typing import *
+from collections import *
+class ListNode:
+    def __init__(self, val=0, next=None):
+        self.val = val
+        self.next = next
+"""
+SUM = CodeTests("function", "python", ({"args": [[1, 2]], "expected": 3, "json": True},), "total")
+ECHO = CodeTests("stdin", "python", ({"stdin": "3 1 2\n", "stdout": "1 2 3\n"},))
+CHECK = CodeTests(
+    "check",
+    "python",
+    ({"source": "def check(candidate):\n    assert candidate(xs = [1, 2]) == 3\n"},),
+    "Solution().total",
+)
+JAVASCRIPT = CodeTests("check", "javascript", ({"source": "assert.strictEqual(f(1), 2);"},), "f")
+
+# name: (tests, answer, outcome, text in the explanation)
+CASES: dict[str, tuple[CodeTests, str, str, str]] = {
+    "List in the starter code": (SUM, "class Solution:\n    def total(self, xs: List[int]) -> int:\n        return sum(xs)", "pass", ""),
+    "the method of an expression": (
+        CodeTests("function", "python", SUM.cases, "Solution().total"),
+        "class Solution:\n    def total(self, xs: List[int]) -> int:\n        return reduce(add, xs)",
+        "pass",
+        "",
+    ),
+    "check with an expression": (CHECK, "class Solution:\n    def total(self, xs: List[int]) -> int:\n        return sum(xs)", "pass", ""),
+    "check with an expression, wrong": (CHECK, "class Solution:\n    def total(self, xs):\n        return 0", "fail", ""),
+    "check with the setup of LeetCode": (
+        CodeTests("check", "python", CHECK.cases, CHECK.entry_point, LEETCODE),
+        "class Solution:\n    def total(self, xs: List[int], head: Optional[ListNode] = None) -> int:\n        return sum(deque(xs))",
+        "pass",
+        "",
+    ),
+    "stdin with heapq": (ECHO, "xs = list(map(int, stdin.readline().split()))\nheapify(xs)\nprint(*[heappop(xs) for _ in range(3)])", "pass", ""),
+    "deep recursion": (ECHO, "def f(n):\n    return n and f(n - 1)\nf(9000)\nprint('1 2 3')", "pass", ""),
+    "numpy": (ECHO, "print(*np.sort(np.array(input().split(), dtype=int)))", "pass", ""),
+    "sortedcontainers": (ECHO, "print(*SortedList(map(int, input().split())))", "pass", ""),
+    "annotations from the future": (SUM, "from __future__ import annotations\ndef total(xs: List[int]) -> int: return accumulate(xs) and sum(xs)", "pass", ""),
+    "a module that is not here": (ECHO, "import nowhere_to_be_found\nprint('1 2 3')", "error", "nowhere_to_be_found"),
+    "a module that is not here, called": (SUM, "def total(xs):\n    import nowhere_to_be_found\n    return 3", "error", "nowhere_to_be_found"),
+    "a module of Python 2": (ECHO, "import urllib2\nprint('1 2 3')", "fail", "urllib2"),
+    "a module that is not here and not needed": (ECHO, "try:\n    import nowhere_to_be_found\nexcept ImportError:\n    pass\nprint('1 2 3')", "pass", ""),
+    "a package of Node that is not here": (JAVASCRIPT, "const x = require('nowhere-to-be-found');\nfunction f(a) { return a + 1; }", "error", "nowhere-to-be-found"),
+    "export default": (JAVASCRIPT, "export default function f(a) { return a + 1; }", "pass", ""),
+    "TypeScript": (JAVASCRIPT, "function f(a: number): number { return a + 1; }", "pass", ""),
+    "TypeScript, wrong": (JAVASCRIPT, "function f(a: number): number { return a; }", "abstain", "TypeScript"),
+}  # fmt: skip
+
+
+async def judged(sandbox: Any) -> dict[str, Verdict]:
+    found: dict[str, Verdict] = {}
+    async with sandbox:
+        verifier = CodeVerifier(sandbox)
+        for name, (tests, program, *_) in CASES.items():
+            query = Query("q", "code", ({"role": "user", "content": "write it"},), reference=Reference(tests=tests))
+            answer = f"```{tests.language}\n{program}\n```"
+            found[name] = await verifier.verify(query, Candidate(0, ({"role": "assistant", "content": answer},)))
+    return found
+
+
+@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
+def verdicts(request: pytest.FixtureRequest) -> Iterator[dict[str, Verdict]]:
+    try:
+        yield asyncio.run(judged(request.param(workers=1)))
+    except SandboxError as error:
+        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", CASES)
+def test_programs_of_benchmarks(name: str, verdicts: dict[str, Verdict]) -> None:
+    _, _, outcome, text = CASES[name]
+    assert verdicts[name].outcome == outcome, verdicts[name]
+    assert text in verdicts[name].explanation
