@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
+from bestofn.verifiers.choice_verifier import is_multiple_choice
 from bestofn.verifiers.reference_form import has_text
 from bestofn.verifiers.refusal_classifier import RefusalClassifier
 from bestofn.verifiers.with_refusal import WithRefusal
@@ -27,6 +28,10 @@ DOMAINS = {
     "code": Domain(("humaneval", "mbpp"), lambda reference: reference.tests is not None),
     "tool_calling": Domain(
         ("tool", "tool_use", "tools", "function_calling"), lambda reference: reference.calls is not None
+    ),
+    "choice": Domain(
+        ("mcq", "multiple_choice", "mmlu", "mmlu_pro", "arc"),
+        lambda reference: bool(reference.choices and reference.accepted),
     ),
     "math": Domain(("gsm8k", "aime"), lambda reference: bool(reference.accepted) and not has_text(reference)),
     "short_answer": Domain(
@@ -86,10 +91,13 @@ def domain_of_split(split: str, more: Collection[str] = ()) -> str:
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
     """Return the domain of ``query``, or "" if it is unknown.
 
-    The split determines the domain. If the split is unknown, the reference determines it. A reference that is text is
-    never judged as mathematics, and neither is a query of a chat split: both are short answers.
+    The split determines the domain. If the split is unknown, the reference determines it. A question with options is
+    multiple choice. A reference that is text is never judged as mathematics, and neither is a query of a chat split:
+    both are short answers.
     """
     named = domain_of_split(query.split, more)
+    if named in ("", "math", "short_answer") and is_multiple_choice(query):
+        return "choice"
     if named and not (named == "math" and has_text(query.reference)):
         return named
     domain = domain_of_reference(query.reference)

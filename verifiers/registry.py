@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from bestofn.builders.protocols import Verifier
 
-_OF_DOMAIN = {"math": "math", "code": "code", "tool_calling": "tool", "short_answer": "short_answer"}
+_OF_DOMAIN = {
+    "math": "math",
+    "code": "code",
+    "tool_calling": "tool",
+    "choice": "choice",
+    "short_answer": "short_answer",
+}
 
 
 def register(name: str, verifier: str | Callable[..., Verifier]) -> None:
@@ -34,8 +40,7 @@ def get_verifier(name: str, **settings: object) -> Verifier:
 
 
 def get_verifier_for_split(split: str, **settings: object) -> Verifier:
-    """Build the verifier for a split: math and gsm8k → math, code and humaneval → code, tool_use → tool, qa →
-    short_answer.
+    """Build the verifier for a split: gsm8k → math, humaneval → code, tool_use → tool, mcq → choice, qa → short_answer.
 
     Raises ``ConfigError`` if the split is unknown.
     """
@@ -45,7 +50,7 @@ def get_verifier_for_split(split: str, **settings: object) -> Verifier:
     domain = domain_of_split(split)
     if not domain:
         raise ConfigError(
-            f"no verifier is known for split {split!r}; expected math, code, tool_calling, short_answer, or a "
+            f"no verifier is known for split {split!r}; expected math, code, tool_calling, choice, short_answer, or a "
             "split of one of these domains, such as gsm8k."
         )
     return get_verifier(_OF_DOMAIN[domain], **settings)

@@ -16,6 +16,7 @@ from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.formats.tool_calls import to_chat
 from bestofn.builders.records import JsonObject, Message, Query, Reference, ReferenceSource, Row, Tool, content_text
+from bestofn.builders.sources.choice_columns import ChoiceColumns, Options
 from bestofn.builders.sources.code_columns import CodeColumns
 from bestofn.builders.sources.columns import Column, missing_column
 from bestofn.builders.sources.origins import Origins, Problem
@@ -29,7 +30,8 @@ USUAL_NAMES = {
     "id": ("query_id", "uuid", "unique_id", "task_id", "id"),
     "question": ("question", "problem", "prompt", "instruction", "query", "text", "input"),
     "messages": ("messages", "conversations", "conversation"),
-    "answer": ("answer", "gold", "expected_answer", "final_answer", "ground_truth", "target", "label"),
+    "answer": ("answer", "gold", "expected_answer", "final_answer", "ground_truth", "target", "label", "answerKey"),
+    "choices": ("choices", "options"),
     "solution": ("solution", "response", "output"),
     "tools": ("tools",),
     "tests": ("test_list", "tests"),
@@ -39,6 +41,7 @@ PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "
          "origin", "world_seed", "candidate", "candidates", "label", "candidate_model")  # fmt: skip
 MAX_ID_CHARS = 80  # a longer value of ``group_by`` (a whole prompt) is replaced by its hash
 DASH = "question is '-'"
+NO_OPTION = "answer that names no option, or several (kept without a reference)"
 SEVERAL_ANSWERS = "answer that is a list of several (kept without a reference)"
 
 
@@ -63,7 +66,8 @@ class Mapped:
     ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). For a part
     that is not mapped, a column with one of its usual names is used, and the log reports this column. ``splits`` are
     splits of the dataset. ``offset`` skips rows and ``max_queries`` limits queries, both per split. ``turns``: the
-    prompt ends at the ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``.
+    prompt ends at the ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see
+    ``ChoiceColumns``.
 
     The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, it depends
     on the query: tests → code, tools or tool calls → tool_calling, answer → math, otherwise chat.
@@ -93,6 +97,7 @@ class Mapped:
         columns: JsonObject | None = None,
         group_by: str | None = None,
         tests: JsonObject | None = None,
+        choices: JsonObject | None = None,
         origins: Origins | None = None,
         turns: Turns = "last",
         reference_source: ReferenceSource = "gold",
@@ -110,6 +115,7 @@ class Mapped:
         self.group_by = Column.of("group_by", group_by) if group_by else None
         self.turns: Turns = turns
         self.tests = CodeColumns.of(tests or {})
+        self.choices = ChoiceColumns.of(choices or {})
         self.origins = origins
         self.reference_source: ReferenceSource = reference_source
         self.offset, self.max_queries, self.min_query_chars = offset, max_queries, min_query_chars
@@ -225,7 +231,8 @@ class Mapped:
         except (ValueError, TypeError) as error:  # dropping these values would change the query
             self.skipped[f"tools or world_seed cannot be read ({type(error).__name__})"] += 1
             return None
-        reference = self._reference(row)
+        reference, options = self._reference(row, content_text(messages[-1].get("content")))
+        messages = self.choices.with_prompt(messages, options)
         if problem is not None:
             reference = replace(reference, tests=problem.tests, source="gold" if problem.tests else reference.source)
         split = self._value(row, "split") if "split" in self.columns else self.domain
@@ -285,21 +292,36 @@ class Mapped:
 
     # --- the reference -----------------------------------------------------------------------------------------------
 
-    def _reference(self, row: Row) -> Reference:
-        answer = self._answer(row)
+    def _reference(self, row: Row, question: str) -> tuple[Reference, Options]:
+        """Return the reference of ``row``, and its options in the order of the prompt."""
+        options = self.choices.options(self._value(row, "choices"))
         answers = tuple(accepted_answers(self._value(row, "answers")))
+        if options.texts:
+            options, answer = self.choices.shuffled(options, self._gold_option(row, options), question)
+        else:
+            answer = self._answer(row)
         calls = self._value(row, "calls")
         encoded_tests = self._value(row, "tests")
         tests = self.tests.read(encoded_tests, row) if encoded_tests else None
         nothing_known = answer is None and not answers and calls is None and tests is None
-        return Reference(
+        reference = Reference(
             answer=answer,
             answers=answers,
-            choices=tuple(str(choice) for choice in as_list(self._value(row, "choices"))),
+            choices=options.texts,
             calls=None if calls is None else tuple(as_list(calls)),  # type: ignore[arg-type]
             tests=tests,
             source="none" if nothing_known else self.reference_source,
         )
+        return reference, options
+
+    def _gold_option(self, row: Row, options: Options) -> str | None:
+        """Return the letters of the correct options. Count the row if its answer names no option."""
+        value = unwrapped(self._value(row, "answer"))
+        value = self._answer(row) if value is None or isinstance(value, str) else value
+        gold = None if value is None else self.choices.gold_answer(value, options)
+        if value is not None and gold is None:
+            self.skipped[NO_OPTION] += 1
+        return gold
 
     def _answer(self, row: Row) -> str | None:
         """Return the reference answer: the column ``answer``, or else the last ``\\boxed{…}`` of the solution.

@@ -3,6 +3,7 @@
 import pytest
 
 from bestofn.verifiers.math_verifier import final_answer
+from tests.growth import assert_linear
 
 CASES = [
     # boxes
@@ -193,3 +194,8 @@ def test_the_closing_sentence_is_taken_only_when_nothing_is_announced():
     answer = final_answer("Tom had 12.\nHe gave away 4 of them.\nThat leaves him with 8 marbles.")
     assert answer.method == "closing sentence"
     assert "8" in answer.text
+
+
+@pytest.mark.parametrize("piece", ["\n", "\n ", "Question: x\n", "#### \n", "Answer:\n"])
+def test_the_time_is_linear_in_the_length(piece):
+    assert_linear(final_answer, piece, 100_000)

@@ -26,8 +26,8 @@ _HYPOTHETICAL = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_START = re.compile(r"[.!?:]\s+(?=[A-Z])|\n")
-_HASHES = re.compile(r"^\s*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # the mark of GSM8K, not a heading
-_LETTER_LINE = re.compile(r"^\s*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
+_HASHES = re.compile(r"^[^\S\n]*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # the mark of GSM8K, not a heading
+_LETTER_LINE = re.compile(r"^[^\S\n]*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 _DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
 SENTENCE_END = re.compile(
     r"(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"

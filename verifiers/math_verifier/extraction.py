@@ -19,8 +19,8 @@ from bestofn.verifiers.math_verifier.thinking import visible
 
 MAX_LENGTH = 200_000
 _NEXT_PROBLEM = re.compile(
-    r"\n\s*(?:#+\s*)?(?:\*\*)?(?:New |Next |Follow-?up |Another )?(?:Question|Problem|Exercise|Instruction|Q"
-    r"|Input|User|Human)(?:\s*\d+)?(?:\*\*)?\s*:",
+    r"\n[^\S\n]*(?:#+[^\S\n]*)?(?:\*\*)?(?:New |Next |Follow-?up |Another )?(?:Question|Problem|Exercise|Instruction|Q"
+    r"|Input|User|Human)(?:[^\S\n]*\d+)?(?:\*\*)?[^\S\n]*:",
     re.IGNORECASE,
 )
 
@@ -38,9 +38,12 @@ def final_answer(text: str) -> Answer:
 
 def _first_problem(text: str) -> tuple[str, bool]:
     """Return the text before a second problem that the model invented, and whether the model also answered it."""
+    examined = 0
     for following in _NEXT_PROBLEM.finditer(text):
-        if _answers(text[: following.start()]):
-            return text[: following.start()], _answers(text[following.start() :])
+        start = following.start()
+        if _answers(text[examined:start]):
+            return text[:start], _answers(text[start:])
+        examined = start
     return text, False
 
 

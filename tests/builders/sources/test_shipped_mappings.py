@@ -157,6 +157,36 @@ SHIPPED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
         [{"prompt": f"Say {i // 2}. " + "Please. " * 20, "response": f"a{i}", "helpfulness": 3} for i in range(6)],
         {"recorded": 2},
     ),
+    (
+        "mmlu",
+        [{"question": f"{i}?", "choices": ["1", "2", "3", "4"], "answer": 1} for i in range(3)],
+        {"answer": "B", "text": "0?\n\nA. 1\nB. 2\nC. 3\nD. 4"},
+    ),
+    (
+        "mmlu_pro",
+        [
+            {"question_id": i, "question": "?", "options": ["x", "y"], "answer": "B", "answer_index": 1}
+            for i in range(3)
+        ],
+        {"answer": "B", "id": "0"},
+    ),
+    (
+        "arc",
+        [
+            {"id": f"a{i}", "question": "?", "choices": {"text": ["x", "y"], "label": ["1", "2"]}, "answerKey": "2"}
+            for i in range(3)
+        ],
+        {"answer": "B", "id": "a0"},
+    ),
+    (
+        "gpqa",
+        [
+            {"Record ID": f"r{i}", "Question": "?", "Correct Answer": "w"}
+            | {f"Incorrect Answer {number}": f"x{number}" for number in (1, 2, 3)}
+            for i in range(3)
+        ],
+        {"id": "r0"},
+    ),
     ("sharegpt", [{"conversations": [{"from": "human", "value": f"hi {i}"}]} for i in range(3)], {"text": "hi 0"}),
     ("messages", [{"messages": [{"role": "user", "content": f"hi {i}"}]} for i in range(3)], {"text": "hi 0"}),
 ]

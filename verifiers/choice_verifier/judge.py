@@ -1,0 +1,106 @@
+"""Compares the options that an answer names with the options of the gold answer. There is no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bestofn.builders.formats.multiple_choice import gold_options, letter_list, letters_of, listed_options
+from bestofn.builders.records import Query
+from bestofn.verifiers.choice_verifier.statements import EXPLICIT, Statement, final_statement
+from bestofn.verifiers.math_verifier.answer import Answer
+from bestofn.verifiers.math_verifier.judge import judge_answer
+
+Outcome = Literal["pass", "fail", "abstain"]
+MAX_OPTIONS = 26
+CONFIDENCE = {"letter": 0.99, "letters": 0.99, "text": 0.98, "value of an option": 0.95, "no option": 0.9}
+CONFIDENCE_OF_UNMARKED = 0.9  # at most, if the answer has no mark
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of a comparison. ``method`` names the rule that decided, ``extraction`` where the answer was found."""
+
+    outcome: Outcome
+    confidence: float
+    method: str
+    answer: str = ""
+    given: str = ""  # letters of the options that the answer names
+    wanted: str = ""  # letters of the gold answer
+    extraction: str = "none"
+
+
+def options_of(query: Query) -> tuple[str, ...]:
+    """Return the options of the reference, or else the options that the prompt lists."""
+    return query.reference.choices or listed_options(query.text)
+
+
+def is_multiple_choice(query: Query) -> bool:
+    """Return whether ``query`` has options and a gold answer that may name them.
+
+    Options of the reference suffice. Options that only the prompt lists count if the gold answer is their letters.
+    """
+    golds = query.reference.accepted
+    if query.reference.choices:
+        return bool(golds)
+    letters = [letter_list(gold) for gold in golds if len(gold) <= 40]
+    if not letters or not all(letters):
+        return False
+    return max(map(max, letters)) < len(listed_options(query.text))
+
+
+def judge_choice(golds: Sequence[str], text: str, options: Sequence[str] = ()) -> Finding:
+    """Compare the options that ``text`` names with the gold answers; one of ``golds`` is enough.
+
+    A gold answer is a letter, several letters, an index from 0 or the text of an option. Each gold answer is a set of
+    options, and a pass needs exactly this set.
+    """
+    wanted = [gold_options(gold, options) for gold in golds]
+    if not wanted or len(options) > MAX_OPTIONS:
+        return Finding("abstain", 0.0, "there is no gold answer" if not wanted else "too many options")
+    known = [gold for gold in wanted if gold is not None]
+    if len(known) < len(wanted):
+        return Finding("abstain", 0.0, f"the gold answer {golds[wanted.index(None)]!r} names no single option")
+    statement = final_statement(text, options)
+    finding = _compare(known, statement, options)
+    if finding.outcome == "pass" and statement.runs_on:
+        return Finding("abstain", 0.0, "right, but the text continues with another question", statement.text)
+    return finding
+
+
+def _compare(wanted: Sequence[frozenset[int]], statement: Statement, options: Sequence[str]) -> Finding:
+    choice = statement.choice
+    names = " or ".join(letters_of(gold) for gold in wanted)
+    if choice is None:
+        return _by_value(wanted, statement, options, names)
+    given = letters_of(choice.options)
+    reason = statement.problem or {
+        "doubt": "the answer leaves several options open",
+        "contradiction": "the answer has the letter of one option and the text of another",
+    }.get(choice.form, "")
+    if reason:
+        return Finding("abstain", 0.0, reason, choice.text, given, names, statement.extraction)
+    confidence = CONFIDENCE[choice.form]
+    if statement.extraction in ("first line", "closing sentence"):
+        confidence = min(confidence, CONFIDENCE_OF_UNMARKED)
+    outcome: Outcome = "pass" if choice.options in wanted else "fail"
+    return Finding(outcome, confidence, choice.form, choice.text, given, names, statement.extraction)
+
+
+def _by_value(wanted: Sequence[frozenset[int]], statement: Statement, options: Sequence[str], names: str) -> Finding:
+    """Compare an answer without letters with the value of each option, as the math verifier compares values."""
+    answer = Answer(statement.text, statement.extraction)
+    if not statement.text.strip() or not options:
+        return Finding("abstain", 0.0, "no choice was found", statement.text, "", names, statement.extraction)
+    findings = [judge_answer(option, answer) for option in options]
+    same = [index for index, finding in enumerate(findings) if finding.outcome == "pass"]
+    if len(same) == 1:
+        outcome: Outcome = "pass" if frozenset(same) in wanted else "fail"
+        method = "value of an option"
+        return Finding(outcome, CONFIDENCE[method], method, answer.text, letters_of(same), names, answer.method)
+    differs = not same and (statement.extraction in EXPLICIT or statement.extraction.startswith("announced"))
+    if differs and all(findings[index].outcome == "fail" for gold in wanted for index in gold):
+        return Finding("fail", CONFIDENCE["no option"], "a value of no option", answer.text, "", names, answer.method)
+    reason = "the value fits several options" if same else "the answer names no option"
+    return Finding("abstain", 0.0, reason, answer.text, letters_of(same), names, answer.method)

@@ -1,0 +1,251 @@
+"""Finds the statements of a text that name the chosen options, and decides which statement counts.
+
+The most explicit kind counts: a tag, JSON or a box; "the answer is"; a short text or the first line; the last sentence.
+If statements of one kind differ, the last one counts only after a correction such as "wait". Otherwise the text is
+undecided, because it may continue with answers to other questions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bestofn.builders.formats.multiple_choice import to_ascii_forms
+from bestofn.verifiers.choice_verifier.reading import Choice, read_choice
+from bestofn.verifiers.math_verifier.answer import Answer
+from bestofn.verifiers.math_verifier.extraction import final_answer
+from bestofn.verifiers.math_verifier.thinking import visible
+
+MAX_STATEMENTS = 256  # statements that are read, from the end of the text
+EXPLICIT = ("tagged", "structured", "boxed", "hashes")  # kinds of ``final_answer`` that mark the answer
+_DEGREE = (
+    r"(?:correct|right|best|final|true|appropriate|suitable|likely|accurate|closest|chosen|selected|proper|overall)"
+)
+_ADVERBS = (
+    r"(?:\s+(?:therefore|thus|then|hence|clearly|most likely|likely|probably|indeed|definitely|simply|also"
+    r"|actually|now|still|most closely|closest to|given by|that|option))*"
+)
+_IS = r"(?:is|are|was|would be|will be|should be|must be|has to be|might be|could be|:|=|-|–)"
+_CUE = re.compile(
+    rf"\b(?:{_DEGREE}\s+)*(?:answer|ans|solution)s?\b\.?(?:\s*\(s\))?"
+    r"(?:\s+(?:to|of|for|from|among)\s+(?:the|this|your|these)\s+(?:\w+\s+){0,4}?)?"
+    r"(?:\s+(?:choice|option|letter))?"
+    rf"{_ADVERBS}\s*{_IS}{_ADVERBS}\s*:?"
+    rf"|\b{_DEGREE}\s+(?:answer\s+)?(?:option|choice|alternative|statement|letter|response|description|explanation)s?"
+    rf"(?:\s+(?:here|among|from|of|for)\b[\w\s]{{0,40}}?)?{_ADVERBS}\s*{_IS}{_ADVERBS}\s*:?"
+    r"|\bI(?:'ll|'d| will| would| am going to)?(?:\s+(?:therefore|have to|must))?"
+    r"\s+(?:choose|chose|select|pick|go with|going with|opt for)\b"
+    r"|\b(?:respuesta|r[ée]ponse|antwort|risposta|resposta|ответ)(?:\s+(?:correcta?|correcte|richtige|corretta|final))?"
+    r"\s*(?:est|es|ist|lautet|è|é|:)(?:\s+(?:la|die|le|l'|option|opción))*"
+    r"|(?:答え|正解|正答|정답)\s*(?:は|은|:)"
+    r"|(?:^|\n)\W{0,8}(?:final|correct)\s+answer\W{0,4}\n|(?:^|\n) ?####\s|\bans\.\s|\[答案\]|(?:^|\n|。) ?答 ?:"
+    r"|【\s*(?:正确|最终|参考|本题)*(?:答案|答)\s*】\s*:?"
+    r"|(?:答案|正确选项|正确的选项|正确的)(?:就)?(?:应该|应当|应|即|就|也|只有)?(?:选择|选|是|为|:)"
+    r"|(?:选择|选)(?!项|出|取|用|修|题|择|中|定|举)\s*:?",
+    re.IGNORECASE,
+)
+_BACKWARD_CUE = re.compile(
+    r"(?:\b(?:option|choice|answer)\s+)?(?:\(\s*[A-Za-z]\s*\)|\b[A-Z]\b|\b[A-Z]\))(?:[^.\n]{0,80}?)\s+"
+    rf"(?:is|are)(?:\s+(?:therefore|thus|clearly|indeed|hence))?\s+the\s+(?:most\s+)?{_DEGREE}(?:\s+{_DEGREE})?\s+"
+    r"(?:answer|option|choice|one)\b"
+    r"|(?:选项\s*)?[A-Z]\s*(?:项|选项)?\s*(?:就)?[是为]正确(?:的)?(?:答案|选项)",
+)
+_QUOTED = re.compile(
+    r"\b(?:mistake|tempt\w*|trap|misconception|many (?:people|students)"
+    r"|(?:some|one|you|people|they) (?:people |students )?(?:might|may|could|would)"
+    r"|not mean|incorrect(?:ly)?|wrong(?:ly)?|at first|initial(?:ly)?|first thought|first guess"
+    r"|if|suppose|assum\w+|whether|unless)\b[^.\n,;]*$"
+    r"|(?:不|勿|别|未|如果|假如|若|误)[^。,;\n]{0,6}$",
+    re.IGNORECASE,
+)
+_CORRECTION = re.compile(
+    r"\b(?:wait|actually|correction|corrected|corrigendum|sorry|apolog\w*|mistake|error|on second thought|hold on|hmm"
+    r"|let(?:'s| me| us) (?:re\w*|double|try again|check)"
+    r"|re-?(?:check|consider|evaluat|examin|think|read|calculat|assess)\w*"
+    r"|however|instead|revis\w+|scratch that|no,)|更正|不对|等等|重新|修正|纠正|然而|抱歉",
+    re.IGNORECASE,
+)
+_WITHDRAWN = re.compile(
+    r"\b(?:that|this|which|it)(?:'s| is| was| seems| can't be| cannot be) "
+    r"(?:wrong|incorrect|not (?:right|correct)|right|a mistake)\b"
+    r"|\b(?:wait|hold on|scratch that)\b",
+    re.IGNORECASE,
+)
+_NEXT_PROBLEM = re.compile(
+    r"\n[ \t]*(?:#+ *)?(?:New |Next |Another )?(?:Question|Problem|Exercise|Q|User|Human|问题|题目|例题) ?\d* ?:",
+    re.IGNORECASE,
+)
+_LONG_SPACE = re.compile(r"\s{3,}")
+_TOKEN = re.compile(r"</?\|?[a-zA-Z_]{1,20}\|?>")  # <eoa> and similar tokens
+_LABEL = re.compile(
+    r"(?:^|\n)\W*(?:(?:the|my)\s+)?(?:(?:final|correct|best)\s+)*(?:answer|ans)\b[^\n]{0,20}:\s*$|【[^】]*】\s*:?\s*$",
+    re.IGNORECASE,
+)
+_FIRST_LINE = re.compile(
+    r"\s*(?:option\s+|choice\s+|选项?\s*)?[(\[]?[A-Za-z][)\]]?(?:[.):、]|\s*(?:$|\n))", re.IGNORECASE
+)
+_LINE_OF_OPTION = re.compile(
+    r"^[ \t]*(?:[-•] ?)?(?:option\s+|choice\s+|选项\s*)?[(\[]?([A-Z])[)\]]?[.):、]", re.IGNORECASE | re.MULTILINE
+)
+_SENTENCE = re.compile(r"[^\n。；]+?(?:[。；]|\.(?=\s|$)|\n|$)")
+_WEAK_CUE = re.compile(
+    r"(?:\b(?:option|choice|answer)\s+)?(?:\(\s*([A-Z])\s*\)|\b([A-Z])\b(?![.'’]))"
+    r"[^.\n]{0,60}?\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|best|true)\b"
+    r"|\b(?:option|choice|answer)\s*\(?([A-Z])\b\)?"
+    r"|\(\s*([A-Z])\s*\)"
+    r"|(?:选项\s*)([A-Z])|(?<![A-Za-z])([A-Z])\s*(?:项|选项)?(?:是|为)?正确"
+)
+_SAYS_RIGHT = re.compile(r"\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|true)\b")
+_DENIED = re.compile(
+    r"\b(?:not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor)\b|不|错|排除|没有|误", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The statement that counts: the choice it names, and the kind of mark that it has (``extraction``).
+
+    ``choice`` is None if the statement names no option; then ``text`` is compared as a value. ``problem`` says why the
+    text is undecided. ``runs_on`` is true if the text continues with another question.
+    """
+
+    choice: Choice | None
+    extraction: str
+    text: str = ""
+    problem: str = ""
+    runs_on: bool = False
+
+
+def final_statement(text: str, options: Sequence[str]) -> Statement:
+    """Return the statement of ``text`` that counts as its answer. The time is linear in the length of the text."""
+    text = to_ascii_forms(visible(text)).replace("*", "").replace("`", "")
+    text = _LONG_SPACE.sub(lambda match: "\n\n" if "\n" in match[0] else "  ", text)
+    text, runs_on = _before_next_problem(text)
+    answer = final_answer(text)
+    text = _TOKEN.sub("\n", text)
+    statement = (
+        _explicit(text, answer, options)
+        or _announced(text, options)
+        or _short_or_first_line(text, options)
+        or _closing(text, options)
+        or Statement(None, answer.method, answer.text)
+    )
+    if not (runs_on or answer.runs_on):
+        return statement
+    return Statement(statement.choice, statement.extraction, statement.text, statement.problem, runs_on=True)
+
+
+def _before_next_problem(text: str) -> tuple[str, bool]:
+    """Return the text before a question that the model invented, and whether there is such a question."""
+    first = _CUE.search(text)
+    box = text.find("\\boxed")
+    starts = [start for start in (first.end() if first else -1, box) if start >= 0]
+    following = _NEXT_PROBLEM.search(text, min(starts)) if starts else None
+    if following:
+        return text[: following.start()], _CUE.search(text, following.end()) is not None
+    return text, False
+
+
+# marked answers ---------------------------------------------------------------------------------------------------
+
+
+def _explicit(text: str, answer: Answer, options: Sequence[str]) -> Statement | None:
+    """Return the answer in a tag, JSON or a box. A later sentence that names other options makes it undecided."""
+    if answer.method not in EXPLICIT:
+        return None
+    choices = [read_choice(part, options) for part in (*answer.others, answer.text)]
+    named = [choice for choice in choices if choice is not None]
+    box = text.rfind("\\boxed") if answer.method == "boxed" else -1
+    announced = _announced(text[box:] if box >= 0 else text, options)
+    if not named:
+        return announced or Statement(None, answer.method, answer.text)
+    unclear = next((choice for choice in named if not choice.is_clear), None)
+    chosen = frozenset(index for choice in named for index in choice.options)
+    merged = unclear or (named[0] if len(named) == 1 else Choice(chosen, "letters", answer.text))
+    if box >= 0 and announced and announced.choice and announced.choice.options != merged.options:
+        if not _CORRECTION.search(text, box):
+            return Statement(merged, answer.method, answer.text, "the box and a later sentence name different options")
+        return announced
+    return Statement(merged, answer.method, answer.text)
+
+
+def _announced(text: str, options: Sequence[str]) -> Statement | None:
+    """Return the answer after "the answer is" or a similar phrase, also in other languages."""
+    announcements = _announcements(text, options)
+    if announcements and announcements[-1].is_label:  # a label at the end, such as 【答案】, counts alone
+        announcements = [item for item in announcements if item.is_label]
+    named = [item for item in announcements if item.choice.form != "no option"] or announcements
+    if not named:
+        return None
+    last = named[-1]
+    different = [item for item in named if item.choice.options != last.choice.options]
+    problem = ""
+    if different:
+        following = next(item for item in named if item.end > different[-1].end)
+        if not _CORRECTION.search(text, different[-1].end, following.end):
+            problem = "several statements name different options"
+    elif _WITHDRAWN.search(text, last.end):
+        problem = "the answer is withdrawn"
+    return Statement(last.choice, "announced", last.choice.text, problem)
+
+
+@dataclass(frozen=True, slots=True)
+class _Announcement:
+    """One announcement: the position after its cue, its choice, and whether the cue is a label such as "Answer:"."""
+
+    end: int
+    choice: Choice
+    is_label: bool
+
+
+def _announcements(text: str, options: Sequence[str]) -> list[_Announcement]:
+    """Return the announcements that name options, in the order of the text."""
+    cues = [(match.start(), match.end(), False) for match in _CUE.finditer(text)]
+    cues += [(match.start(), match.end(), True) for match in _BACKWARD_CUE.finditer(text)]
+    announcements = []
+    for start, end, is_backward in sorted(cues)[-MAX_STATEMENTS:]:
+        if _QUOTED.search(text[max(0, start - 80) : start]):
+            continue
+        statement = text[start:end] if is_backward else text[end : end + 1_200]
+        choice = read_choice(statement.lstrip(" \t\n:"), options)
+        if choice is not None:
+            is_label = _LABEL.search(text[max(0, start - 10) : end]) is not None
+            announcements.append(_Announcement(end, choice, is_label))
+    return announcements
+
+
+# answers without a mark -------------------------------------------------------------------------------------------
+
+
+def _short_or_first_line(text: str, options: Sequence[str]) -> Statement | None:
+    """Return a text that is only an answer, or an answer on the first line that an explanation follows."""
+    stripped = text.strip()
+    if len(stripped) <= 300 and "\n" not in stripped:
+        choice = read_choice(stripped, options)
+        if choice is not None:
+            return Statement(choice, "whole text", stripped)
+    first = stripped.split("\n", 1)[0]
+    if _FIRST_LINE.match(first) or any(first.strip() == option.strip() for option in options):
+        others = {letter.upper() for letter in _LINE_OF_OPTION.findall(stripped)}
+        choice = read_choice(first, options)
+        if choice is not None and len(others) <= 1:
+            return Statement(choice, "first line", first)
+    return None
+
+
+def _closing(text: str, options: Sequence[str]) -> Statement | None:
+    """Return the only option that the last sentence names, unless the sentence denies something."""
+    sentences = [match[0].strip() for match in _SENTENCE.finditer(text[-2_000:]) if match[0].strip()]
+    if not sentences:
+        return None
+    last = sentences[-1]
+    choice = read_choice(last, options)
+    is_denied = _DENIED.search(last) is not None
+    if choice is not None and choice.form in ("letter", "letters") and _SAYS_RIGHT.search(last) and not is_denied:
+        return Statement(choice, "closing sentence", last)
+    letters = {next(group for group in match.groups() if group) for match in _WEAK_CUE.finditer(last)}
+    if len(letters) == 1 and not is_denied:
+        letter = letters.pop()
+        return Statement(Choice(frozenset({ord(letter) - ord("A")}), "letter", last), "closing sentence", last)
+    return None
