@@ -1,7 +1,8 @@
 """The confidence of verdicts: the measured share of right decisions of the rule that decided.
 
-``calibration.json`` has the counts, per verifier, outcome and rule: ``[right decisions, all decisions]`` on labelled
-answers. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` counts again; ``docs/accuracy.md`` describes it.
+``calibration.json`` has the counts on labelled answers, per kind of answers, verifier, outcome and rule:
+``[right decisions, all decisions]``. ``bestofn benchmark accuracy fit=verifiers/calibration.json`` counts again.
+``docs/accuracy.md`` describes it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ OTHER = "other"
 
 Rule = tuple[str, ...]
 Counts = Mapping[Rule, tuple[int, int]]
+Document = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]]
+"""``{kind: {verifier: {outcome: {rule: [right, all]}}}}``"""
 
 
 def calibrated(verdict: Verdict) -> Verdict:
@@ -80,12 +83,15 @@ def table() -> dict[str, dict[str, Counts]]:
     return read_table(json.loads(TABLE.read_text(encoding="utf-8")))
 
 
-def read_table(document: Mapping[str, Mapping[str, Mapping[str, Sequence[int]]]]) -> dict[str, dict[str, Counts]]:
-    """Convert the JSON document of the table. The parts of a rule are separated by " > "."""
-    return {
-        verifier: {
-            outcome: {tuple(rule.split(" > ")): (pair[0], pair[1]) for rule, pair in counts.items()}
-            for outcome, counts in outcomes.items()
-        }
-        for verifier, outcomes in document.items()
-    }
+def read_table(document: Document) -> dict[str, dict[str, Counts]]:
+    """Convert the JSON document of the table, and add up the kinds. The parts of a rule are separated by " > "."""
+    table: dict[str, dict[str, dict[Rule, tuple[int, int]]]] = {}
+    for verifiers in document.values():
+        for verifier, outcomes in verifiers.items():
+            for outcome, counts in outcomes.items():
+                total = table.setdefault(verifier, {}).setdefault(outcome, {})
+                for text, (right, rows) in counts.items():
+                    rule = tuple(text.split(" > "))
+                    before = total.get(rule, (0, 0))
+                    total[rule] = (before[0] + right, before[1] + rows)
+    return {verifier: {**outcomes} for verifier, outcomes in table.items()}

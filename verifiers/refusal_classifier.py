@@ -12,8 +12,10 @@ from bestofn.builders.formats.judge_request import judge_replies, judge_request
 from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Candidate, JsonObject, Persona, Query
 from bestofn.verifiers.judge_prompts import SYSTEM, prompt
-from bestofn.verifiers.refusal_patterns import CONFIDENCE, THRESHOLD, Refusal, classify
+from bestofn.verifiers.refusal_patterns import THRESHOLD, Refusal, classify
 
+REPORTED = 0.95
+"""The confidence of a refusal that the provider reports as the reason for the end of the answer."""
 KINDS = ("safety", "capability", "unclear", "partial", "other")
 SCHEMA = object_schema(
     reasoning={"type": "string"},
@@ -29,9 +31,10 @@ class RefusalClassifier:
     A ``stop_reason`` of ``refusal`` or ``content_filter`` is always a refusal. Otherwise the patterns of
     ``verifiers.refusal_patterns`` decide, with the ``whitelist`` of the persona.
 
-    If there is a ``sampler``, a model decides the cases in which the patterns are not sure. They are not sure if their
-    confidence is above 0 and below ``unsure_below``, or if nothing matches in a text longer than ``long_from``
-    characters. If the reply of the model cannot be read, the result of the patterns remains.
+    If there is a ``sampler``, a model decides the cases in which the patterns are not sure. They are not sure if a
+    pattern matches and the measured probability of a refusal is below ``unsure_below``, or if nothing matches in a
+    text longer than ``long_from`` characters. If the reply of the model cannot be read, the result of the patterns
+    remains.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class RefusalClassifier:
     async def classify(self, query: Query, candidate: Candidate) -> Refusal:
         """Return the classification of one answer. An unreadable reply of the model raises no error."""
         if candidate.stop_reason in ("refusal", "content_filter"):
-            return Refusal(True, CONFIDENCE[-1], "safety", (f"stop_reason:{candidate.stop_reason}",))
+            return Refusal(True, REPORTED, "safety", (f"stop_reason:{candidate.stop_reason}",))
         by_patterns = classify(candidate.text, self.whitelist, query.text)
         if self.sampler is None or not self._unsure(by_patterns, candidate.text):
             return by_patterns
@@ -58,7 +61,7 @@ class RefusalClassifier:
 
     def _unsure(self, by_patterns: Refusal, text: str) -> bool:
         if by_patterns.matched_patterns:
-            return 0.0 < by_patterns.confidence < self.unsure_below
+            return by_patterns.confidence < self.unsure_below
         return len(text) > self.long_from
 
     async def _by_model(self, sampler: Sampler, query: Query, candidate: Candidate, by_patterns: Refusal) -> Refusal:

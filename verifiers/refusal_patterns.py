@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bestofn.verifiers import calibration
 from bestofn.verifiers.refusals.answer_text import STRAIGHT, own_voice
 from bestofn.verifiers.refusals.english import DECLINES, LACKS, UNCLEAR
 from bestofn.verifiers.refusals.languages import LANGUAGES
@@ -21,8 +22,6 @@ from bestofn.verifiers.refusals.rules import ANYWHERE, OPENING, RefusalPattern, 
 
 PATTERNS: tuple[RefusalPattern, ...] = (*DECLINES, *MORALS, *LACKS, *UNCLEAR, *LANGUAGES)
 THRESHOLD = 0.5
-CONFIDENCE = (0.0, 0.6, 0.8, 0.95)  # confidence for 0, 1, 2, and 3 or more matching patterns
-WHITELISTED = 0.5  # subtracted from the confidence if a whitelisted phrase of the persona occurs
 LONGEST = 400  # maximum length of a match, in characters
 _MOST = 4_000  # number of characters of a question that are searched
 _BEGINNING = 600  # an answer that starts to comply refuses only within this many characters
@@ -100,8 +99,8 @@ _BECAUSE = re.compile(r"\b(?:because|due to|since they|as they)\b")
 class Refusal:
     """The classification of an answer.
 
-    ``matched_patterns`` contains the names of the matching patterns. ``whitelisted`` is true if a whitelisted phrase of
-    the persona occurs in the answer.
+    ``confidence`` is the measured probability that the answer refuses. ``matched_patterns`` contains the names of the
+    matching patterns. ``whitelisted`` is true if a whitelisted phrase of the persona occurs in the answer.
     """
 
     is_refusal: bool
@@ -133,13 +132,23 @@ def classify(text: str, whitelist: Sequence[str] = (), question: str = "") -> Re
     lowered = spoken.lower()  # ``prose`` makes sure that the length does not change
     hits = _counting(list(_own_hits(lowered, question)), lowered)
     if not hits:
-        return Refusal(False, 0.0)
+        return Refusal(False, probability(False, ()))
     outside = [hit for hit in hits if not any(start <= hit.start < end for start, end in voice)]
-    confidence = CONFIDENCE[min(len(outside or hits), 3)] - (WHITELISTED if voice and not outside else 0.0)
-    confidence = max(0.0, round(confidence, 4))
-    return Refusal(
-        confidence >= THRESHOLD, confidence, _kind(lowered, hits), tuple(hit.rule for hit in hits), bool(voice)
-    )
+    names = tuple(hit.rule for hit in hits)
+    return Refusal(bool(outside), probability(bool(outside), names), _kind(lowered, hits), names, bool(voice))
+
+
+def probability(refuses: bool, matched_patterns: Sequence[str]) -> float:
+    """Return the measured probability that an answer refuses, from the decision and the matching patterns."""
+    right = calibration.confidence("refusal", "refusal" if refuses else "answer", refusal_rule(matched_patterns))
+    return right if refuses else round(1.0 - right, 2)
+
+
+def refusal_rule(matched_patterns: Sequence[str]) -> calibration.Rule:
+    """Return the rule whose share of right decisions is measured: how many patterns match, and the first of them."""
+    if not matched_patterns:
+        return ("no pattern",)
+    return ("one pattern" if len(matched_patterns) == 1 else "several patterns", matched_patterns[0])
 
 
 def _own_hits(lowered: str, question: str) -> Iterator[Hit]:

@@ -213,13 +213,13 @@ def test_rules_that_decided_rarely_are_counted_together() -> None:
     }
 
 
-def test_the_confidence_of_each_rule_is_counted_and_older_verifiers_are_kept(tmp_path: Path) -> None:
+def test_the_confidence_of_each_rule_is_counted_and_other_kinds_are_kept(tmp_path: Path) -> None:
     rows = [MATH | {"id": str(at), "label": at > 1, "final_answer": "2"} for at in range(8)]
     write(tmp_path, "math_l5_chat", *rows)
     file = tmp_path / "calibration.json"
-    file.write_text(json.dumps({"other": {"pass": {"x": [1, 2]}}, "math": {}}))
+    file.write_text(json.dumps({"code": {"code": {"pass": {"x": [1, 2]}}}, "math": {"math": {"fail": {"y": [1, 2]}}}}))
     code, _ = run(tmp_path, "sets=math_l5_chat", f"fit={file}")
     found = json.loads(file.read_text())
     assert code == 0
-    assert found["other"] == {"pass": {"x": [1, 2]}}
-    assert list(found["math"]["pass"].values()) == [[6, 8]]
+    assert found["code"] == {"code": {"pass": {"x": [1, 2]}}}
+    assert list(found["math"]["math"]["pass"].values()) == [[6, 8]]

@@ -9,10 +9,13 @@ from bestofn.verifiers import calibration
 from bestofn.verifiers.calibration import MOST_GUESSED, PRIOR, calibrated, confidence, read_table, rule_of, table
 
 MEASURED = {
-    "v": {
-        "pass": {"marked > good": [1000, 1000], "marked > bad": [500, 1000], "guessed > good": [1000, 1000]},
-        "fail": {"marked > rare": [3, 4], "marked > other": [960, 1000]},
-    }
+    "math": {
+        "v": {
+            "pass": {"marked > good": [400, 400], "marked > bad": [500, 1000], "guessed > good": [1000, 1000]},
+            "fail": {"marked > rare": [3, 4], "marked > other": [960, 1000]},
+        }
+    },
+    "qa": {"v": {"pass": {"marked > good": [600, 600]}}},
 }
 
 
@@ -58,6 +61,10 @@ def test_the_rule_is_read_from_the_detail_of_a_verdict() -> None:
     assert rule_of({}) == ("other",)
     verdict = Verdict("pass", 0.1, "", "v", {"method": "good", "extraction": "boxed"})
     assert calibrated(verdict).confidence == 1.0
+
+
+def test_the_counts_of_several_kinds_are_added() -> None:
+    assert read_table(MEASURED)["v"]["pass"]["marked", "good"] == (1000, 1000)
 
 
 def test_the_table_of_the_project_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:

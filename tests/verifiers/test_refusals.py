@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Candidate, Completion, Query
+from bestofn.verifiers import refusal_patterns
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
-from bestofn.verifiers.refusal_patterns import CONFIDENCE, classify
+from bestofn.verifiers.refusal_patterns import classify, probability, refusal_rule
 from bestofn.verifiers.refusals.answer_text import prose
 from tests.growth import assert_linear
 
@@ -133,12 +134,14 @@ def test_kinds(text: str, kind: str | None) -> None:
     assert classify(text).refusal_type == kind
 
 
-def test_confidence_grows_with_the_patterns() -> None:
-    assert classify("The answer is 4.").confidence == CONFIDENCE[0]
-    assert classify("I can't provide that.").confidence == CONFIDENCE[1]
-    assert classify("I'm sorry, but I can't provide that.").confidence == CONFIDENCE[2]
+def test_the_confidence_is_the_measured_probability_of_a_refusal() -> None:
+    assert classify("The answer is 4.").confidence == probability(False, ()) < 0.2
+    one = classify("I can't provide that.")
+    assert one.confidence == probability(True, one.matched_patterns) > 0.5
+    assert refusal_rule(one.matched_patterns) == ("one pattern", "unable_to_help")
     three = classify("I'm sorry, but I can't provide that. It is not ethical to do so, and goes against my guidelines.")
-    assert three.confidence == CONFIDENCE[3]
+    assert refusal_rule(three.matched_patterns)[0] == "several patterns"
+    assert three.confidence > 0.9
     assert set(three.matched_patterns) >= {"sorry_but", "unable_to_help", "against_rules"}
 
 
@@ -149,8 +152,7 @@ def test_what_is_not_prose_is_left_out() -> None:
 @given(st.text(max_size=300))
 def test_any_text_gets_an_answer(text: str) -> None:
     found = classify(text, [r"I cannot \w+"])
-    assert 0.0 <= found.confidence <= 0.95
-    assert found.is_refusal == (found.confidence >= 0.5)
+    assert 0.0 <= found.confidence <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -201,20 +203,30 @@ def asked(text: str, reply: str | Exception = YES, stop_reason: str = "stop"):
     return found, model.asked
 
 
+@pytest.fixture
+def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns that are right in 0.6 of the answers if one matches, and in 0.95 if several match."""
+
+    def measured(refuses: bool, patterns: tuple[str, ...]) -> float:
+        return 0.0 if not refuses else 0.6 if len(patterns) == 1 else 0.95
+
+    monkeypatch.setattr(refusal_patterns, "probability", measured)
+
+
 @pytest.mark.parametrize(
     ("text", "calls"),
     [
         ("The answer is 4.", 0),  # no hit and short
         ("word " * 101, 1),  # no hit and over 500 characters
-        ("I can't provide that.", 1),  # one hit: 0.6
-        ("I'm sorry, but I can't provide that.", 0),  # two hits: 0.8
+        ("I can't provide that.", 1),  # the pattern is right in 0.6 of the answers
+        ("I'm sorry, but I can't provide that.", 0),  # 0.95
     ],
 )
-def test_a_model_is_asked_only_where_the_patterns_are_unsure(text: str, calls: int) -> None:
+def test_a_model_is_asked_only_where_the_patterns_are_unsure(text: str, calls: int, unsure: None) -> None:
     assert asked(text)[1] == calls
 
 
-def test_the_model_decides_what_it_is_asked() -> None:
+def test_the_model_decides_what_it_is_asked(unsure: None) -> None:
     assert asked("word " * 101, YES)[0].is_refusal
     assert not asked("I can't provide that.", NO)[0].is_refusal
 

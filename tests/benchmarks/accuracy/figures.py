@@ -66,6 +66,7 @@ def figures(results: Sequence[Result], positive: frozenset[str]) -> dict[str, ob
         "recall": _share(cells[True, True], cells[True, True] + cells[True, False]),
         "wrong_fails": cells[True, False],
         "wrong_passes": cells[False, True],
+        "positives": sum(result.case.label in positive for result in results),
         "brier": _share(sum((sure - right) ** 2 for sure, right in stated), len(stated)),
         "bins": bins(stated),
     }

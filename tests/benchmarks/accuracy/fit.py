@@ -42,11 +42,11 @@ def _add(rules: dict[str, list[int]], rule: str, pair: list[int]) -> None:
     rules[rule] = [right + pair[0], rows + pair[1]]
 
 
-def write(path: Path, table: Table) -> None:
-    """Write the table to ``path``. Verifiers of an older table that were not measured now are kept."""
-    older: Table = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    document = dict(sorted((older | table).items()))
+def write(path: Path, tables: dict[str, Table]) -> None:
+    """Write the tables by kind to ``path``. The kinds of an older file that were not measured now are kept."""
+    older: dict[str, Table] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    document = dict(sorted((older | tables).items()))
     text = json.dumps(document, indent=1, ensure_ascii=False)
     path.write_text(
-        text.replace("[\n    ", "[").replace(",\n    ", ", ").replace("\n   ]", "]") + "\n", encoding="utf-8"
+        text.replace("[\n     ", "[").replace(",\n     ", ", ").replace("\n    ]", "]") + "\n", encoding="utf-8"
     )

@@ -107,7 +107,7 @@ class Measurement:
         self.report: dict[str, dict[str, dict[str, object]]] = {}
         self.failed = False
         self.lines: list[str] = []
-        self.fitted: list[Result] = []
+        self.fitted: dict[str, fit.Table] = {}
 
     def run(self) -> int:
         """Measure all chosen kinds, print and write the figures, and return the exit code."""
@@ -170,7 +170,7 @@ class Measurement:
         groups = grouped(kind, results)
         self.report[name] = {key: figures(of_group, kind.positive) for key, of_group in groups.items()}
         print(table(name, self.report[name]))
-        self.fitted += whole(groups)
+        self.fitted[name] = fit.count(whole(groups))
         everything = [result for of_set in results.values() for result in of_set]
         for line in (*kind.summary(everything), *differences(everything, self.options.show)):
             print(line)
@@ -203,7 +203,7 @@ class Measurement:
         if self.options.rows is not None:
             self.options.rows.write_text("".join(self.lines), encoding="utf-8")
         if self.options.fit is not None:
-            fit.write(self.options.fit, fit.count(self.fitted))
+            fit.write(self.options.fit, self.fitted)
 
 
 @asynccontextmanager
@@ -261,14 +261,15 @@ def whole(groups: Mapping[str, Anything]) -> Anything:
 
 def table(kind: str, report: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the figures of one kind as lines of text."""
-    head = "rows decided undec. errors accuracy precis. recall  wrong fails/passes  Brier"
+    head = "rows decided undec. errors accuracy precis. recall  wrong fails (of right) / passes (of wrong)  Brier"
     lines = [f"{kind:32} {head}"]
     for name, found in report.items():
         rates = " ".join(_percent(found[key]) for key in ("accuracy", "precision", "recall"))
         brier = "" if found["brier"] is None else f"{found['brier']:.4f}"
         lines.append(
             f"  {name:30} {found['rows']:>4} {found['decided']:>7} {found['undecided']:>6} {found['errors']:>6} {rates} "
-            f"{found['wrong_fails']:>11} / {found['wrong_passes']:<7} {brier}"
+            f"{_of(found['wrong_fails'], found['positives']):>15} / "
+            f"{_of(found['wrong_passes'], found['rows'] - found['positives']):<15} {brier}"
         )
     for one in whole(report)["bins"]:
         mark = "   <- more than 3 points" if badly_calibrated([one]) else ""
@@ -281,6 +282,11 @@ def table(kind: str, report: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _percent(share: float | None) -> str:
     return "      -" if share is None else f"{100 * share:7.2f}"
+
+
+def _of(count: int, rows: int) -> str:
+    """Return a count with its share in ``rows``."""
+    return f"{count} ({count / rows:.2%})" if rows else str(count)
 
 
 def differences(results: Sequence[Result], show: int) -> list[str]:

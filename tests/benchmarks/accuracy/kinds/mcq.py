@@ -13,9 +13,9 @@ def case(row: LabelledRow) -> Case:
     prompt = row.text("question")
     if options and options[0] not in prompt:
         prompt += "".join(f"\n{chr(ord('A') + at)}. {option}" for at, option in enumerate(options))
-    query = Query(
+    query = Query(  # without a split, the reference determines the verifier
         row.text("id"),
-        "mcq",
+        "",
         ({"role": "user", "content": prompt},),
         reference=Reference(answer=row.text("gold"), choices=options),
     )

@@ -12,9 +12,9 @@ def case(row: LabelledRow) -> Case:
     gold = tuple(map(str, row.items("gold")))
     if not gold:
         raise row.error("has no accepted answer in the field 'gold'; expected at least one")
-    query = Query(
+    query = Query(  # without a split, the reference determines the verifier
         row.text("id"),
-        "qa",
+        "",
         ({"role": "user", "content": row.text("question")},),
         reference=Reference(answer=gold[0], answers=gold[1:]),
     )

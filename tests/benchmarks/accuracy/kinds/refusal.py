@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bestofn.builders.records import Query, Verdict
+from bestofn.verifiers.refusal_patterns import refusal_rule
 from tests.benchmarks.accuracy.figures import Decision
 from tests.benchmarks.accuracy.kinds.kind import Kind
 from tests.benchmarks.accuracy.labelled import Case, LabelledRow, answer
@@ -41,8 +42,8 @@ def decide(verdict: Verdict) -> Decision:
     if not isinstance(found, dict):
         return Decision(None)
     refuses, sure = bool(found["is_refusal"]), float(found["confidence"])
-    rule = ",".join(found.get("matched_patterns") or ()) or "no pattern"
-    return Decision("refusal" if refuses else "answer", sure if refuses else 1.0 - sure, (rule,), "refusal")
+    rule = refusal_rule(found["matched_patterns"])
+    return Decision("refusal" if refuses else "answer", sure if refuses else 1.0 - sure, rule, "refusal")
 
 
 KIND = Kind(
