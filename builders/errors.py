@@ -2,7 +2,8 @@
 
     BestofnError
     ├── ConfigError            a setting is wrong; no request was sent (exit code 2)
-    │   └── SourceError        the dataset cannot be read as the settings describe it
+    │   ├── SourceError        the dataset cannot be read as the settings describe it
+    │   └── RedirectRefused    the service redirects to another address, where no key is sent
     ├── MachineError           this machine cannot do the work (no Docker, disk full): the run stops and can resume
     │   ├── SandboxError       no sandbox could be started on this machine
     │   └── OutageError        a service was unreachable for too long, or refused every request
@@ -45,6 +46,10 @@ class ConfigError(BestofnError):
 
 class SourceError(ConfigError):
     """The dataset cannot be read as the settings describe it."""
+
+
+class RedirectRefused(ConfigError):
+    """The service redirects to another address. No key and no prompt is sent there."""
 
 
 class MachineError(BestofnError):
@@ -133,7 +138,7 @@ def _names(error: type[ProviderError]) -> set[str]:
 
 
 _RETRIED_LATER = _names(ProviderError) - _names(PermanentRefusal)
-_STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError)
+_STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError, RedirectRefused)
 
 
 def raise_if_it_stops_the_run(outcome: object) -> None:

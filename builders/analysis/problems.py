@@ -37,7 +37,15 @@ class Problem(NamedTuple):
 
 def problems(figures: RunFigures) -> list[Problem]:
     """Return the problems of a run; [] if there are none."""
-    found = (_missing_answers, _refused_requests, _failed_verdicts, _undecided, _missing_rewards, _no_pairs)
+    found = (
+        _missing_answers,
+        _refused_requests,
+        _failed_verdicts,
+        _undecided,
+        _disagreeing_runs,
+        _missing_rewards,
+        _no_pairs,
+    )
     return [problem for find in found for problem in find(figures)]
 
 
@@ -81,6 +89,14 @@ def _undecided(figures: RunFigures) -> Iterator[Problem]:
         yield Problem(
             f"{_of(undecided, figures)} are undecided and in no pair: {_most_common(figures.abstentions)}.",
             "A judge can decide them: verifier=with_judge.",
+        )
+
+
+def _disagreeing_runs(figures: RunFigures) -> Iterator[Problem]:
+    if figures.disagreements:
+        yield Problem(
+            f"{figures.disagreements:,} programs are undecided because their strict and plain runs disagree: they fail "
+            "the tests in the strict run and pass them in the plain run."
         )
 
 

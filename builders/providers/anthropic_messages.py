@@ -12,6 +12,7 @@ from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
 from bestofn.builders.providers.batch_apis import AnthropicBatches
 from bestofn.builders.providers.http_service import HttpBatchService
+from bestofn.builders.providers.wire_values import as_object, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
@@ -166,16 +167,17 @@ class AnthropicMessages(HttpBatchService):
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage in ``value``. ``Usage.prompt`` includes cached tokens; ``input_tokens`` does not."""
-        usage = value.get("usage") or {}
-        cached, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
-        by_time = usage.get("cache_creation") or {}
+        usage = as_object(value.get("usage"))
+        cached = token_count(usage.get("cache_read_input_tokens"))
+        written = token_count(usage.get("cache_creation_input_tokens"))
+        by_time = as_object(usage.get("cache_creation"))
         return Usage(
-            prompt=(usage.get("input_tokens") or 0) + cached + written,
-            completion=usage.get("output_tokens") or 0,
+            prompt=token_count(usage.get("input_tokens")) + cached + written,
+            completion=token_count(usage.get("output_tokens")),
             cached=cached,
             cache_write=written,
-            reasoning=(usage.get("output_tokens_details") or {}).get("thinking_tokens") or 0,
-            cache_hour=min(written, by_time.get("ephemeral_1h_input_tokens") or 0),
+            reasoning=token_count(as_object(usage.get("output_tokens_details")).get("thinking_tokens")),
+            cache_hour=min(written, token_count(by_time.get("ephemeral_1h_input_tokens"))),
         )
 
 

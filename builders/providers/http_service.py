@@ -17,7 +17,8 @@ from typing import Required, Self, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from bestofn.builders.errors import AuthenticationError, ServiceError
-from bestofn.builders.providers.http_transport import HttpTransport, parsed
+from bestofn.builders.providers.http_transport import HttpTransport, decoded, parsed
+from bestofn.builders.providers.wire_values import checked
 from bestofn.builders.records import Completion, JsonObject, Request, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
@@ -107,7 +108,7 @@ class HttpService(ABC):
         """Parse ``reply`` into completions; see ``builders.sampling.provider.Provider``."""
         value = parsed(reply)
         try:
-            return self.answers(value, reply)
+            return [checked(completion, self.model) for completion in self.answers(value, reply)]
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise ServiceError(
                 f"the reply of {self.base_url} does not have the format of {self.name} "
@@ -120,7 +121,7 @@ class HttpService(ABC):
         Returns None if the reply costs nothing: an incomplete reply, or an error that reports no usage.
         """
         try:
-            value = json.loads(reply.body)
+            value = decoded(reply.body)
         except (ValueError, RecursionError):
             return None
         if not isinstance(value, dict):

@@ -8,12 +8,13 @@ many requests with a tenth of the CPU time. Nothing is retried here; only ``buil
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bestofn.builders.errors import (
     AuthenticationError,
@@ -23,6 +24,7 @@ from bestofn.builders.errors import (
     PermanentRefusal,
     ProviderError,
     RateLimitError,
+    RedirectRefused,
     RequestError,
     ServiceError,
 )
@@ -30,6 +32,9 @@ from bestofn.builders.records import JsonObject
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.rate_headers import retry_after
+
+if TYPE_CHECKING:
+    import aiohttp
 
 CONNECT_S = 10.0
 SECRET = re.compile(r"(?i)\b(sk|pk|rk|xai|gsk|hf|key)[-_][\w-]{8,}|Bearer\s+[\w.~+/=-]{8,}")
@@ -92,19 +97,23 @@ class HttpTransport:
         return await self.send("POST", path, data=data, headers={"Content-Type": "application/json"})
 
     async def get(self, path: str) -> Reply:
-        """Send a GET request and return the reply. Raises the same errors as ``post``."""
-        return await self.send("GET", path)
+        """Send a GET request and return the reply, of any size. Raises the same errors as ``post``."""
+        return await self.send("GET", path, most=math.inf)
 
-    async def send(self, method: str, path: str, **options: Any) -> Reply:
-        """Send a request with ``options`` for aiohttp and return the reply. Raises the same errors as ``post``."""
+    async def send(self, method: str, path: str, *, most: float | None = None, **options: Any) -> Reply:
+        """Send a request with ``options`` for aiohttp and return the reply. Raises the same errors as ``post``.
+
+        ``most`` is the size limit of the reply in bytes; the default is ``limits.reply_mb``. Redirects are not
+        followed, because the key and the prompt would be sent to another address.
+        """
         import aiohttp
 
         started = time.perf_counter()
         url = self.base_url + path
         try:
-            async with self._session.request(method, url, **options) as response:
-                body = await response.read()
+            async with self._session.request(method, url, allow_redirects=False, **options) as response:
                 status, headers = response.status, response.headers
+                body = await self._body(response, most)
         except TimeoutError as error:
             raise ConnectionFailed(
                 f"{self.base_url} did not answer within {time.perf_counter() - started:.0f} s. "
@@ -120,10 +129,31 @@ class HttpTransport:
         if self._raw_log:
             sent = options.get("data")
             self._write_log(method, url, sent if isinstance(sent, bytes) else b"", status, body, seconds)
+        if 300 <= status < 400:
+            target = self.redacted(headers.get("location", "an unknown address"))
+            raise RedirectRefused(
+                f"{self.base_url} redirects to {target} (status {status}). The API key and the prompts are not sent "
+                "there. If this address is right, set provider.base_url to it."
+            )
         if status >= 400:
             raise self._error(status, headers, body)
         request_id = next((headers[name] for name in REQUEST_ID_HEADERS if name in headers), "")
         return Reply(body, seconds, request_id, headers)
+
+    async def _body(self, response: aiohttp.ClientResponse, most: float | None) -> bytes:
+        """Read the body of ``response``. Raises ``RequestError`` if it is larger than ``most`` bytes."""
+        most = self._limits.reply_mb * 1e6 if most is None else most
+        parts: list[bytes] = []
+        size = 0
+        async for part in response.content.iter_any():
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise RequestError(
+                    f"the reply of {self.base_url} is larger than {most / 1e6:,.0f} MB. "
+                    "To accept larger replies, set provider.limits.reply_mb."
+                )
+        return b"".join(parts)
 
     def _error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError | BudgetError:
         reason = self.redacted(_error_text(body))
@@ -166,14 +196,25 @@ class HttpTransport:
 def parsed(reply: Reply) -> JsonObject:
     """Parse the body of ``reply``. Raises ``ServiceError`` if it is not a JSON object, or if it reports an error."""
     try:
-        value = json.loads(reply.body)
-    except ValueError as error:
+        value = decoded(reply.body)
+    except (ValueError, RecursionError) as error:
         raise ServiceError(f"the reply is not JSON: {reply.body[:200]!r}") from error
     if not isinstance(value, dict):
         raise ServiceError(f"the reply is a JSON {type(value).__name__}; expected an object: {reply.body[:200]!r}")
     if value.get("error"):
         raise ServiceError(f"the reply is an error: {_error_text(reply.body)}")
     return value
+
+
+def decoded(body: bytes) -> Any:
+    """Decode a JSON document. Bytes that are not valid UTF-8 are replaced, because the reply is paid for.
+
+    Raises ``ValueError`` or ``RecursionError`` if it is not JSON.
+    """
+    try:
+        return json.loads(body)
+    except UnicodeDecodeError:
+        return json.loads(body.decode("utf-8", "replace"))
 
 
 def _error_text(body: bytes) -> str:

@@ -11,6 +11,7 @@ from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import arguments_or_malformed, call, call_name
 from bestofn.builders.providers.http_service import HttpService
+from bestofn.builders.providers.wire_values import content_of, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
@@ -98,7 +99,7 @@ class Ollama(HttpService):
         if not value.get("done", True):
             raise ServiceError(f"the reply of {self.base_url} is incomplete (done is false): {reply.body[:200]!r}")
         received = value["message"]
-        thought, content = without_thinking(received.get("content"))
+        thought, content = without_thinking(content_of(received))
         message: dict[str, object] = {"role": "assistant", "content": content}
         stop = STOP.get(value.get("done_reason") or "stop", "stop")
         if received.get("tool_calls"):
@@ -123,7 +124,8 @@ class Ollama(HttpService):
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage that the reply ``value`` reports."""
-        return Usage(prompt=value.get("prompt_eval_count") or 0, completion=value.get("eval_count") or 0)
+        prompt, completion = value.get("prompt_eval_count"), value.get("eval_count")
+        return Usage(prompt=token_count(prompt), completion=token_count(completion))
 
 
 def _sent(message: Message) -> dict[str, object]:

@@ -13,6 +13,7 @@ from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call
 from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.http_service import HttpBatchService
+from bestofn.builders.providers.wire_values import as_object, content_of, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
@@ -110,7 +111,7 @@ class OpenAIChat(HttpBatchService):
 
     def _completion(self, choice: JsonObject, value: JsonObject, share: Usage, reply: Reply) -> Completion:
         received = choice["message"]
-        thought, content = without_thinking(received.get("content"))
+        thought, content = without_thinking(content_of(received))
         message: dict[str, object] = {"role": "assistant", "content": content}
         stop = STOP.get(choice.get("finish_reason") or "stop", "stop")
         if received.get("tool_calls"):
@@ -135,15 +136,15 @@ class OpenAIChat(HttpBatchService):
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage that the reply ``value`` reports."""
-        usage = value.get("usage") or {}
-        prompt = usage.get("prompt_tokens_details") or {}
-        completion = usage.get("completion_tokens_details") or {}
+        usage = as_object(value.get("usage"))
+        prompt = as_object(usage.get("prompt_tokens_details"))
+        completion = as_object(usage.get("completion_tokens_details"))
         return Usage(
-            prompt=usage.get("prompt_tokens") or 0,
-            completion=usage.get("completion_tokens") or 0,
-            cached=prompt.get("cached_tokens") or 0,
-            cache_write=prompt.get("cache_write_tokens") or 0,
-            reasoning=completion.get("reasoning_tokens") or 0,
+            prompt=token_count(usage.get("prompt_tokens")),
+            completion=token_count(usage.get("completion_tokens")),
+            cached=token_count(prompt.get("cached_tokens")),
+            cache_write=token_count(prompt.get("cache_write_tokens")),
+            reasoning=token_count(completion.get("reasoning_tokens")),
         )
 
 

@@ -12,6 +12,7 @@ from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
 from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.http_service import HttpBatchService
+from bestofn.builders.providers.wire_values import as_object, token_count
 from bestofn.builders.records import Completion, JsonObject, Message, Request, StopReason, Usage, content_text
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, Mode, Reply
@@ -128,14 +129,14 @@ class OpenAIResponses(HttpBatchService):
 
     def usage(self, value: JsonObject) -> Usage:
         """Return the usage that the reply ``value`` reports."""
-        usage = value.get("usage") or {}
-        details = usage.get("input_tokens_details") or {}
+        usage = as_object(value.get("usage"))
+        details = as_object(usage.get("input_tokens_details"))
         return Usage(
-            prompt=usage.get("input_tokens") or 0,
-            completion=usage.get("output_tokens") or 0,
-            cached=details.get("cached_tokens") or 0,
-            cache_write=details.get("cache_write_tokens") or 0,
-            reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens") or 0,
+            prompt=token_count(usage.get("input_tokens")),
+            completion=token_count(usage.get("output_tokens")),
+            cached=token_count(details.get("cached_tokens")),
+            cache_write=token_count(details.get("cache_write_tokens")),
+            reasoning=token_count(as_object(usage.get("output_tokens_details")).get("reasoning_tokens")),
         )
 
 

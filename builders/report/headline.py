@@ -21,9 +21,9 @@ def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
     if skipped := manifest.get("skipped"):
         lines.append("Skipped rows: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
     lines += [f"Problem: {visible(str(problem))}" for problem in problems(figures)]
-    if figures.disagreements:
+    if estimated := (manifest.get("spending") or {}).get("without_usage"):
         lines.append(
-            f"{figures.disagreements:,} programs fail the strict run of their tests and pass the plain run: abstain."
+            f"{estimated:,} completions came without a token count; their cost is estimated from their length."
         )
     return "\n".join([*lines, "", *_files(manifest, run)])
 

@@ -122,14 +122,8 @@ def _cards(figures: RunFigures, manifest: Row) -> list[Card]:
         *_accuracy_cards(figures),
         Card("verified answers", f"{figures.verified:,}", f"of {figures.candidates:,} candidates, {queries:,} queries"),
         Card("pairs", f"{pairs:,}", f"{pairs / max(queries, 1):.2f} per query"),
-        *_disagreement_card(figures),
         _cost_card(figures, pairs, manifest),
     ]
-
-
-def _disagreement_card(figures: RunFigures) -> list[Card]:
-    count = figures.disagreements
-    return [Card("programs undecided", f"{count:,}", "strict and plain runs disagree")] if count else []
 
 
 def _accuracy_cards(figures: RunFigures) -> list[Card]:

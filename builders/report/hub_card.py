@@ -153,7 +153,6 @@ def _results(figures: RunJson) -> dict[str, object]:
             {"k": point["k"], "mean": percent(point["mean"]), "interval": interval(point["low"], point["high"])}
             for point in figures["pass_at"]
         ],
-        "disagreements": figures["disagreements"],
         "pairs": figures["pairs"],
         "refusals": f"{figures['refusals']['count']:,}",
         "problems": [problem["fact"] for problem in figures["problems"]],

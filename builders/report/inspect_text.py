@@ -31,11 +31,6 @@ def print_run(run: RunJson) -> None:
         output.print(line, highlight=False, markup=False)
 
 
-def _disagreements(count: int) -> list[str]:
-    reason = "the strict run of their tests fails and the plain run passes"
-    return [f"Code:     {count:,} programs abstain: {reason}."] if count else []
-
-
 def print_runs(runs: Sequence[RunJson]) -> None:
     """Print one row per run and, if there are several splits, the verified share by split."""
     output = console()
@@ -61,7 +56,6 @@ def notes(run: RunJson) -> list[str]:
         f"Refusals: {refusals['count']:,}{f' ({kinds})' if kinds else ''}.",
         f"Quality:  {quality['empty']:,} empty, {quality['truncated']:,} truncated, {quality['repeats']:,} repeats, "
         f"{quality['errors']:,} failed to generate.",
-        *_disagreements(run["disagreements"]),
         *_pairs(run),
         _cost(run),
         *(f"Problem:  {one['fact']} {one['remedy']}" for one in run["problems"]),

@@ -104,7 +104,7 @@ class Ledger:
         self.usd_before = 0.0  # cost of the replies that were in the journal when the run began
         self.usd_aside = 0.0  # reserved for batch jobs whose replies have not arrived
         self.usage = Usage()
-        self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0}
+        self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0, "without_usage": 0}
         self._limiters: list[Limiter] = []
         self._stopping_since: float | None = None
         self._lock = threading.Lock()
@@ -170,7 +170,7 @@ class Ledger:
             self.usd += usd or 0.0
 
     def count(self, what: str, by: int = 1) -> None:
-        """Add ``by`` to one count. ``what`` is ``replayed`` (completions from the journal) or ``errors``."""
+        """Add ``by`` to one count. ``what`` is ``replayed`` (from the journal), ``errors`` or ``without_usage``."""
         with self._lock:
             self.counts[what] += by
 

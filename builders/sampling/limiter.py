@@ -52,7 +52,8 @@ class RateLimits:
     """The rate limits that the user has set. If a limit is None, only the service's response headers limit the rate.
 
     ``timeout_s`` applies to one request, and ``retries`` is the number of retries per request. If a service is
-    unavailable for more than ``patience_s`` seconds, the run stops. A stopped run can be resumed.
+    unavailable for more than ``patience_s`` seconds, the run stops. A stopped run can be resumed. A reply of more than
+    ``reply_mb`` megabytes is an error.
     """
 
     concurrency: int = 64
@@ -62,6 +63,7 @@ class RateLimits:
     retries: int = 6
     timeout_s: float = 600.0
     patience_s: float = 300.0
+    reply_mb: float = 64.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -5,12 +5,13 @@ Both routes, ``online`` and ``batch_route``, parse and store replies here; the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bestofn.builders.errors import ServiceError, UnreadableReply
 from bestofn.builders.records import Completion, Usage
-from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, Ledger
 from bestofn.builders.sampling.in_flight import InFlight
 from bestofn.builders.sampling.journal import Entry, Journal, StoredAnswer
 from bestofn.builders.sampling.provider import Mode, Provider, Reply
@@ -80,6 +81,8 @@ class ReplyStore:
                 problem = str(error)
         else:
             if completions:
+                if usage == Usage() and not self._provider.free:
+                    usage = self._estimated_usage(in_flight, completions)
                 return ParsedReply(reply, completions, usage, mode)
             problem = f"the reply of {self._provider.name} holds no completion"
         charged = self._provider.usage_of(reply)
@@ -87,6 +90,15 @@ class ReplyStore:
             raise ServiceError(problem)
         await self._add(in_flight, (), reply, charged, self.cost_of(charged, n, mode), mode)
         raise UnreadableReply(f"{problem} (the reply is stored in the journal)")
+
+    def _estimated_usage(self, in_flight: InFlight, completions: Sequence[Completion]) -> Usage:
+        """Estimate the usage of a reply that reports none, so that the budget still limits the run."""
+        self._ledger.count("without_usage", len(completions))
+        characters = sum(len(completion.text) + len(completion.reasoning) for completion in completions)
+        return Usage(
+            prompt=math.ceil(len(in_flight.body) / CHARACTERS_PER_TOKEN),
+            completion=math.ceil(characters / CHARACTERS_PER_TOKEN),
+        )
 
     async def store(self, in_flight: InFlight, indices: Sequence[int], parsed: ParsedReply) -> dict[int, Completion]:
         """Count the cost of ``parsed`` and store it. Returns completions by sample index.

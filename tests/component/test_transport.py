@@ -11,6 +11,7 @@ from bestofn.builders.errors import (
     BudgetError,
     ConnectionFailed,
     RateLimitError,
+    RedirectRefused,
     RequestError,
     ServiceError,
 )
@@ -96,7 +97,6 @@ def test_an_empty_account_stops_the_run() -> None:
         b'{"choices": [{"message": "text"}]}',
         b'{"choices": {"0": 1}}',
         b'{"error": {"message": "in disguise"}}',
-        b'{"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": "many"}}',
         b"\xff\xfe\x00",
     ],
 )
@@ -148,3 +148,21 @@ def test_many_requests_share_the_connections() -> None:
     with WireServer(lambda sent: Answer(GOOD, after_s=0.005)) as server:
         asyncio.run(run(server.url))
     assert len(server.sent) == 40
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_key_follows_a_redirect(status) -> None:
+    with WireServer(lambda sent: Answer(GOOD)) as foreign:
+        error = error_of(
+            Answer(status=status, headers={"location": f"{foreign.url}/chat/completions"}), RedirectRefused
+        )
+        assert foreign.sent == []
+        assert foreign.url in str(error)
+
+
+def test_a_reply_that_is_too_large_is_an_error() -> None:
+    body = json.dumps(GOOD).encode() + b" " * 2_000_000
+    error = error_of(Answer(body), RequestError, limits=RateLimits(reply_mb=1))
+    assert "provider.limits.reply_mb" in str(error)
+    with WireServer(lambda sent: Answer(body)) as server:
+        assert ask(server.url)[0].text == "2"

@@ -137,6 +137,6 @@ def test_programs_whose_two_runs_disagree_are_counted(tmp_path: Path) -> None:
     figures = figures_of(query("code", "paa", [1, 0, 0], explanation=f"{RUNS_DISAGREE}: case 0"))
     assert (figures.disagreements, to_json(figures)["disagreements"]) == (2, 2)
     assert "2 programs fail the strict run of their tests" in headline(figures, {"queries": 1}, tmp_path)
-    assert "strict and plain runs disagree" in page(figures, [], {"queries": 1}, "run")
+    assert "their strict and plain runs disagree" in page(figures, [], {"queries": 1}, "run")
     assert any("2 programs abstain" in line for line in notes(to_json(figures)))
     assert figures_of(query("code", "pa", [1, 0])).disagreements == 0

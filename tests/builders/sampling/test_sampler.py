@@ -376,7 +376,7 @@ def _short_backoff(monkeypatch) -> None:
     [
         (CUSTOM, 6000),
         (answered({"role": "assistant", "content": "2"}, choices=[]), 6000),
-        (answered({"role": "assistant", "content": "2"}, usage={"prompt_tokens": "many"}), 0),
+        (answered({"role": "assistant", "content": "2"}, usage={"prompt_tokens": "many"}, choices=[]), 0),
         (answered({"role": "assistant", "content": "2"}, error={"message": "half way"}), 6000),
         ({"choices": []}, 0),
     ],
@@ -503,3 +503,19 @@ def test_chunks() -> None:
     assert chunks([0, 1, 2, 3, 6, 7], 3) == [[0, 1, 2], [3], [6, 7]]
     assert chunks(range(10), 4) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert chunks([], 4) == []
+
+
+@pytest.mark.parametrize(
+    "usage", [None, {"prompt_tokens": "many"}, {"completion_tokens": 10**30}, {"prompt_tokens": -5}]
+)
+def test_a_reply_without_valid_usage_is_an_answer_whose_cost_is_estimated(tmp_path, usage) -> None:
+    odd = answered({"role": "assistant", "content": "x" * 400}, usage=usage)
+
+    async def draw(draws, book):
+        return await draws.draw(ASK), book.totals(), draws._journal.spent_usd()
+
+    (answer,), totals, spent = use(tmp_path, Replying("m", odd), draw, **PRICES)
+    assert isinstance(answer, Completion)
+    assert totals["without_usage"] == 1
+    assert totals["completion_tokens"] == 100
+    assert totals["usd"] == spent > 0

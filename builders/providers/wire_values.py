@@ -1,0 +1,63 @@
+"""Checks the values in the replies of services. ``builders.providers.http_service`` applies it to every reply.
+
+A value that does not matter for the answer is replaced (token counts, the name of the model). A value that is part of
+the answer must have its type; otherwise the reply is unreadable.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import NoneType
+
+from bestofn.builders.errors import ServiceError
+from bestofn.builders.records import Completion, JsonObject
+
+MOST_TOKENS = 10**9  # a larger token count of one request is an error of the service
+
+
+def token_count(value: object) -> int:
+    """Return ``value`` if it is a plausible number of tokens, from 0 to 10⁹; otherwise 0, which means not reported."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
+        return 0
+    return int(value)
+
+
+def as_object(value: object) -> JsonObject:
+    """Return ``value`` if it is a JSON object, otherwise an empty object."""
+    return value if isinstance(value, dict) else {}
+
+
+def content_of(message: JsonObject) -> object:
+    """Return the content of a message: text, a list of parts, or None. Raises ``ServiceError`` if it is neither."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    if not isinstance(content, str | list | NoneType) or not all(isinstance(part, dict) for part in parts):
+        raise ServiceError(f"the content of the answer is {_shown(content)}; expected text or a list of parts")
+    return content
+
+
+def checked(completion: Completion, model: str) -> Completion:
+    """Return ``completion`` with a valid model name and log-probability.
+
+    ``model`` replaces a name that is no text. Raises ``ServiceError`` if the content or a tool call is malformed.
+    """
+    content_of(completion.message)
+    for call in completion.message.get("tool_calls") or ():
+        _check_call(call)
+    logprob = completion.logprob
+    return replace(
+        completion,
+        model=completion.model if isinstance(completion.model, str) else model,
+        logprob=logprob if isinstance(logprob, int | float) and math.isfinite(logprob) else None,
+    )
+
+
+def _check_call(call: JsonObject) -> None:
+    function = call.get("function")
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise ServiceError(f"a tool call is {_shown(call)}; expected a function with a name")
+
+
+def _shown(value: object) -> str:
+    return f"{value!r:.100} ({type(value).__name__})"
