@@ -120,3 +120,15 @@ def _of(part: int, figures: RunFigures) -> str:
 
 def _most_common(explanations: Counter[str]) -> str:
     return "; ".join(f"{text.rstrip('.')} ({count:,})" for text, count in explanations.most_common(SHOWN))
+
+
+CHECKS = (
+    _missing_answers,
+    _refused_requests,
+    _failed_verdicts,
+    _undecided,
+    _disagreeing_runs,
+    _missing_rewards,
+    _no_pairs,
+)
+"""The functions that look for problems, in the order in which the problems are shown."""
