@@ -10,6 +10,7 @@ from typing import Literal
 
 from bestofn.builders.errors import RequestError, ServiceError
 from bestofn.builders.formats.tool_calls import call_from_anthropic, call_to_anthropic, to_anthropic, with_ids_of
+from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.batch_apis import AnthropicBatches
 from bestofn.builders.providers.http_service import HttpBatchService
 from bestofn.builders.providers.wire_values import as_object, token_count
@@ -103,6 +104,7 @@ class AnthropicMessages(HttpBatchService):
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body; see ``HttpService.body``."""
+        request = request_for_wire(request)
         sampling = request.sampling
         thinking = self._thinking(request)
         on = bool(thinking) and thinking["type"] != "disabled"

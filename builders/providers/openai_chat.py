@@ -11,6 +11,7 @@ from typing import Any, Literal
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call
+from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.http_service import HttpBatchService
 from bestofn.builders.providers.wire_values import as_object, content_of, token_count
@@ -81,6 +82,7 @@ class OpenAIChat(HttpBatchService):
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body; see ``HttpService.body``."""
+        request = request_for_wire(request)
         sampling = request.sampling
         given = {
             "n": n if n > 1 else None,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.tool_calls import call_from_responses, call_to_responses, to_responses, with_ids_of
+from bestofn.builders.formats.wire_tools import request_for_wire
 from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.http_service import HttpBatchService
 from bestofn.builders.providers.wire_values import as_object, token_count
@@ -72,6 +73,7 @@ class OpenAIResponses(HttpBatchService):
 
     def body(self, request: Request, n: int) -> dict[str, object]:
         """Return the request body; see ``HttpService.body``."""
+        request = request_for_wire(request)
         sampling = request.sampling
         reasoning = {"effort": sampling.effort, "summary": self.summary}
         given = {

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bestofn.builders.errors import AuthenticationError, ProviderError
-from bestofn.builders.records import Request, Usage
+from bestofn.builders.formats.wire_tools import with_declared_names
+from bestofn.builders.records import Completion, Request, Usage
 from bestofn.builders.sampling.batch_route import BatchRoute
 from bestofn.builders.sampling.batch_rows import open_batches
 from bestofn.builders.sampling.cost import Ledger
@@ -101,7 +102,7 @@ class JournaledSampler:
             raise
         for in_flight in requests:
             answers.update(in_flight.task.result())
-        return [answers[index] for index in indices]
+        return [_with_declared_names(answers[index], request) for index in indices]
 
     def _journaled(self, key: bytes, indices: Sequence[int], attempt: int) -> dict[int, Answer]:
         """Return the completions of ``indices`` that are in the journal."""
@@ -208,6 +209,11 @@ class JournaledSampler:
         except BaseException:
             await self.__aexit__()
             raise
+
+
+def _with_declared_names(answer: Answer, request: Request) -> Answer:
+    """Return ``answer`` with the declared names of tools. Providers send other names if a service refuses these."""
+    return with_declared_names(answer, request.tools) if isinstance(answer, Completion) and request.tools else answer
 
 
 def _retrieve_error(task: asyncio.Task[Any]) -> None:
