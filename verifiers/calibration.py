@@ -26,7 +26,7 @@ MARKED = "marked"
 """The first part of a rule, if a mark such as a box shows the place of the answer."""
 MOST_GUESSED = 0.98
 """The highest confidence of a decision about a guessed answer."""
-GUESSED_EXTRACTIONS = frozenset({"closing sentence", "bold", "whole text"})
+GUESSED_EXTRACTIONS = frozenset({"closing sentence", "bold", "whole text", "first line"})
 OTHER = "other"
 """Collects the decisions of rules that decided too rarely to have their own counts."""
 

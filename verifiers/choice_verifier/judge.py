@@ -14,8 +14,6 @@ from bestofn.verifiers.math_verifier.judge import judge_answer
 
 Outcome = Literal["pass", "fail", "abstain"]
 MAX_OPTIONS = 26
-CONFIDENCE = {"letter": 0.99, "letters": 0.99, "text": 0.98, "value of an option": 0.95, "no option": 0.9}
-CONFIDENCE_OF_UNMARKED = 0.9  # at most, if the answer has no mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,6 @@ class Finding:
     """The result of a comparison. ``method`` names the rule that decided, ``extraction`` where the answer was found."""
 
     outcome: Outcome
-    confidence: float
     method: str
     answer: str = ""
     given: str = ""  # letters of the options that the answer names
@@ -58,14 +55,14 @@ def judge_choice(golds: Sequence[str], text: str, options: Sequence[str] = ()) -
     """
     wanted = [gold_options(gold, options) for gold in golds]
     if not wanted or len(options) > MAX_OPTIONS:
-        return Finding("abstain", 0.0, "there is no gold answer" if not wanted else "too many options")
+        return Finding("abstain", "there is no gold answer" if not wanted else "too many options")
     known = [gold for gold in wanted if gold is not None]
     if len(known) < len(wanted):
-        return Finding("abstain", 0.0, f"the gold answer {golds[wanted.index(None)]!r} names no single option")
+        return Finding("abstain", f"the gold answer {golds[wanted.index(None)]!r} names no single option")
     statement = final_statement(text, options)
     finding = _compare(known, statement, options)
     if finding.outcome == "pass" and statement.runs_on:
-        return Finding("abstain", 0.0, "right, but the text continues with another question", statement.text)
+        return Finding("abstain", "right, but the text continues with another question", statement.text)
     return finding
 
 
@@ -80,27 +77,24 @@ def _compare(wanted: Sequence[frozenset[int]], statement: Statement, options: Se
         "contradiction": "the answer has the letter of one option and the text of another",
     }.get(choice.form, "")
     if reason:
-        return Finding("abstain", 0.0, reason, choice.text, given, names, statement.extraction)
-    confidence = CONFIDENCE[choice.form]
-    if statement.extraction in ("first line", "closing sentence"):
-        confidence = min(confidence, CONFIDENCE_OF_UNMARKED)
+        return Finding("abstain", reason, choice.text, given, names, statement.extraction)
     outcome: Outcome = "pass" if choice.options in wanted else "fail"
-    return Finding(outcome, confidence, choice.form, choice.text, given, names, statement.extraction)
+    return Finding(outcome, choice.form, choice.text, given, names, statement.extraction)
 
 
 def _by_value(wanted: Sequence[frozenset[int]], statement: Statement, options: Sequence[str], names: str) -> Finding:
     """Compare an answer without letters with the value of each option, as the math verifier compares values."""
     answer = Answer(statement.text, statement.extraction)
     if not statement.text.strip() or not options:
-        return Finding("abstain", 0.0, "no choice was found", statement.text, "", names, statement.extraction)
+        return Finding("abstain", "no choice was found", statement.text, "", names, statement.extraction)
     findings = [judge_answer(option, answer) for option in options]
     same = [index for index, finding in enumerate(findings) if finding.outcome == "pass"]
     if len(same) == 1:
         outcome: Outcome = "pass" if frozenset(same) in wanted else "fail"
         method = "value of an option"
-        return Finding(outcome, CONFIDENCE[method], method, answer.text, letters_of(same), names, answer.method)
+        return Finding(outcome, method, answer.text, letters_of(same), names, answer.method)
     differs = not same and (statement.extraction in EXPLICIT or statement.extraction.startswith("announced"))
     if differs and all(findings[index].outcome == "fail" for gold in wanted for index in gold):
-        return Finding("fail", CONFIDENCE["no option"], "a value of no option", answer.text, "", names, answer.method)
+        return Finding("fail", "a value of no option", answer.text, "", names, answer.method)
     reason = "the value fits several options" if same else "the answer names no option"
-    return Finding("abstain", 0.0, reason, answer.text, letters_of(same), names, answer.method)
+    return Finding("abstain", reason, answer.text, letters_of(same), names, answer.method)

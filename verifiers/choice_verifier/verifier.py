@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from bestofn.builders.records import Candidate, Query, Verdict
+from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.choice_verifier.judge import Finding, judge_choice, options_of
 
 
@@ -29,7 +30,7 @@ class ChoiceVerifier:
             "extraction": finding.extraction,
         }
         seconds = time.perf_counter() - started
-        return Verdict(finding.outcome, finding.confidence, explain(finding), self.name, detail, seconds)
+        return calibrated(Verdict(finding.outcome, 0.0, explain(finding), self.name, detail, seconds))
 
 
 def explain(finding: Finding) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from bestofn.builders.records import Candidate, Query, Verdict
+from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.math_verifier.extraction import final_answer, visible
 from bestofn.verifiers.short_answer.decision import decide
 from bestofn.verifiers.short_answer.finding import Finding
@@ -36,7 +37,7 @@ class ShortAnswerVerifier:
         finding = self.find(query, candidate.text)
         detail = {"method": finding.method, "answer": finding.answer, "reference_form": finding.reference}
         seconds = time.perf_counter() - started
-        return Verdict(finding.outcome, finding.confidence, explain(finding), self.name, detail, seconds)
+        return calibrated(Verdict(finding.outcome, 0.0, explain(finding), self.name, detail, seconds))
 
     def find(self, query: Query, text: str) -> Finding:
         """Compare the text of an answer with the accepted answers of ``query``."""
