@@ -143,7 +143,10 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
         lambda one: one.verdict["outcome"],
     ),
     _column(
-        "verification_confidence", "float", "confidence of the verdict, 0 to 1", lambda one: one.verdict["confidence"]
+        "verification_confidence",
+        "float",
+        "measured confidence of the verdict, 0 to 1",
+        lambda one: one.verdict["confidence"],
     ),
     _column("verification_explanation", "string", "reason for the verdict", lambda one: one.verdict["explanation"]),
     _column("verification_method", "string", "how the verifier decided, or null", lambda one: one.detail.get("method")),
