@@ -68,11 +68,16 @@ def interpret(text: str) -> Reference:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether every word of the text starts with a capital or is a particle, such as ``van``."""
+    """Return whether a text is or contains a name.
+
+    All words start with a capital or are particles (``van``), or a word after a small one does (``the Slesinger
+    family``).
+    """
     words = tokens(_REMARK.sub(" ", text))
-    return any(word.capital for word in words) and all(
-        word.capital or word.form in _PARTICLES or word.word.isdigit() for word in words
-    )
+    capitals = [word for word in words if word.capital]
+    small = [word for word in words if not word.capital and word.form not in _PARTICLES and not word.word.isdigit()]
+    article = text[:4].lower() == "the " or text[:2].lower() == "a " or text[:3].lower() == "an "
+    return bool(capitals) and (not small or article or words[0] is not capitals[0])
 
 
 def _spellings(written: str) -> tuple[tuple[str, ...], ...]:

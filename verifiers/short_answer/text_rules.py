@@ -101,20 +101,20 @@ def _different_things(references: Sequence[Reference]) -> int:
 
 
 def _is_aside(case: Case, mention: Mention) -> bool:
-    """Return whether the mention may be a remark next to the answer.
+    """Return whether the mention may be a remark: it comes after the sentence that answers, or after another name.
 
-    It may be a remark if it stands between the first and the last sentence of an answer that gives other names before.
-    In the same sentence, another name before the mention counts if no word such as "by" or "called" introduces the
-    mention. A place often follows a smaller place ("in Cardiff, Wales"), so this rule does not apply to places.
+    Another name in the same sentence does not count if a word such as "by" or "called" introduces the mention. A place
+    often follows a smaller place ("in Cardiff, Wales"), so another name does not count if the question asks for one.
     """
     number = case.sentences.number(mention.start)
-    later = case.sentences.first < number < len(case.sentences.starts) - 1
     first, _ = case.sentences.span(number)
     before = case.text.text[first : mention.start]
-    certain = case.question.kind == "place" or case.question.several > 1 or introduces(before)
-    if (certain and not later) or not any(character.isalpha() for character in before):
+    if not any(character.isalpha() for character in before):
+        return False  # an item of a list, or the first words of a sentence
+    if number > case.sentences.first:
+        return True
+    if case.question.kind == "place" or case.question.several > 1 or introduces(before):
         return False
-    first, _ = case.sentences.span(case.sentences.first if later else number)
     around = [token for token in case.text.tokens if first <= token.start < mention.end]
     return any(name[-1].end <= mention.start for name in names(case.text.text, around, case.question))
 
@@ -164,6 +164,8 @@ def another(case: Case) -> Finding | None:
         return Finding("fail", "another name", words, case.references[0].text)
     if short and ("name" in kinds or (found and kinds == {"phrase"}) or len(case.references) >= MANY):
         return Finding("fail", "another short text", case.text.text[:100], case.references[0].text)
+    if kinds == {"name"} and case.question.kind in ("person", "place"):
+        return Finding("fail", "no name is given", case.text.text[:100], case.references[0].text)
     return None
 
 
