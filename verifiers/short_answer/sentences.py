@@ -75,6 +75,9 @@ _INTRODUCES = re.compile(
     r"|captain|director|word|term|name)|[(:])\s*(?:(?:the|an?)\s+)?[\"'(]*$|\"$",
     re.I,
 )
+_CONCLUDES = re.compile(
+    r"\W*(?:therefore|thus|hence|so|in conclusion|in summary|to conclude|overall|finally|in short)\b(?! far\b)", re.I
+)
 _AND = re.compile(r"\W*(?:and|or)\b", re.I)
 _UNKNOWN = re.compile(
     r"\b(?:i|we)(?:'m| am)? (?:do(?:n't| not)|could(?:n't| not)|can(?:not|'t| not)|was(?:n't| not) able to|am unable to"
@@ -132,7 +135,15 @@ class Sentences:
 
     @cached_property
     def first(self) -> int:
-        """The number of the first sentence that is not a preamble such as "Sure!"."""
+        """The number of the sentence that answers.
+
+        It is the last sentence that corrects or concludes ("Wait, …", "Therefore, …"). Without one, it is the first
+        sentence that is not a preamble such as "Sure!".
+        """
+        for number in range(len(self.starts) - 1, 0, -1):
+            start, end = self.span(number)
+            if start <= self.correction + 3 < end or _CONCLUDES.match(self.text, start, end):
+                return number
         for number in range(len(self.starts) - 1):
             start, end = self.span(number)
             sentence = self.text[start:end].strip()

@@ -111,7 +111,7 @@ def _is_aside(case: Case, mention: Mention) -> bool:
     before = case.text.text[first : mention.start]
     if not any(character.isalpha() for character in before):
         return False  # an item of a list, or the first words of a sentence
-    if number > case.sentences.first:
+    if number != case.sentences.first:
         return True
     if case.question.kind == "place" or case.question.several > 1 or introduces(before):
         return False
@@ -158,14 +158,15 @@ def another(case: Case) -> Finding | None:
     if not case.new_words or _shares(case) or not _same_script(case):
         return None
     kinds = {reference.kind for reference in case.references}
-    short = case.fills_in and not dates.has_doubtful_year(case.text.text)
     if found and "name" in kinds and kinds <= {"name", "phrase"}:
         words = case.words(found[0][0].start, found[0][-1].end)
         return Finding("fail", "another name", words, case.references[0].text)
+    if not found and kinds == {"name"} and case.question.kind in ("person", "place"):
+        described = len(case.text.tokens) <= SHORT  # "the French capital" may be a right description
+        return None if described else Finding("fail", "no name is given", case.text.text[:100], case.references[0].text)
+    short = case.fills_in and not dates.has_doubtful_year(case.text.text)
     if short and ("name" in kinds or (found and kinds == {"phrase"}) or len(case.references) >= MANY):
         return Finding("fail", "another short text", case.text.text[:100], case.references[0].text)
-    if kinds == {"name"} and case.question.kind in ("person", "place"):
-        return Finding("fail", "no name is given", case.text.text[:100], case.references[0].text)
     return None
 
 

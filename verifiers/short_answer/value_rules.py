@@ -10,6 +10,7 @@ from bestofn.verifiers.short_answer.finding import Finding
 from bestofn.verifiers.short_answer.questions import Question
 from bestofn.verifiers.short_answer.references import TRUTH_WORDS, Reference
 
+
 def formula(case: Case) -> Finding | None:
     """Compare chemical formulas, if all references are formulas and the answer is one."""
     wanted = {reference.formula for reference in case.references if reference.formula}

@@ -118,6 +118,7 @@ def test_numbers_are_compared_with_their_units(question: str, gold: str, answer:
         "It is not Salzburg, but Vienna.",
         "Many people think it is Salzburg, but it is Vienna.",
         "It is Salzburg. No, wait, it is Vienna.",
+        "Austria has nine states. One of them is Tyrol. Therefore, the capital is Vienna.",
         "Not only is Vienna the capital, it is also the largest city.",
         "The capital is none other than Vienna.",
         "**Vienna**",
@@ -182,7 +183,7 @@ def test_another_answer_of_the_same_type_fails(question: str, gold: str | Sequen
         ("What does UN mean?", "United Nations", "UN"),
         ("Which acid is it?", "H2SO4", "sulfuric acid"),
         ("Which alcohol is it?", "C2H5OH", "C2H6O"),  # the same atoms
-        (CAPITAL, "Vienna", "The city is very old, and it is on a river."),
+        (CAPITAL, "Vienna", "the old city on the river"),
         (WRITER, "Mary Shelley", "Maria Shelly"),  # a misspelling?
         ("When did it happen?", "after the war", "1951"),  # another kind of answer
     ],
