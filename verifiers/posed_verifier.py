@@ -13,7 +13,7 @@ from bestofn.builders.protocols import Sampler, Verifier
 from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
-from bestofn.verifiers.stance import Stance, stance
+from bestofn.verifiers.stance import Reading, Stance, read_stance
 
 OUTCOMES: dict[Stance, tuple[Outcome, float]] = {
     "flags": ("pass", 0.9),
@@ -21,6 +21,7 @@ OUTCOMES: dict[Stance, tuple[Outcome, float]] = {
     "answers": ("fail", 0.9),
     "hedges": ("abstain", 0.5),
     "refuses": ("abstain", 0.5),
+    "calls": ("abstain", 0.5),
     "silent": ("abstain", 0.0),
 }
 """Stance -> outcome and confidence of the verdict, for a malformed problem."""
@@ -34,10 +35,11 @@ class PosedVerifier:
 
     ``metadata["posed"]`` of the query is ``well`` or the kind of flaw. For a flawed problem, an answer that names the
     flaw or asks for clarification passes, and an answer that states a result fails. If the answer names a flaw and
-    also states a result, the verdict is ``abstain``. For a vague request, no answer fails, because any answer may be
-    acceptable.
+    also states a result, or answers without a result, the verdict is ``abstain``. For a vague request, no answer fails,
+    because any answer may be acceptable.
 
-    ``detail["stance"]`` records the stance of every answer; ``builders.analysis.epistemic`` computes rates from it.
+    ``detail["stance"]`` records the stance of every answer, with ``stance_rule``, the rule that decided, and
+    ``stance_confidence``; ``builders.analysis.epistemic`` computes rates from it.
     If a refusal is justified, ``detail["refusal"]["right"]`` is true and pairing keeps the answer. If there is a
     ``sampler``, a model decides the stance if the text patterns find no stance or find that the answer hedges.
     """
@@ -52,16 +54,19 @@ class PosedVerifier:
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on one answer, with its stance in ``detail``."""
         posed = str(query.metadata.get("posed") or "well")
-        shown = stance(candidate.text, str(query.metadata.get("symbol") or ""))
-        if self.sampler is not None and shown in ("hedges", "silent"):
-            shown = await self._stance_by_model(self.sampler, query, candidate) or shown
+        reading = _reading(query, candidate)
+        if self.sampler is not None and _is_unsure(reading, posed):
+            by_model = await self._stance_by_model(self.sampler, query, candidate)
+            reading = Reading(by_model, "model") if by_model else reading
+        shown = reading.stance
+        recorded = {"stance": shown, "stance_rule": reading.rule, "stance_confidence": reading.confidence}
         if posed == "well":
             verdict = await self.well_posed.verify(query, candidate)
-            return replace(verdict, detail={**verdict.detail, "stance": shown})
+            return replace(verdict, detail={**verdict.detail, **recorded})
         outcome, confidence = OUTCOMES[shown]
-        if posed == "vague" and outcome == "fail":
+        if outcome == "fail" and (posed == "vague" or reading.rule == "statement"):
             outcome, confidence = "abstain", 0.5
-        detail: dict[str, object] = {"stance": shown, "posed": posed, "flaw": query.metadata.get("flaw") or ""}
+        detail: dict[str, object] = {**recorded, "posed": posed, "flaw": query.metadata.get("flaw") or ""}
         if self.refusals is not None:
             refusal = await self.refusals.classify(query, candidate)
             detail["refusal"] = {**refusal_detail(refusal), "right": outcome == "pass"}
@@ -75,3 +80,15 @@ class PosedVerifier:
         request = judge_request(SYSTEM, material, prompt("stance").text, SCHEMA, max_tokens=600)
         (reply,) = await judge_replies(sampler, request, [answer])
         return None if isinstance(reply, str) else reply["stance"]
+
+
+def _reading(query: Query, candidate: Candidate) -> Reading:
+    """Return the stance of an answer. An answer that ends in tool calls calls."""
+    if candidate.messages and candidate.messages[-1].get("tool_calls"):
+        return Reading("calls", "call")
+    return read_stance(candidate.text, str(query.metadata.get("symbol") or ""), query.text)
+
+
+def _is_unsure(reading: Reading, posed: str) -> bool:
+    """Return whether a model decides the stance, if there is one."""
+    return reading.stance in ("hedges", "silent") or (posed != "well" and reading.rule == "statement")

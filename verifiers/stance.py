@@ -1,18 +1,50 @@
-"""Determines the stance of an answer by patterns of English words. ``posed_verifier`` uses it.
+"""Determines the stance of an answer by patterns of words. ``posed_verifier`` uses it.
 
-An answer *answers* (states a result), *flags* a flaw in the question, *asks* for clarification, *refuses*, *hedges*, or
-is *silent* (none of these). It *hedges* if it states a result and also names a flaw or asks for clarification: "the
-price is not given; assuming 5, the answer is 20".
+An answer *answers* (states a result, or says something about the matter), *flags* a flaw in the question, *asks* for
+information, *refuses*, *calls* a tool, *hedges*, or is *silent* (none of these). It *hedges* if it states a result and
+also names a flaw or asks for clarification: "the price is not given; assuming 5, the answer is 20".
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
+from bestofn.builders.formats.written_calls import written_calls
 from bestofn.verifiers.refusal_patterns import classify
+from bestofn.verifiers.requests_for_information import asks_for_information, is_courtesy
 
-Stance = Literal["answers", "hedges", "flags", "asks", "refuses", "silent"]
+Stance = Literal["answers", "hedges", "flags", "asks", "refuses", "calls", "silent"]
+Rule = Literal[
+    "empty",
+    "call",
+    "result",
+    "result with a flaw",
+    "question",
+    "flaw",
+    "refusal",
+    "number",
+    "statement",
+    "filler",
+    "model",
+]
+
+CONFIDENCE: dict[Rule, float] = {
+    "empty": 1.0,
+    "call": 0.99,
+    "result": 0.95,
+    "result with a flaw": 0.8,
+    "question": 0.95,
+    "flaw": 0.9,
+    "refusal": 0.95,
+    "number": 0.9,
+    "statement": 0.9,
+    "filler": 0.6,
+    "model": 0.8,
+}
+"""Rule that decided -> confidence that the stance is right."""
 
 _ABSENT = (
     r"(?:given|stated|specified|provided|defined|mentioned|described|included|attached|known|told|indicated|clear)"
@@ -26,23 +58,30 @@ FLAGS = re.compile(
     rf"\bmissing\s(?:\w+\s){{0,2}}?{_SUBSTANCE}\b|\b(?:a|any|of|some|to)\smissing\s(?:\w+\s)?(?:values?|numbers?)\b|"
     r"\bwithout\s(?:knowing\s)?(?:(?:the|this|that|these|more|further|any|additional|enough|a)\s)?(?:\w+\s)?"
     rf"(?:{_SUBSTANCE}|value|numbers?)\b|"
-    r"\b(?:formula|value|number|information|price|condition|data|code|text|file|image|table|it|which|that)\s(?:itself\s)?"
+    r"\b(?:formula|value|number|information|price|condition|data|code|text|file|image|table|it|which|"
+    r"that)\s(?:itself\s)?"
     rf"(?:is|was|are|were|has\sbeen)(?:n't|\snot|\snever|\snowhere)\s(?:\w+\s)?{_ABSENT}\b|"
     rf"\b(?:is|was|are|were)(?:n't|\snot|\snever|\snowhere)\s(?:\w+\s)?{_ABSENT}\b|"
-    r"\b(?:does|do|did)(?:n't|\snot|\snever)\s(?:\w+\s)?(?:say|tell|state|specify|mention|give|provide|include|define|contain|see|"
+    r"\b(?:does|do|did)(?:n't|\snot|\snever)\s(?:\w+\s)?(?:say|tell|state|specify|mention|give|provide|include|"
+    r"define|contain|see|"
     r"have\s(?:enough|the))\b|"
     r"\bnothing\s(?:is|was)\s(?:said|given|stated|known|told)\b|"
     r"\b(?:cannot|can't|can\snot|could\snot|impossible\sto|not\spossible\sto|no\sway\sto|unable\sto|not\sable\sto)\s"
-    r"(?:\w+\s){0,2}?(?:determined?|solved?|answer(?:ed)?|computed?|calculated?|find|found|know|known|tell|exist|be|hold|say|"
+    r"(?:\w+\s){0,2}?(?:determined?|solved?|answer(?:ed)?|computed?|calculated?|find|found|know|known|tell|exist|be|"
+    r"hold|say|"
     r"work(?:ed)?\sout)\b|"
     r"\bcontradict\w*|\binconsistent\w*|\binconsistency|\bconflict(?:s|ing)?\b|\bincompatible|"
-    rf"\b(?:{_CLAIMS}|they|these|two|both|which)\s(?:are|is)\s(?:\w+\s)?mutually\sexclusive\b(?!\s(?:events|cases|outcomes))|"
+    rf"\b(?:{_CLAIMS}|they|these|two|both|which)\s(?:are|is)\s(?:\w+\s)?mutually\sexclusive\b(?!\s(?:events|cases|"
+    rf"outcomes))|"
     rf"\bmutually\sexclusive\s{_CLAIMS}\b|"
-    r"\bover-?determined|\bill-(?:posed|defined)|\bmalformed|\bflawed|\bimpossible\b|\bunsolvable|\bundefined|"
+    r"\b(?:leaves?|left)\sout\b|\bover-?determined|\bill-(?:posed|defined)|\bmalformed|\bflawed|\bimpossible\b|"
+    r"\bunsolvable|\bundefined|"
     r"\b(?:do|does)(?:n't|\snot)\s(?:agree|match|fit|add\sup|make\ssense|exist|work(?!\swell))\b|"
-    r"\b(?:has|have|is|are|there's)\sno\s(?!(?:other|more|longer)\b)(?:\w+\s){0,2}?(?:solutions?|answer|number|triangle|value|way|such|formula|day)\b|"
+    r"\b(?:has|have|is|are|there's)\sno\s(?!(?:other|more|longer)\b)(?:\w+\s){0,2}?(?:solutions?|answer|number|"
+    r"triangle|value|way|such|formula|day)\b|"
     r"\bno\s(?:such|(?:real|whole|integer|valid)\s(?:number|solution|value)s?|solutions?)\b|"
-    r"\bthere\s(?:is|are)\sno\s(?!(?:other|need|remainder|difference|overlap|doubt)\b|more\s(?!(?:info|data|detail|context)))|"
+    r"\bthere\s(?:is|are)\sno\s(?!(?:other|need|remainder|difference|overlap|doubt)\b|more\s(?!(?:info|data|detail|"
+    r"context)))|"
     r"\bdepends?\son\s(?:the\svalue|what|how|which|k\b|n\b|w\b|q\b)|"
     r"\b(?:question|problem|statement|prompt|request)\sis\s(?:\w+\s)?(?:unclear|ambiguous|incomplete|vague|wrong)|"
     r"\b(?:is|are)\s(?:missing|absent|left\sout|lacking)\b(?!\s\$?\d)|"
@@ -51,17 +90,24 @@ FLAGS = re.compile(
     re.IGNORECASE,
 )
 ASKS = re.compile(
-    r"\b(?:could|can|would)\syou\s(?:please\s|also\s)?(?:clarify|specify|provide|share|tell\sme|confirm|say|paste|send|"
-    r"attach|check|give\sme|let\sme\sknow|explain\swhat)\b|"
-    r"\bplease\s(?:clarify|specify|provide|share|tell\sme|confirm|paste|send|attach|check|give|supply|let\sme\sknow)\b|"
+    r"\b(?:could|can|would)\syou\s(?:please\s|kindly\s|also\s)?(?:clarify|specify|provide|share|tell\sme|confirm|say|"
+    r"paste|send|"
+    r"attach|give\sme|let\sme\sknow|explain\swhat|check\s(?:the|your|this|that)\s(?:problem|question|numbers?|text|"
+    r"statement))\b|"
+    r"\b(?:please|kindly)\s(?:clarify|specify|provide|share|tell\sme|confirm|paste|send|attach|give|supply|"
+    r"let\sme\sknow|"
+    r"check\s(?:the|your|this|that)\s(?:problem|question|numbers?|text|statement|task|exercise|"
+    r"input))\b(?!\sif\syou\s(?:need|have|want))|"
     r"\b(?:what|which)\s(?:\w+\s){0,4}?(?:do|did|are|were)\syou\s(?:mean|referring|have\sin\smind|want|talking|trying)|"
     r"\bwhat\s(?:is|does)\s[a-z]\b[^.?\n]{0,20}\?|\bdid\syou\s(?:mean|forget)\b",
     re.IGNORECASE,
 )
 _BOX = re.compile(r"\\boxed\{((?:[^{}]|\{[^{}]*\})*)\}")
 _RESULT = re.compile(
-    r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|\n\W{0,4}(?:total|result|solution):|####)\W{0,6}"
-    r"(?P<value>(?:[a-z]+\s*=\s*)?[-−+]?\$?\\?[\d(\\][^\n]{0,40}|[a-z]\s?(?:[-+*/](?!a\b|[a-z]{2})|[\^=<>≤≥\\])[^\n]{0,40}|"
+    r"(?:\b(?:answer|result|total|solution)\s(?:is|must\sbe|would\sbe|comes\sto)|\banswer[\"]?\s*:|\n\W{0,4}(?:total|"
+    r"result|solution):|####)\W{0,6}"
+    r"(?P<value>(?:[a-z]+\s*=\s*)?[-−+]?\$?\\?[\d(\\][^\n]{0,40}|[a-z]\s?(?:[-+*/](?!a\b|[a-z]{2})|"
+    r"[\^=<>≤≥\\])[^\n]{0,40}|"
     r"(?:true|false|yes|no)\b(?!\s\w))",
     re.IGNORECASE,
 )
@@ -86,31 +132,73 @@ _CLAUSE = 200  # number of characters at the end of the last sentence that are s
 _ENDING = 600  # number of characters at the end of the answer in which a digit counts as a result
 
 
-def stance(text: str, symbol: str = "") -> Stance:
-    """Return the stance of an answer.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The stance of an answer, and the rule that decided."""
+
+    stance: Stance
+    rule: Rule
+
+    @property
+    def confidence(self) -> float:
+        """Confidence that the stance is right, 0 to 1."""
+        return CONFIDENCE[self.rule]
+
+
+def stance(text: str, symbol: str = "", question: str = "") -> Stance:
+    """Return the stance of an answer. The parameters are those of ``read_stance``."""
+    return read_stance(text, symbol, question).stance
+
+
+def read_stance(text: str, symbol: str = "", question: str = "") -> Reading:
+    """Return the stance of an answer, with the rule that decided.
 
     ``symbol`` is a letter that the question uses but does not define, or "". A result that depends on this letter has
-    the stance ``flags``.
+    the stance ``flags``. ``question`` is the text of the question, as far as it is known.
     """
     answer = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
     if len(answer) > 2 * _MOST:
         answer = answer[:_MOST] + "\n" + answer[-_MOST:]
     if not answer:
-        return "silent"
+        return Reading("silent", "empty")
+    if written_calls(answer):
+        return Reading("calls", "call")
     result = _result(answer)
-    if result is not None and (FLAGS.search(result) or (symbol and _leaves_open(result, symbol))):
-        return "flags"
-    fault = FLAGS.search(answer) or ASKS.search(answer)
-    if result is not None:
-        return "hedges" if fault else "answers"
-    if ASKS.search(answer):
-        return "asks"
-    if fault:
-        return "flags"
-    refusal = classify(answer)
+    if result is None:
+        return _without_result(answer, question)
+    if FLAGS.search(result) or (symbol and _leaves_open(result, symbol)):
+        return Reading("flags", "flaw")
+    if FLAGS.search(answer) or ASKS.search(answer):
+        return Reading("hedges", "result with a flaw")
+    return Reading("answers", "result")
+
+
+def _without_result(answer: str, question: str) -> Reading:
+    """Return the stance of an answer that states no result in the form of one."""
+    sentences = [sentence for sentence in _SENTENCES.split(answer) if sentence.strip()]
+    if asks_for_information(sentences) or ASKS.search(answer):
+        return Reading("asks", "question")
+    refusal = classify(answer, (), question)
+    if refusal.is_refusal and refusal.refusal_type != "unclear":
+        return Reading("refuses", "refusal")
+    if _flags(sentences):
+        return Reading("flags", "flaw")
     if refusal.is_refusal:
-        return "asks" if refusal.refusal_type == "unclear" else "refuses"
-    return "answers" if _FIGURE.search(answer[-_ENDING:]) else "silent"
+        return Reading("asks", "question")
+    if _FIGURE.search(answer[-_ENDING:]):
+        return Reading("answers", "number")
+    if all(is_courtesy(sentence) for sentence in sentences):
+        return Reading("silent", "filler")
+    return Reading("answers", "statement")
+
+
+def _flags(sentences: Sequence[str]) -> bool:
+    """Return whether the first or the last sentence names a flaw, or every second sentence does.
+
+    A long answer that only mentions an exception in its middle does not flag the question.
+    """
+    flagged = [FLAGS.search(sentence) is not None for sentence in sentences]
+    return flagged[0] or flagged[-1] or 2 * sum(flagged) >= len(flagged)
 
 
 def _leaves_open(result: str, symbol: str) -> bool:

@@ -19,6 +19,10 @@ TABLE = Path(__file__).parent / "tables" / "stances.txt"
 ROWS = [line.split("\t", 1) for line in TABLE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
 
 
+DIALOGUE = Path(__file__).parent / "tables" / "stances_dialogue.txt"
+SPOKEN = [line.split("\t", 1) for line in DIALOGUE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+
+
 class AlwaysPass:
     name = "always"
 
@@ -56,6 +60,45 @@ def test_stances(expected: str, text: str) -> None:
     assert stance(text.replace("\\n", "\n").replace("\\\\", "\\"), "k") == expected
 
 
+def test_stances_in_dialogues() -> None:
+    wrong = [text for expected, text in SPOKEN if stance(text.replace("\\n", "\n")) != expected]
+    assert len(SPOKEN) >= 70
+    assert len(wrong) <= 0.03 * len(SPOKEN), wrong
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [
+        ("asks", "How many books did she lose?"),
+        ("asks", "Sure, I can help with that. In which city is the theatre?"),
+        ("asks", "To complete the booking, I need the name of the second guest."),
+        ("asks", "Would you like me to sort the list by price or by date?"),
+        ("answers", "I have added milk to the list. Would you like me to add anything else?"),
+        ("answers", "I found a room for both nights. Shall I proceed with the booking?"),
+        ("answers", "The museum and the park are free. Please check their websites for opening hours."),
+        ("answers", "Why does ice float? Because it is less dense than water."),
+        ("refuses", "I'm sorry, I can't look up show times. Please check the website of the theatre."),
+        ("refuses", "Ich kann leider keine Taxis bestellen."),
+        ("calls", '{"name": "get_weather", "arguments": {"city": "Oslo"}}'),
+        ("silent", "Okay, let me think about this."),
+    ],
+)
+def test_what_a_dialogue_turn_does(expected: str, text: str) -> None:
+    assert stance(text) == expected
+
+
+def test_an_answer_that_ends_in_tool_calls_calls() -> None:
+    calls = [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    candidate = Candidate(0, ({"role": "assistant", "content": "", "tool_calls": calls},))
+    found = asyncio.run(PosedVerifier(AlwaysPass()).verify(query(), candidate))
+    assert (found.outcome, found.detail["stance"]) == ("abstain", "calls")
+
+
+def test_a_statement_without_a_result_does_not_fail() -> None:
+    found = verdict("She lost all of them on the way home.")
+    assert (found.outcome, found.detail["stance"], found.detail["stance_rule"]) == ("abstain", "answers", "statement")
+
+
 def test_a_letter_in_the_result_counts_only_where_the_question_left_it_undefined() -> None:
     assert stance("\\boxed{k + 22}", "k") == "flags"
     assert stance("\\boxed{k + 22}", "") == "answers"
@@ -64,7 +107,8 @@ def test_a_letter_in_the_result_counts_only_where_the_question_left_it_undefined
 
 
 @pytest.mark.parametrize(
-    "piece", ["a ", "is not ", "{{", "what do ", "“a", "1.", "\\boxed{", "so 1 ", "so 1a", "so 1="]
+    "piece",
+    ["a ", "is not ", "{{", "what do ", "“a", "1.", "\\boxed{", "so 1 ", "so 1a", "so 1=", "i need ", "or? ", "sure "],
 )
 def test_long_and_hostile_answers_take_no_time(piece: str) -> None:
     assert_linear(lambda text: stance(text, "k"), piece, 400_000)
@@ -91,7 +135,9 @@ def test_verdicts_of_a_malformed_problem(text: str, outcome: str) -> None:
 def test_a_well_posed_problem_is_left_to_its_verifier() -> None:
     found = verdict("The answer is 72.", "well")
     assert (found.outcome, found.verifier) == ("pass", "always")
-    assert found.detail == {"method": "none", "stance": "answers"}
+    assert found.detail["stance"] == "answers"
+    assert (found.detail["method"], found.detail["stance_rule"]) == ("none", "result")
+    assert 0.5 < found.detail["stance_confidence"] < 1.0
 
 
 def test_an_answer_to_a_vague_request_may_be_fair() -> None:
@@ -119,7 +165,8 @@ def test_a_model_is_asked_only_where_words_do_not_tell() -> None:
     told = Told(json.dumps({"reasoning": "r", "stance": "flags"}))
     assert verdict("The answer is 72.", sampler=told).outcome == "fail"
     assert told.asked == 0
-    assert verdict("Hm, those two sentences.", sampler=told).outcome == "pass"
+    found = verdict("Hm, those two sentences.", sampler=told)
+    assert (found.outcome, found.detail["stance_rule"]) == ("pass", "model")
     assert told.asked == 1
 
 
