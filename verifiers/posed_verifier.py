@@ -86,7 +86,7 @@ def _reading(query: Query, candidate: Candidate) -> Reading:
     """Return the stance of an answer. An answer that ends in tool calls calls."""
     if candidate.messages and candidate.messages[-1].get("tool_calls"):
         return Reading("calls", "call")
-    return read_stance(candidate.text, str(query.metadata.get("symbol") or ""), query.text)
+    return read_stance(candidate.text, str(query.metadata.get("symbol") or ""), query.text, query.tools)
 
 
 def _is_unsure(reading: Reading, posed: str) -> bool:

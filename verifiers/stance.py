@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bestofn.builders.formats.written_calls import written_calls
+from bestofn.builders.records import Tool
 from bestofn.verifiers.refusal_patterns import classify
 from bestofn.verifiers.requests_for_information import asks_for_information, is_courtesy
 
@@ -44,7 +45,7 @@ CONFIDENCE: dict[Rule, float] = {
     "filler": 0.6,
     "model": 0.8,
 }
-"""Rule that decided -> confidence that the stance is right: the shares in When2Call, rounded down where rows are few."""
+"""Rule that decided -> confidence that the stance is right: measured in When2Call, lower where rows are few."""
 
 _ABSENT = (
     r"(?:given|stated|specified|provided|defined|mentioned|described|included|attached|known|told|indicated|clear)"
@@ -145,23 +146,24 @@ class Reading:
         return CONFIDENCE[self.rule]
 
 
-def stance(text: str, symbol: str = "", question: str = "") -> Stance:
+def stance(text: str, symbol: str = "", question: str = "", tools: Sequence[Tool] = ()) -> Stance:
     """Return the stance of an answer. The parameters are those of ``read_stance``."""
-    return read_stance(text, symbol, question).stance
+    return read_stance(text, symbol, question, tools).stance
 
 
-def read_stance(text: str, symbol: str = "", question: str = "") -> Reading:
+def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence[Tool] = ()) -> Reading:
     """Return the stance of an answer, with the rule that decided.
 
     ``symbol`` is a letter that the question uses but does not define, or "". A result that depends on this letter has
-    the stance ``flags``. ``question`` is the text of the question, as far as it is known.
+    the stance ``flags``. ``question`` is the text of the question, as far as it is known, and ``tools`` are the
+    declared tools.
     """
     answer = _THOUGHT.sub(" ", text.translate(_STRAIGHT)).strip()
     if len(answer) > 2 * _MOST:
         answer = answer[:_MOST] + "\n" + answer[-_MOST:]
     if not answer:
         return Reading("silent", "empty")
-    if written_calls(answer):
+    if written_calls(answer, tools).calls:
         return Reading("calls", "call")
     result = _result(answer)
     if result is None:
