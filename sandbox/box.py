@@ -98,7 +98,7 @@ class Box:
         except BaseException:  # for example a cancelled run: unread bytes of its reply may be on the stream
             self.fit = False
             raise
-        if reply.exit_code == 70 and parts[1].startswith(OWN_FAULT):
+        if reply.flags & OWN_FAULT:
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags

@@ -12,7 +12,7 @@ import sys
 import types
 from typing import Any, Protocol
 
-from bestofn.sandbox.inside import names
+from bestofn.sandbox.inside import library_names, names
 from bestofn.sandbox.inside.driver_values import FROM_PROGRAM_NOTE, ProgramGone
 
 Namespace = dict[str, Any]
@@ -54,7 +54,7 @@ class CaseRunner:
         if not setup_needs_program:
             self._run_setup()
         proxies = self._proxies(bound)
-        solution = types.ModuleType("solution")  # `from solution import f` imports from the program
+        solution = _Solution(self.program)  # `from solution import f` and `solution.f` read from the program
         solution.__dict__.update(proxies)
         sys.modules["solution"] = solution
         self.namespace.update({name: proxy for name, proxy in proxies.items() if name not in self.namespace})
@@ -103,11 +103,38 @@ class CaseRunner:
         A name in ``bound`` gets no proxy, because the setup defines this name.
         """
         wanted = names.read([self.setup, *self.cases]) - bound - {"*"}
-        open_names = {name for name in wanted if not hasattr(builtins, name)} | ({self.entry_point} - {""})
-        proxies = self.program.names(sorted(open_names))
+        open_names = {name for name in wanted if not hasattr(builtins, name)} - {self.entry_point}
+        libraries = self._libraries(open_names)
+        proxies = self.program.names(sorted((open_names - set(libraries)) | ({self.entry_point} - {""})))
+        proxies = self._without_members(proxies)
+        self.namespace.update({name: value for name, value in libraries.items() if name not in self.namespace})
         if not self.entry_point and not names.called(self.cases) - set(dir(builtins)):
             proxies |= self._function_named_like_a_builtin()
         return proxies
+
+    def _libraries(self, open_names: set[str]) -> dict[str, Any]:
+        """Return the modules that the tests use without an import."""
+        trees = [self.setup, *self.cases]
+        try:
+            return {name: library_names.load_module(name) for name in library_names.modules_in(trees, open_names)}
+        except library_names.UnknownLibrary as error:
+            raise BrokenTests(str(error)) from None
+
+    def _without_members(self, proxies: dict[str, Any]) -> dict[str, Any]:
+        """Replace names such as ``Counter`` by those of the library, unless the tests are about the program's own."""
+        bound = names.bound([self.setup])
+        used = names.read([self.setup, *self.cases]) - bound
+        members = library_names.members_in(used - {self.entry_point})
+        about_others = bool(set(proxies) - members)
+        kept = dict(proxies)
+        for name in members:
+            if name in proxies and not about_others:
+                continue
+            if name in proxies and proxies[name] is not library_names.load_member(name):
+                raise ProgramGone(f"the program defines {name!r}, which the tests may take from a library")
+            kept.pop(name, None)
+            self.namespace.setdefault(name, library_names.load_member(name))
+        return kept
 
     def _function_named_like_a_builtin(self) -> dict[str, Any]:
         """Return a proxy for the tested function if it has the name of a builtin, for example ``def sum(a, b)``.
@@ -128,6 +155,22 @@ class CaseRunner:
             _finish(self.namespace[node.name](self.namespace[self.entry_point]))
         elif is_test and _required_arguments(node) == 0:
             _finish(self.namespace[node.name]())
+
+
+class _Solution(types.ModuleType):
+    """The module that tests import the program from."""
+
+    def __init__(self, program: TestedProgram) -> None:
+        super().__init__("solution")
+        self.__dict__["_program"] = program
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = self._program.names([name])
+        if name not in found:
+            raise AttributeError(f"module 'solution' has no attribute {name!r}")
+        return found[name]
 
 
 def raise_if_module_is_missing(error: BaseException) -> None:

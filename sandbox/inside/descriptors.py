@@ -15,6 +15,7 @@ CONTROL = 4  # program: reads the start signal, then the driver's requests; driv
 STREAM = 5  # the stream from the host, open until the child has read its part of the request
 FROM_PROGRAM = 6  # driver: the program's answers
 READY = 7  # driver: pipe to the supervisor; one byte means that the driver has read its part
+FAULT = 8  # pipe to the supervisor, for a fault of the sandbox; closed before untrusted code runs
 
 KEPT = (30, 31)  # the Landlock rulesets; a child closes them after it has applied one
 _ABOVE = 40
@@ -30,7 +31,7 @@ def place(wanted: Mapping[int, int]) -> None:
     """
     copies = {target: fcntl.fcntl(source, fcntl.F_DUPFD, _ABOVE) for target, source in wanted.items()}
     for target, copy in copies.items():
-        os.dup2(copy, target)
+        os.dup2(copy, target, inheritable=target != FAULT)  # a new interpreter runs untrusted code
     after = 0
     for target in sorted({*copies, *KEPT}):
         if after < target:  # otherwise close_range(n, n - 1) would close everything

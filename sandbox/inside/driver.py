@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside import names, plain
 from bestofn.sandbox.inside.case_runner import BrokenTests, CaseRunner, describe_error, raise_if_module_is_missing
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
 from bestofn.sandbox.inside.driver_values import ProgramGone
@@ -33,7 +33,7 @@ def drive(job: Job) -> None:
 
 def _verdicts(job: Job) -> Iterator[plain.FormObject]:
     setup, cases = _parse(job)
-    program = ProgramClient()
+    program = ProgramClient(frozenset(names.read([setup, *cases])))
     runner = CaseRunner(setup, cases, program, job["entry_point"])
     gone, decided = "", False
     try:

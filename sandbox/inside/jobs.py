@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from bestofn.sandbox.inside.descriptors import CONTROL, READY, STREAM, read_exactly
+from bestofn.sandbox.inside.descriptors import CONTROL, FAULT, READY, STREAM, read_exactly
 
 Job = dict[str, Any]
 """The decoded part of a request.
@@ -47,6 +47,11 @@ def start_program(count: int) -> None:
     os.write(CONTROL, count.to_bytes(4, "little"))
     os.write(READY, b"1")
     os.close(READY)
+
+
+def close_fault() -> None:
+    """Close the pipe for faults of the sandbox. Call it before untrusted code runs in this process."""
+    os.close(FAULT)
 
 
 def write_files(files: dict[str, str]) -> None:

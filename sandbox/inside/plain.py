@@ -42,7 +42,12 @@ class NotPlain(Exception):
     """The value is not plain data."""
 
 
-def encode(value: Any, other: Callable[[Any], Form] | None = None, depth: int = DEPTH) -> Form:
+def encode(
+    value: Any,
+    other: Callable[[Any], Form] | None = None,
+    depth: int = DEPTH,
+    first: Callable[[Any], Form | None] | None = None,
+) -> Form:
     """Return the JSON form of ``value``, for example ``{"t": [1, 2]}`` for ``(1, 2)``.
 
     For each value that is not plain data, ``other`` is called and must return the form. Raises ``NotPlain`` if there is
@@ -53,6 +58,10 @@ def encode(value: Any, other: Callable[[Any], Form] | None = None, depth: int = 
         return value
     if depth <= 0:
         raise NotPlain("nested too deep")
+    if first is not None and kind not in _EXACT:
+        form = first(value)
+        if form is not None:
+            return form
     if isinstance(value, float):
         number = float.__float__(value)
         return number if math.isfinite(number) else {"f": float.__repr__(number)}
@@ -62,17 +71,19 @@ def encode(value: Any, other: Callable[[Any], Form] | None = None, depth: int = 
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, list):
-        return [encode(item, other, depth - 1) for item in list.__iter__(value)]
+        return [encode(item, other, depth - 1, first) for item in list.__iter__(value)]
     if isinstance(value, tuple):
-        return {"t": [encode(item, other, depth - 1) for item in tuple.__iter__(value)]}
+        return {"t": [encode(item, other, depth - 1, first) for item in tuple.__iter__(value)]}
     if isinstance(value, dict):
         items = dict.items(value)
-        return {"d": [[encode(key, other, depth - 1), encode(item, other, depth - 1)] for key, item in items]}
+        return {
+            "d": [[encode(key, other, depth - 1, first), encode(item, other, depth - 1, first)] for key, item in items]
+        }
     if isinstance(value, collections.deque):
-        return {"dq": [encode(item, other, depth - 1) for item in collections.deque.__iter__(value)]}
+        return {"dq": [encode(item, other, depth - 1, first) for item in collections.deque.__iter__(value)]}
     if isinstance(value, (set, frozenset)):
         members = set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
-        items = [encode(item, other, depth - 1) for item in members]
+        items = [encode(item, other, depth - 1, first) for item in members]
         return {"s" if isinstance(value, set) else "fs": items}
     if isinstance(value, (bytes, bytearray)):
         return {"b" if isinstance(value, bytes) else "ba": bytes(value).hex()}
@@ -91,12 +102,13 @@ def encode(value: Any, other: Callable[[Any], Form] | None = None, depth: int = 
     if value is Ellipsis:
         return {"e": 0}
     if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in kind.__mro__):
-        return encode(value.item(), other, depth - 1)
+        return encode(value.item(), other, depth - 1, first)
     if other is not None:
         return other(value)
     raise NotPlain(f"a {kind.__name__} is not plain data")
 
 
+_EXACT = frozenset({int, float, list, tuple, dict, set, frozenset, bytes, bytearray})
 _DATES = {datetime.date: "date", datetime.datetime: "dt", datetime.time: "time"}
 
 

@@ -6,26 +6,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import importlib
 import sys
-from types import ModuleType
+import threading
+from collections.abc import Callable
+from types import CoroutineType, ModuleType
 from typing import Any
 
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.descriptors import CONTROL, FROM_PROGRAM
 from bestofn.sandbox.inside.driver_values import DriverValues, ProgramGone, update_in_place
 from bestofn.sandbox.inside.link import Link
-from bestofn.sandbox.inside.proxies import Function
 
 
 class ProgramClient:
-    """Sends the driver's requests to the program: names, calls and attributes."""
+    """Sends the driver's requests to the program: names, calls and attributes. ``tested``: names that the tests use."""
 
-    def __init__(self) -> None:
+    def __init__(self, tested: frozenset[str] = frozenset()) -> None:
         self.link = Link(FROM_PROGRAM, CONTROL)
-        self.values = DriverValues(self)
+        self.values = DriverValues(self, tested)
         self.used = False  # whether the tests have used the program
+        self._one_at_a_time = threading.RLock()  # the tests may use threads
+        self._streams = _Streams()
 
     def request(
         self,
@@ -37,79 +41,149 @@ class ProgramClient:
     ) -> Any:
         """Perform the operation ``op`` in the program and return its result.
 
-        If the program changes a list, dict, set or bytearray among ``args``, the caller's object is changed too.
+        If the program changes a list, dict, set or bytearray among the arguments, the caller's object is changed too.
         Raises the error that the program raised, or ``ProgramGone`` if the program does not answer.
         """
         self.used = True
+        named = kwargs or {}
         forms = [self.values.encode(item) for item in args]
-        named = {key: self.values.encode(item) for key, item in (kwargs or {}).items()}
-        answer = self._ask({"op": op, "target": target, "name": name, "args": forms, "kwargs": named})
+        request = {"op": op, "target": target, "name": name, "args": forms}
+        request["kwargs"] = {key: self.values.encode(item) for key, item in named.items()}
+        replaced = self._streams.replaced()
+        if replaced:
+            request["streams"] = {key: self.values.encode(function)["yours"] for key, function in replaced.items()}
+        answer = self._ask(request)
         try:
             if "raise" in answer:
                 raise self.values.error(answer["raise"])
-            for old, form in zip(args, answer.get("args") or (), strict=False):
-                if form is not None:
-                    update_in_place(old, self.values.decode(form))
+            self._update(answer, args, named)
             return self.values.decode(answer["ok"])
-        except (plain.NotPlain, KeyError, AttributeError) as error:
-            if "ok" in answer or "raise" in answer:
+        except (plain.NotPlain, KeyError, AttributeError, TypeError) as error:
+            if "ok" in answer:
                 raise TypeError(f"the program's answer is not plain data: {error}") from None
-            raise ProgramGone(f"the program's answer is malformed: {error!r} {answer!r}") from None
+            if "raise" in answer:
+                raise
+            raise ProgramGone("the program's answer is malformed") from None
+
+    def _update(self, answer: plain.FormObject, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Change the mutable arguments as the program has changed them."""
+        for old, form in zip(args, answer.get("args") or (), strict=False):
+            if form is not None:
+                update_in_place(old, self.values.decode(form))
+        for key, form in (answer.get("kwargs") or {}).items():
+            if key in named:
+                update_in_place(named[key], self.values.decode(form))
 
     def names(self, wanted: list[str]) -> dict[str, Any]:
         """Return a proxy for each name in ``wanted`` that the program defines."""
         answer = self._ask({"op": "names", "names": wanted}).get("names")
         if not isinstance(answer, dict):
             raise ProgramGone("the program's answer is malformed")
-        proxies = {name: self._proxy(name, form) for name, form in answer.items() if name in wanted}
+        try:
+            proxies = {name: self._proxy(form) for name, form in answer.items() if name in wanted}
+        except (plain.NotPlain, KeyError, TypeError, AttributeError) as error:
+            raise ProgramGone(f"the program's answer is malformed: {error}") from None
         return {name: proxy for name, proxy in proxies.items() if proxy is not None}
 
     def _ask(self, request: plain.FormObject) -> plain.FormObject:
-        """Send one message to the program and return its answer.
+        """Send one message and return the answer.
 
-        The program may call functions of the tests before it answers. This method runs these functions and sends their
-        results.
+        Before it answers, the program may call functions of the tests; these calls are made here.
         """
-        try:
-            self.link.send(request)
-            answer = self.link.receive()
-            while isinstance(answer, dict) and "callback" in answer:
-                self.link.send(self._call_back(answer))
+        with self._one_at_a_time:
+            try:
+                self.link.send(request)
                 answer = self.link.receive()
-        except (EOFError, OSError, plain.NotPlain) as error:
-            raise ProgramGone(f"the program gave no answer ({type(error).__name__})") from None
+                while isinstance(answer, dict) and "callback" in answer:
+                    self.link.send(self._call_back(answer))
+                    answer = self.link.receive()
+            except (EOFError, OSError, plain.NotPlain) as error:
+                raise ProgramGone(f"the program gave no answer ({type(error).__name__})") from None
         if not isinstance(answer, dict):
             raise ProgramGone("the program's answer is malformed")
         return answer
 
     def _call_back(self, message: plain.FormObject) -> plain.FormObject:
-        """Call the function of the tests whose number is in ``message``.
+        """Call the function of the tests that the program asks for in ``message``.
 
-        Returns a message with the result of the function, or with the error that the function raised.
+        Returns a message with the function's result, or with the error that it raised.
         """
         try:
-            function = self.values.functions[message["callback"]]
+            number = message["callback"]
+            if type(number) is not int or number < 0:
+                raise TypeError("a function of the tests is a number")
             args = [self.values.decode(item) for item in message["args"]]
             kwargs = {name: self.values.decode(item) for name, item in message["kwargs"].items()}
-            return {"ok": self.values.encode(function(*args, **kwargs))}
+            return {"ok": self.values.encode(_finished(self.values.functions[number](*args, **kwargs)))}
         except Exception as error:  # the program sees any error of the tests' function as an error of that call
-            kind = next(base.__name__ for base in type(error).__mro__ if getattr(builtins, base.__name__, None) is base)
-            return {"raise": {"builtin": kind, "args": plain.encode([str(error)])}}
+            return {"raise": self.values.error_form(error)}
 
-    def _proxy(self, name: str, form: plain.FormObject) -> object:
+    def _proxy(self, form: plain.FormObject) -> object:
         if "module" in form:
             return _standard_module(str(form["module"]))
-        if "callable" in form:
-            return Function(self, name)
-        if "exception" in form:
-            return self.values.exception_class(name, str(form["exception"]))
-        if "class" in form:
-            return self.values.proxy_class(name)
-        return self.values.decode(form["value"] if "value" in form else form["handle"])
+        return self.values.decode(form["value"])
+
+
+class _Streams:
+    """Notices which standard streams and functions the tests have replaced, for example with ``redirect_stdout``."""
+
+    def __init__(self) -> None:
+        self.streams = (sys.stdout, sys.stderr, sys.stdin)
+        self.functions = (builtins.input, builtins.print)
+
+    def replaced(self) -> dict[str, Callable[..., object]]:
+        """Return the functions that take the place of each replaced stream or function; {} if none is replaced."""
+        if self.streams == (sys.stdout, sys.stderr, sys.stdin) and self.functions == (builtins.input, builtins.print):
+            return {}
+        used: dict[str, Callable[..., object]] = {}
+        if sys.stdout is not self.streams[0]:
+            used["stdout"] = _write_stdout
+        if sys.stderr is not self.streams[1]:
+            used["stderr"] = _write_stderr
+        if sys.stdin is not self.streams[2]:
+            used["stdin"] = _read_stdin
+        if builtins.input is not self.functions[0]:
+            used["input"] = builtins.input
+        if builtins.print is not self.functions[1]:
+            used["print"] = builtins.print
+        return used
+
+
+def _write_stdout(text: str) -> None:
+    sys.stdout.write(text)
+
+
+def _write_stderr(text: str) -> None:
+    sys.stderr.write(text)
+
+
+def _read_stdin() -> str:
+    return sys.stdin.readline()
+
+
+def _finished(value: object) -> object:
+    """Return ``value``, or the result of an asynchronous function of the tests, run in a thread with its own loop."""
+    if not isinstance(value, CoroutineType):
+        return value
+    results: list[object] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(asyncio.run(value))
+        except Exception as error:  # raised again below, in the thread of the tests
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def _standard_module(name: str) -> ModuleType | None:
-    """Import the module ``name``. Returns None if the module is not in the standard library or cannot be imported."""
+    """Import the module ``name``. Returns None if it is not in the standard library or cannot be imported."""
     if name.partition(".")[0] not in sys.stdlib_module_names:
         return None
     try:

@@ -1,14 +1,22 @@
-"""Proxies for the program's functions, classes and objects in the driver's process, where the tests run.
+"""Proxies for the program's functions and objects in the driver's process, where the tests run.
 
-``program_client.ProgramClient`` creates them. An operation on a proxy is a request to the program, which computes the
-result. ``==`` between a proxy and a plain value is always False and sends no request.
+``mirrors`` makes the classes of the objects. An operation on a proxy is a request to the program, which computes the
+result. A proxy has only the abilities that its object has. The driver never lets the program decide a comparison with a
+plain value, because the program would then learn the expected value and could agree with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import TracebackType
+import types
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any, Protocol
+
+Reference = int | str  # a handle, or the name of a function at module level
+
+_ATTRIBUTES = frozenset({
+    "__name__", "__qualname__", "__doc__", "__wrapped__", "__defaults__", "__kwdefaults__", "__match_args__",
+})  # fmt: skip
+_SIMPLE_CODE = (lambda: None).__code__
 
 
 class Requests(Protocol):
@@ -17,81 +25,89 @@ class Requests(Protocol):
     def request(
         self,
         op: str,
-        target: int | str,
+        target: Reference,
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
         name: str = "",
     ) -> Any:
-        """Perform operation ``op`` on the program's object ``target`` (a handle or a name) and return the result."""
+        """Perform operation ``op`` on the program's object ``target`` and return the result."""
         ...
 
 
 class Function:
-    """A proxy for a function of the program, identified by its name."""
+    """A proxy for a function of the program. ``inspect`` sees it as a function."""
 
-    def __init__(self, program: Requests, reference: str) -> None:
-        self._program, self._reference = program, reference
-        self.__name__ = self.__qualname__ = reference
+    __slots__ = ("__name__", "__qualname__", "__weakref__", "_doc", "_flags", "_program", "_reference")
+    __class__ = property(lambda self: types.FunctionType)  # type: ignore[assignment]
+    __doc__ = property(lambda self: self._doc)  # type: ignore[assignment]
+    __module__ = "solution"
 
-    def __call__(self, *args: object, **kwargs: object) -> object:
-        return self._program.request("call", self._reference, args, kwargs)
-
-
-class Remote:
-    """A proxy for an object that stays in the program, identified by its handle."""
-
-    _program: Requests
-    _reference: int
+    def __init__(self, program: Requests, reference: Reference, name: str, doc: str | None, flags: int) -> None:
+        for key, value in (
+            ("_program", program),
+            ("_reference", reference),
+            ("__name__", name),
+            ("__qualname__", name),
+            ("_doc", doc),
+            ("_flags", flags),
+        ):
+            object.__setattr__(self, key, value)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
         return self._program.request("call", self._reference, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name not in _ATTRIBUTES:
             raise AttributeError(name)
         return self._program.request("get", self._reference, name=name)
 
     def __setattr__(self, name: str, value: object) -> None:
         self._program.request("set", self._reference, (value,), name=name)
 
-    def __iter__(self) -> Iterator[Any]:
-        iterator = self._program.request("special", self._reference, name="iter")
-        if not isinstance(iterator, Remote):
-            raise TypeError("the program's object is not iterable")
-        while True:
-            try:
-                yield self._program.request("special", iterator._reference, name="next")
-            except StopIteration:
-                return
+    def __get__(self, instance: object, owner: type | None = None) -> object:
+        return self if instance is None else types.MethodType(self, instance)
 
-    def __next__(self) -> object:
-        return self._program.request("special", self._reference, name="next")
+    @property
+    def __code__(self) -> types.CodeType:
+        """Code with the flags of the program's function, which ``inspect.iscoroutinefunction`` reads."""
+        return _SIMPLE_CODE.replace(co_flags=self._flags, co_name=self.__name__)
 
-    def __len__(self) -> int:
-        return self._program.request("special", self._reference, name="len")
+    @property
+    def __signature__(self) -> object:
+        return signature_of(self._program, self._reference)
 
-    def __bool__(self) -> bool:
-        return self._program.request("special", self._reference, name="bool") is True
+    @property
+    def __annotations__(self) -> dict[str, object]:  # type: ignore[override]
+        return annotations_of(self._program, self._reference)
 
-    def __getitem__(self, key: object) -> object:
-        return self._program.request("special", self._reference, (key,), name="__getitem__")
+    @property
+    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+        return dict(self._program.request("vars", self._reference))
 
-    def __setitem__(self, key: object, value: object) -> None:
-        self._program.request("special", self._reference, (key, value), name="__setitem__")
 
-    def __contains__(self, item: object) -> bool:
-        raise TypeError("the driver does not ask an object of the program what it contains; compare plain values")
+class Remote:
+    """A proxy for an object that stays in the program, identified by its handle.
 
-    def __eq__(self, other: object) -> bool:
-        """Return the result of ``==`` in the program. If ``other`` is not an object of the program, return False."""
-        if not isinstance(other, Remote):
-            return False
-        return self._program.request("equal", self._reference, (other,)) is True
+    ``mirrors`` derives a class for each class of the program and adds the special methods that it has.
+    """
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+    __slots__ = ("__weakref__", "_reference")
+    _program: Requests
+    _reference: int
 
-    __hash__ = object.__hash__
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in _ATTRIBUTES:
+            raise AttributeError(name)
+        return self._program.request("get", self._reference, name=name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._program.request("set", self._reference, (value,), name=name)
+
+    def __delattr__(self, name: str) -> None:
+        self._program.request("delete", self._reference, name=name)
+
+    def __dir__(self) -> list[str]:
+        return list(self._program.request("names_of", self._reference))
 
     def __str__(self) -> str:
         return str(self._program.request("special", self._reference, name="str"))
@@ -99,90 +115,220 @@ class Remote:
     def __repr__(self) -> str:
         return str(self._program.request("special", self._reference, name="repr"))
 
+    def __format__(self, form: str) -> str:
+        return str(self._program.request("special", self._reference, (form,), name="format"))
 
-class Instance(Remote):
-    """A proxy for an object of a class that the tests mention by name.
+    @property
+    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+        return dict(self._program.request("vars", self._reference))
 
-    The program computes the object's operators, because the tests check them. The driver does not trust the result: an
-    arithmetic operator must return an object of the program, and ``<`` needs two objects of the program. Without these
-    rules, a program could define a class ``f`` instead of the tested function ``f``. The operators of this class could
-    pass any test, for example ``abs(f(0.1) - 0.3) < 1e-9``.
+
+class AnError(Exception):
+    """The part that all mirrored exception classes have: other attributes are read from the program's exception."""
+
+    def __getattr__(self, name: str) -> Any:
+        origin = self.__dict__.get("_origin")
+        if origin is None or name.startswith("__"):
+            raise AttributeError(name)
+        program, reference = origin
+        return program.request("get", reference, name=name)
+
+    def __str__(self) -> str:
+        text = self.__dict__.get("_text")
+        return super().__str__() if text is None else text
+
+
+def generator(program: Requests, reference: int) -> Generator[Any, Any, Any]:
+    """Return a generator that represents a generator of the program."""
+    name, args = "send", (None,)
+    while True:
+        try:
+            item = program.request("generator", reference, args, name=name)
+        except StopIteration as end:
+            return end.value
+        try:
+            name, args = "send", ((yield item),)
+        except GeneratorExit:
+            program.request("generator", reference, name="close")
+            raise
+        except Exception as error:  # the tests may throw any error into the generator
+            name, args = "throw", (_builtin_of(error), str(error))
+
+
+async def coroutine(program: Requests, reference: int) -> object:
+    """Return what a coroutine of the program returns."""
+    return program.request("await", reference)
+
+
+def _builtin_of(error: BaseException) -> str:
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+
+
+def signature_of(program: Requests, reference: Reference) -> object:
+    """Return the ``inspect.Signature`` of a function or class of the program."""
+    import inspect
+
+    parameters, result = program.request("signature", reference)
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                str(name),
+                inspect._ParameterKind(kind),
+                default=default[0] if default else inspect.Parameter.empty,
+                annotation=_annotation(annotation[0]) if annotation else inspect.Parameter.empty,
+            )
+            for name, kind, default, annotation in parameters
+        ],
+        return_annotation=_annotation(result[0]) if result else inspect.Signature.empty,
+        __validate_parameters__=False,
+    )
+
+
+def annotations_of(program: Requests, reference: Reference) -> dict[str, object]:
+    """Return the annotations of a function or class of the program: builtin types, otherwise texts."""
+    return {str(key): _annotation(value) for key, value in program.request("annotations", reference)}
+
+
+def _annotation(value: object) -> object:
+    import builtins
+
+    named = getattr(builtins, value["type"], None) if isinstance(value, dict) and set(value) == {"type"} else None
+    return named if isinstance(named, type) else value
+
+
+# -- special methods; ``mirrors`` adds those that the program's class has
+
+
+def _special(name: str) -> Any:
+    """Return a method that calls the special method ``name`` of the program's object."""
+    operation = name.strip("_") if name in _BUILTIN_OPERATIONS else name
+
+    def call(self: Remote, *args: object, **kwargs: object) -> Any:
+        return self._program.request("special", self._reference, args, kwargs, name=operation)
+
+    return call
+
+
+def _call(self: Remote, *args: object, **kwargs: object) -> object:
+    return self._program.request("call", self._reference, args, kwargs)
+
+
+def _length(self: Remote) -> int:
+    return self._program.request("special", self._reference, name="len")
+
+
+def _iterate(self: Remote) -> Iterator[Any]:
+    iterator = self._program.request("special", self._reference, name="iter")
+    if not hasattr(type(iterator), "__next__"):
+        raise TypeError("the program's object is not iterable")
+    return iterator
+
+
+def _truth(self: Remote) -> bool:
+    return self._program.request("special", self._reference, name="bool") is True
+
+
+def _contains(self: Remote, item: object) -> bool:
+    """Search the items one by one, so that the program does not learn the item that the tests expect."""
+    if hasattr(type(self), "__iter__"):
+        return any(member is item or member == item for member in self)  # type: ignore[attr-defined]
+    if getattr(type(self), "_is_tested_class", False):  # the task is a class with an own ``in``
+        return self._program.request("special", self._reference, (item,), name="__contains__") is True
+    raise TypeError("the driver does not ask an object of the program what it contains; compare plain values")
+
+
+def _equal(self: Remote, other: object) -> Any:
+    """Return the result of the program's own ``==`` if ``other`` is an object of the program too."""
+    if isinstance(other, Remote):
+        return self._program.request("equal", self._reference, (other,)) is True
+    if type(self)._is_container and isinstance(other, (list, dict, set, frozenset, tuple)):  # type: ignore[attr-defined]
+        return self._program.request("content", self._reference) == other
+    return NotImplemented
+
+
+def _exit(name: str) -> Any:
+    def leave(self: Remote, kind: type | None, error: BaseException | None, trace: object) -> Any:
+        raised: tuple[object, ...] = () if error is None else (_builtin_of(error), str(error))
+        return self._program.request("exit", self._reference, raised, name=name) is True
+
+    async def leave_async(self: Remote, kind: type | None, error: BaseException | None, trace: object) -> Any:
+        return leave(self, kind, error, trace)
+
+    return leave_async if name == "__aexit__" else leave
+
+
+def _awaited(name: str) -> Any:
+    async def wait(self: Remote, *args: object) -> object:
+        return self._program.request("await_special", self._reference, args, name=name)
+
+    return wait
+
+
+def _async_iterator(self: Remote) -> AsyncIterator[Any]:
+    return self._program.request("special", self._reference, name="__aiter__")
+
+
+def _await(self: Remote) -> Generator[Any, Any, Any]:
+    return coroutine(self._program, self._reference).__await__()
+
+
+def _binary(name: str, place: str) -> Any:
+    """Return the method that computes ``operator.<name>`` in the program.
+
+    With a plain operand, the result must be an object of the program. Otherwise a program could return an object whose
+    operators pass any test, for example ``abs(f(0.1) - 0.3) < 1e-9``.
     """
 
-    _class_name: str
-
-    def __hash__(self) -> int:
-        return int(self._program.request("special", self._reference, name="hash"))
-
-    def __contains__(self, item: object) -> bool:
-        return any(member == item for member in self)
-
-    def __delitem__(self, key: object) -> None:
-        self._program.request("operate", self._reference, (self, key), name="delitem")
-
-    def __enter__(self) -> object:
-        return self._program.request("special", self._reference, name="__enter__")
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> bool:
-        raised = [] if kind is None else [kind.__name__, str(error)]
-        return self._program.request("exit", self._reference, tuple(raised)) is True
-
-
-def _arithmetic_operator(name: str, reflected: bool = False) -> Any:
-    """Return the method of ``Instance`` that computes ``operator.<name>`` in the program.
-
-    If ``reflected`` is True, the instance is the right operand, as in ``__radd__``.
-    """
-
-    def compute(self: Instance, *others: object) -> Remote:
-        operands = (*others, self) if reflected else (self, *others)
-        value = self._program.request("operate", self._reference, operands, name=name)
-        if not isinstance(value, Remote):
-            raise TypeError(f"{name} of the program's objects gave a plain value; compare plain values")
+    def compute(self: Remote, other: object) -> object:
+        operands = (other, self) if place == "r" else (self, other)
+        value = self._program.request("operate", self._reference, operands, name=f"i{name}" if place == "i" else name)
+        if not isinstance(value, Remote) and not isinstance(other, Remote):
+            raise TypeError(
+                f"{name} of the program's object and a plain value gave a plain value; compare plain values"
+            )
         return value
 
     return compute
 
 
-def _ordering_operator(name: str) -> Any:
-    def order(self: Instance, other: object) -> bool:
-        if not isinstance(other, Instance):
+def _ordering(name: str) -> Any:
+    def order(self: Remote, other: object) -> bool:
+        if not isinstance(other, Remote):
             raise TypeError("an object of the program cannot be ordered against a plain value")
         return self._program.request("operate", self._reference, (self, other), name=name) is True
 
     return order
 
 
-_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift")
-for _name in ("lt", "le", "gt", "ge"):
-    setattr(Instance, f"__{_name}__", _ordering_operator(_name))
-for _name in ("neg", "pos", "abs", "invert", *_BINARY):
-    setattr(Instance, f"__{_name.strip('_')}__", _arithmetic_operator(_name))
-for _name in _BINARY:
-    setattr(Instance, f"__r{_name.strip('_')}__", _arithmetic_operator(_name, reflected=True))
+_BUILTIN_OPERATIONS = {"__next__", "__int__", "__float__", "__complex__", "__round__", "__abs__", "__hash__"}
+_OPERATORS = {"and": "and_", "or": "or_"}
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
 
-
-def remote_class(program: Requests, name: str) -> type[Instance]:
-    """Return a proxy class for the program's class ``name``. A call of this class creates an object in the program."""
-
-    class Meta(type):
-        def __call__(cls, *args: object, **kwargs: object) -> object:
-            return program.request("call", name, args, kwargs)
-
-        def __getattr__(cls, attribute: str) -> _ClassMember:
-            if attribute.startswith("_"):
-                raise AttributeError(attribute)
-            return _ClassMember(program, name, attribute)
-
-    return Meta(name, (Instance,), {"_class_name": name})
-
-
-class _ClassMember:
-    """A proxy for a method that the tests call on a class of the program, for example ``Point.parse("1,2")``."""
-
-    def __init__(self, program: Requests, owner: str, name: str) -> None:
-        self._program, self._owner, self._name = program, owner, name
-
-    def __call__(self, *args: object, **kwargs: object) -> object:
-        member = self._program.request("get", self._owner, name=self._name)
-        return member(*args, **kwargs)
+SPECIAL: dict[str, Any] = {
+    "__call__": _call,
+    "__iter__": _iterate,
+    "__len__": _length,
+    "__bool__": _truth,
+    "__contains__": _contains,
+    "__eq__": _equal,
+    "__exit__": _exit("__exit__"),
+    "__aexit__": _exit("__aexit__"),
+    "__aenter__": _awaited("__aenter__"),
+    "__anext__": _awaited("__anext__"),
+    "__aiter__": _async_iterator,
+    "__await__": _await,
+    **{
+        name: _special(name)
+        for name in (
+            *sorted(_BUILTIN_OPERATIONS),
+            *(f"__{one}__" for one in ("getitem", "setitem", "delitem", "reversed", "enter", "index")),
+            *(f"__{one}__" for one in ("neg", "pos", "invert")),
+        )
+    },
+    **{f"__{name}__": _ordering(name) for name in ("lt", "le", "gt", "ge")},
+    **{
+        f"__{place}{name}__": _binary(_OPERATORS.get(name, name) if place != "i" else name, place)
+        for name in _BINARY
+        for place in ("", "r", "i")
+    },
+}

@@ -22,6 +22,7 @@ from bestofn.sandbox.inside import kernel
 from bestofn.sandbox.inside.confine import FOLDER, Caps, Confinement
 from bestofn.sandbox.inside.descriptors import (
     CONTROL,
+    FAULT,
     FROM_PROGRAM,
     READY,
     RESULT,
@@ -33,6 +34,7 @@ from bestofn.sandbox.inside.descriptors import (
     read_exactly,
     write_all,
 )
+from bestofn.sandbox.inside.ends import end_of, kill, status_of, waited_for_processor
 from bestofn.sandbox.inside.folders import empty_folder
 from bestofn.sandbox.inside.wire import (
     KILLED,
@@ -62,6 +64,7 @@ class Child(NamedTuple):
     stdout: int
     stderr: int
     result: int
+    fault: int
 
 
 class Output:
@@ -158,19 +161,30 @@ class Supervisor:
         out, out_w = os.pipe()
         err, err_w = os.pipe()
         result, result_w = os.pipe()
+        fault, fault_w = os.pipe()
         pid = kernel.fork()
         if pid == 0:
             try:
                 null = os.open("/dev/null", os.O_RDONLY)
-                place({STDIN: null, STDOUT: out_w, STDERR: err_w, RESULT: result_w, CONTROL: go, STREAM: _WIRE_IN})
+                place(
+                    {
+                        STDIN: null,
+                        STDOUT: out_w,
+                        STDERR: err_w,
+                        RESULT: result_w,
+                        CONTROL: go,
+                        STREAM: _WIRE_IN,
+                        FAULT: fault_w,
+                    }
+                )
                 self.become_program(language, caps)
             except BaseException:  # any error here is a fault of the sandbox, not of the program
                 _report_own_fault()
             finally:
                 os._exit(70)
-        for fd in (go, out_w, err_w, result_w):
+        for fd in (go, out_w, err_w, result_w, fault_w):
             os.close(fd)
-        return Child(pid, self.uid, language, caps, control, out, err, result)
+        return Child(pid, self.uid, language, caps, control, out, err, result, fault)
 
     def become_program(self, language: str, caps: Caps) -> None:
         """Run in the child: confine it, wait for a program, and run the program."""
@@ -180,7 +194,7 @@ class Supervisor:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # allows the child to read its own /proc/self, which /dev/stdin needs
         runtime.become_program(caps)
 
-    def start_driver(self, request: Request, child: Child) -> tuple[int, int]:
+    def start_driver(self, request: Request, child: Child) -> tuple[int, int, int]:
         """Fork the driver, connect it to the program's pipes, and wait until it has read its part of the request.
 
         Returns the driver's process id, and the descriptor of the pipe from which its verdicts are read.
@@ -188,6 +202,7 @@ class Supervisor:
         self.uid += 1
         ready, ready_w = os.pipe()
         verdict, verdict_w = os.pipe()
+        fault, fault_w = os.pipe()
         pid = kernel.fork()
         if pid == 0:
             try:
@@ -202,6 +217,7 @@ class Supervisor:
                         STREAM: _WIRE_IN,
                         FROM_PROGRAM: child.result,
                         READY: ready_w,
+                        FAULT: fault_w,
                     }
                 )
                 runtime = BY_NAME[request.language]
@@ -214,13 +230,14 @@ class Supervisor:
                 os._exit(70)
         os.close(ready_w)
         os.close(verdict_w)
+        os.close(fault_w)
         os.read(ready, 1)
         os.close(ready)
-        return pid, verdict
+        return pid, verdict, fault
 
     def dismiss(self, child: Child) -> None:
         """End a waiting child that does not fit the next request."""
-        for fd in (child.control, child.stdout, child.stderr, child.result):
+        for fd in (child.control, child.stdout, child.stderr, child.result, child.fault):
             os.close(fd)
         os.kill(child.pid, signal.SIGKILL)
         os.waitpid(child.pid, 0)
@@ -230,9 +247,10 @@ class Supervisor:
     def run(self, request: Request, child: Child) -> Reply:
         """Run the request in ``child`` until it ends, remove its processes and files, and return the reply."""
         self.sequence += 1
-        main, verdict = child.pid, -1
+        main, verdict, faults = child.pid, -1, [child.fault]
         if request.driver_bytes:
-            main, verdict = self.start_driver(request, child)
+            main, verdict, fault = self.start_driver(request, child)
+            faults.append(fault)
         started = time.monotonic()
         if verdict < 0:  # otherwise the driver has sent the start signal
             with contextlib.suppress(BrokenPipeError):
@@ -249,12 +267,12 @@ class Supervisor:
         stopped = self.watch(main, outputs, request.wall_ms / 1000, started + request.total_ms / 1000)
         seconds = time.monotonic() - started
         if stopped or main != child.pid:
-            _kill(child.pid)
-        waited_s = _waited_for_processor(child.pid) if stopped == "timeout" else 0.0
+            kill(child.pid)
+        waited_s = waited_for_processor(child.pid) if stopped == "timeout" else 0.0
         code, cpu_s, left = self.reap(main, child.pid)
         for output in outputs:
             output.drain()
-        status = stopped or _status(code, cpu_s, child.caps)
+        status = stopped or status_of(code, cpu_s, child.caps)
         if waited_s > seconds / 2 and cpu_s < seconds / 4 and not left:
             status = "infra"  # the program mostly waited for a processor, so its time limit was not fair
         if any(output.over for output in outputs) and status in ("ok", "error"):
@@ -262,6 +280,8 @@ class Supervisor:
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
         if not self.clean(child.uid):
             flags |= LEFT_FILES
+        faulty = [_read_fault(fault) for fault in faults]
+        flags |= OWN_FAULT if any(faulty) else 0
         stdout, stderr, result, verdict = (
             len(output.kept()) for output in (self.stdout, self.stderr, self.result, self.verdict)
         )
@@ -279,7 +299,7 @@ class Supervisor:
         by_fd = {output.fd: output for output in outputs}
         for fd in by_fd:
             poll.register(fd, select.POLLIN)
-        ended = _end_of(main)
+        ended = end_of(main)
         if ended >= 0:
             poll.register(ended, select.POLLIN)
         try:
@@ -348,42 +368,14 @@ class Supervisor:
 
 
 def _report_own_fault() -> None:
-    """Write the current error to standard error, with a prefix that marks it as a fault of the sandbox."""
-    os.write(STDERR, OWN_FAULT + traceback.format_exc().encode()[-2000:])
+    """Write the current error to standard error. Before untrusted code runs, report it as a fault of the sandbox."""
+    os.write(STDERR, traceback.format_exc().encode()[-2000:])
+    with contextlib.suppress(OSError):
+        os.write(FAULT, b"1")
 
 
-def _kill(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-def _end_of(pid: int) -> int:
-    """Return a descriptor that is readable once ``pid`` has ended; -1 if the kernel does not offer such descriptors."""
-    try:
-        return os.pidfd_open(pid)
-    except (OSError, AttributeError):
-        return -1
-
-
-def _waited_for_processor(pid: int) -> float:
-    """Return how many seconds the killed child ``pid`` was ready to run but had to wait for a processor.
-
-    Call this function before the child is reaped. It waits until the child has ended, because the kernel counts the
-    last wait only then. Returns 0.0 if the kernel does not report this time.
-    """
-    try:
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        with open(f"/proc/{pid}/schedstat") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return 0.0
-
-
-def _status(code: int, cpu_s: float, caps: Caps) -> str:
-    if code == 0:
-        return "ok"
-    if code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu_s >= caps.cpu_s - 0.5):
-        return "timeout"
-    if code == -signal.SIGKILL:
-        return "memory"  # the supervisor did not kill it, so the kernel killed it because memory ran out
-    return "error"
+def _read_fault(fd: int) -> bool:
+    """Return whether a child reported a fault of the sandbox, and close the pipe. All its writers have ended."""
+    found = bool(os.read(fd, 1))
+    os.close(fd)
+    return found

@@ -17,10 +17,9 @@ MAGIC = b"bofn"
 LANGUAGES = ("python", "javascript", "bash", "sql")
 STATUSES = ("ok", "error", "timeout", "memory", "output", "infra")
 
-OWN_FAULT = b"bofn: a child of the supervisor failed: "  # on standard error, with exit code 70: a fault of the sandbox
-
 # Flags of a reply. Processes or files that a run left behind make the box unfit for the next run.
 LEFT_PROCESSES, LEFT_FILES, KILLED = 1, 2, 4
+OWN_FAULT = 8  # a child failed before it ran the program, which is a fault of the sandbox; the reason is in ``stderr``
 
 
 class Request(NamedTuple):

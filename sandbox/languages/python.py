@@ -11,7 +11,7 @@ from collections.abc import Callable
 from bestofn.sandbox.inside import driver, exported, program, same_process
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import become_stdin
-from bestofn.sandbox.inside.jobs import Job, await_job, read_job, start_program, write_files
+from bestofn.sandbox.inside.jobs import Job, await_job, close_fault, read_job, start_program, write_files
 
 LIMITS_ADDRESS_SPACE = True
 
@@ -30,6 +30,7 @@ def become_program(caps: Caps) -> None:
     job = await_job()
     become_stdin(job["stdin"].encode("utf-8", "surrogateescape"))
     write_files(job["files"])
+    close_fault()
     _MODES[job["mode"]](job)
     os._exit(0)
 
@@ -38,5 +39,6 @@ def become_driver(count: int, program_count: int, caps: Caps) -> None:
     """Read ``count`` bytes of tests, signal the program to start, and run the tests."""
     job = read_job(count)
     start_program(program_count)
+    close_fault()
     driver.drive(job)
     os._exit(0)

@@ -12,7 +12,7 @@ from typing import Any
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.confine import Caps
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
-from bestofn.sandbox.inside.jobs import await_job
+from bestofn.sandbox.inside.jobs import await_job, close_fault
 
 LIMITS_ADDRESS_SPACE = True
 
@@ -25,6 +25,7 @@ def become_program(caps: Caps) -> None:
     The ``args`` of a call are ``[setup]``, the SQL statements that create the tables.
     """
     job = await_job()
+    close_fault()
     calls = job["calls"] or [{"args": [""]}]
     for call in calls:
         try:

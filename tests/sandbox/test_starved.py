@@ -12,7 +12,7 @@ import pytest
 
 from bestofn.builders.records import Program
 from bestofn.sandbox.box import Box
-from bestofn.sandbox.inside.supervisor import _waited_for_processor
+from bestofn.sandbox.inside.ends import waited_for_processor
 from bestofn.sandbox.inside.wire import KILLED, Reply
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor runs on Linux")
@@ -38,7 +38,7 @@ def test_waiting_for_a_processor_is_told_from_using_it() -> None:
         spinners.append(starved)
         time.sleep(1.0)
         os.kill(starved, signal.SIGKILL)
-        waited = _waited_for_processor(starved)
+        waited = waited_for_processor(starved)
         seconds = time.monotonic() - started
         spinners.remove(starved)
         _, _, usage = os.wait4(starved, 0)
@@ -49,7 +49,7 @@ def test_waiting_for_a_processor_is_told_from_using_it() -> None:
             os.waitpid(pid, 0)
     assert waited > 0.3
     assert 0.7 * seconds < waited + used < seconds + 0.2
-    assert _waited_for_processor(1 << 30) == 0.0
+    assert waited_for_processor(1 << 30) == 0.0
 
 
 def test_a_starved_run_is_the_machines_trouble_and_never_the_programs() -> None:

@@ -108,3 +108,13 @@ def test_text_is_no_number_in_rows() -> None:
     assert not same_rows([[1]], [["1"]], ordered=False)
     assert same_rows([[1]], [[1.0]], ordered=False)
     assert not same_rows([[1]], None, ordered=False)
+
+
+def test_zero_does_not_equal_a_tiny_expected_value() -> None:
+    assert not same_value(3.972e-19, 0.0)
+    assert not same_value(1.5e-7, 0.0)
+    assert same_value(3.972e-19, 3.9720001e-19)
+    assert not same_output("3.972e-19", "0.0")
+    assert same_value(1.2246467991473532e-16, 0.0)  # math.sin(math.pi)
+    assert same_value(0.0, 1e-9)
+    assert same_value(0.001234, 0.001235)

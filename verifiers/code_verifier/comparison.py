@@ -2,7 +2,8 @@
 
 * A ``bool`` never equals an ``int``, a ``str`` never equals a number, and a tuple never equals a list.
 * An expected ``int`` must be an ``int``. For an expected ``float``, an ``int`` of the same value is accepted.
-* Two floats are equal if they differ by at most ``TOLERANCE``, relative or absolute. NaN equals NaN.
+* Two floats are equal if they differ by at most ``TOLERANCE``, relative or absolute, and not by more than a thousandth
+  of a small expected value. NaN equals NaN.
 * Text output is compared line by line. Blanks at line ends and empty lines at the end are ignored. Numbers in the
   output are compared as text, but two decimal fractions are equal if they differ by at most ``TOLERANCE``.
 """
@@ -12,11 +13,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from bestofn.builders.records import JsonObject
 
 TOLERANCE = 1e-6
+_LARGEST_SHARE = 1e-3
+_ALL_DIGITS = 14  # characters of a decimal fraction that was not rounded
 
 
 def accepted(case: JsonObject, result: object, language: str = "python") -> bool:
@@ -58,8 +61,9 @@ def _same_collection(expected: object, result: object, language: str, depth: int
             same_value(one, two, language, depth - 1) for one, two in zip(expected, result, strict=True)
         )
     if isinstance(expected, dict) and isinstance(result, dict):
+        keys = {(type(key), key) for key in result}  # with types, because True equals 1
         return len(result) == len(expected) and all(
-            _has_key(result, key) and same_value(item, result[key], language, depth - 1)
+            (type(key), key) in keys and same_value(item, result[key], language, depth - 1)
             for key, item in expected.items()
         )
     if isinstance(expected, (set, frozenset)) and isinstance(result, (set, frozenset)):
@@ -67,18 +71,24 @@ def _same_collection(expected: object, result: object, language: str, depth: int
     return bool(result == expected)
 
 
-def _has_key(result: Mapping[object, object], key: object) -> bool:
-    """Return whether ``result`` has a key that equals ``key`` and has its type. The types of True and 1 differ."""
-    return key in result and any(type(other) is type(key) for other in result if other == key)
-
-
 def _close(expected: float, result: float) -> bool:
     if math.isnan(expected):
         return isinstance(result, float) and math.isnan(result)
     try:
-        return expected == result or math.isclose(expected, result, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        return expected == result or math.isclose(expected, result, rel_tol=TOLERANCE, abs_tol=_absolute(expected))
     except OverflowError:
         return False
+
+
+def _absolute(expected: float) -> float:
+    """Return the absolute tolerance: ``TOLERANCE``, but at most a thousandth of the expected value.
+
+    Otherwise 0.0 would equal every small value, such as 3.97e-19. A value below 1e-9 with all its digits is the
+    rounding error of a zero, for example ``math.sin(math.pi)``.
+    """
+    if not expected or (abs(expected) < 1e-9 and len(f"{expected!r}".lstrip("-").partition("e")[0]) > _ALL_DIGITS):
+        return TOLERANCE
+    return min(TOLERANCE, abs(expected) * _LARGEST_SHARE)
 
 
 _FRACTION = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")

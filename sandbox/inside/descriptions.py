@@ -1,0 +1,148 @@
+"""Describes classes, functions and errors of the program for the driver, which builds a proxy from each description.
+
+``exported`` sends the descriptions. ``mirrors`` and ``proxies`` read them in the driver's process. A description states
+only what the object itself has: its docstring, its bases and its special methods. So a proxy has no other abilities.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from bestofn.sandbox.inside import plain
+
+SPECIAL_METHODS = (
+    "__call__", "__iter__", "__next__", "__len__", "__bool__", "__getitem__", "__setitem__", "__delitem__",
+    "__contains__", "__reversed__", "__enter__", "__exit__", "__aenter__", "__aexit__", "__aiter__", "__anext__",
+    "__await__", "__eq__", "__lt__", "__le__", "__gt__", "__ge__", "__int__", "__float__", "__index__", "__complex__",
+    "__round__", "__neg__", "__pos__", "__abs__", "__invert__", "__hash__",
+    *(f"__{side}{name}__" for name in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift",
+    ) for side in ("", "r", "i")),
+)  # fmt: skip
+
+_CONTAINERS = (list, dict, set, frozenset, tuple)
+_ENUMS = (enum.IntFlag, enum.Flag, enum.IntEnum, *((enum.StrEnum,) if hasattr(enum, "StrEnum") else ()), enum.Enum)
+_OWN = ("solution", "__main__")  # ``__module__`` of the classes that the program defines
+
+
+def special_methods(kind: type) -> list[str]:
+    """Return the special methods that ``kind`` has and ``object`` does not have."""
+    members: dict[str, object] = {}
+    for base in reversed(kind.__mro__):
+        if base is not object and base is not type:
+            members.update(base.__dict__)
+    return [name for name in SPECIAL_METHODS if members.get(name) is not None]
+
+
+def is_own(kind: type) -> bool:
+    """Return True if the program defines the class ``kind``."""
+    return getattr(kind, "__module__", "") in _OWN
+
+
+def is_own_container(value: object) -> bool:
+    """Return True if ``value`` belongs to a class of the program that is derived from a builtin container."""
+    return isinstance(value, _CONTAINERS) and is_own(type(value)) and not is_named_tuple(type(value))
+
+
+def is_named_tuple(kind: type) -> bool:
+    """Return True if ``kind`` is a named tuple."""
+    fields = getattr(kind, "_fields", None)
+    return issubclass(kind, tuple) and isinstance(fields, tuple) and hasattr(kind, "_asdict")
+
+
+def enum_form(kind: type, number: Callable[[object], int]) -> plain.FormObject | None:
+    """Return the base and the members of an enumeration; None if ``kind`` is no enumeration with plain values.
+
+    Each member is ``[name, value, handle]``; ``number`` returns the handle.
+    """
+    if not is_plain_enum(kind):
+        return None
+    base = next(base for base in _ENUMS if issubclass(kind, base))
+    mixin = next((one.__name__ for one in (int, str, float) if base is enum.Enum and issubclass(kind, one)), "")
+    items = kind.__members__.items()  # type: ignore[attr-defined]
+    members = [[name, plain.encode(member.value), number(member)] for name, member in items]
+    return {"base": base.__name__, "mixin": mixin, "members": members}
+
+
+def is_plain_enum(kind: type) -> bool:
+    """Return True if ``kind`` is an enumeration of the program whose values are plain data."""
+    if not issubclass(kind, enum.Enum) or not is_own(kind):
+        return False
+    try:
+        plain.encode([member.value for member in kind])
+    except plain.NotPlain:
+        return False
+    return True
+
+
+def builtin_name(kind: type) -> str:
+    """Return the name of the nearest builtin class from which ``kind`` is derived."""
+    for base in kind.__mro__:
+        if getattr(builtins, base.__name__, None) is base:
+            return base.__name__
+    return "Exception"
+
+
+def library_name(kind: type) -> str:
+    """Return ``module.name`` of a class of the standard library, "" for any other class."""
+    module = getattr(kind, "__module__", "")
+    is_library = isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names
+    return f"{module}.{kind.__name__}" if is_library and module not in _OWN else ""
+
+
+def text_or_none(value: object) -> str | None:
+    """Return ``value`` if it is a text, otherwise None."""
+    return str.__str__(value) if isinstance(value, str) else None
+
+
+def dataclass_fields(kind: type) -> list[str] | None:
+    """Return the names of the fields of a dataclass; None if ``kind`` is no dataclass."""
+    fields = getattr(kind, "__dataclass_fields__", None)
+    return [str(name) for name in fields] if isinstance(fields, dict) else None
+
+
+def code_flags(function: object) -> int:
+    """Return the flags of the function's code, which show whether it is a generator or a coroutine function."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code.co_flags if isinstance(code, types.CodeType) else 0
+
+
+def signature_form(value: Any) -> plain.Form:
+    """Return the parameters and the result of a signature, as ``inspect`` reports them, in plain data.
+
+    Each parameter is ``[name, kind, default, annotation]``; default and annotation are lists with at most one item.
+    """
+    signature = inspect.signature(value)
+    parameters = [
+        [one.name, int(one.kind), _default(one.default), _annotation(one.annotation)]
+        for one in signature.parameters.values()
+    ]
+    return [parameters, _annotation(signature.return_annotation)]
+
+
+def _default(value: object) -> list[plain.Form]:
+    if value is inspect.Parameter.empty:
+        return []
+    try:
+        return [plain.encode(value)]
+    except plain.NotPlain:
+        return [{"t": []}]
+
+
+def _annotation(value: Any) -> list[plain.Form]:
+    if value is inspect.Parameter.empty:
+        return []
+    return [annotation_form(value)]
+
+
+def annotation_form(value: Any) -> plain.Form:
+    """Return an annotation: ``{"type": name}`` of a builtin type, or its text."""
+    if isinstance(value, type) and getattr(builtins, value.__name__, None) is value:
+        return {"type": value.__name__}
+    return value if isinstance(value, str) or value is None else str(value).replace("solution.", "")

@@ -1,0 +1,74 @@
+"""Names of libraries that tests use without an import, as in MBPP: ``math.isclose``, ``np.allclose``, ``Counter``.
+
+``case_runner`` takes them from the driver's own imports and never from the program, which could answer in their place.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterable
+from typing import Any
+
+# Modules; a name counts as a module only if the tests read nothing but its attributes.
+_MODULES = {name: name for name in (
+    "math", "cmath", "re", "json", "random", "string", "itertools", "functools", "collections", "operator", "heapq",
+    "bisect", "datetime", "decimal", "fractions", "statistics", "typing", "copy", "os", "sys", "time", "inspect", "io",
+    "types", "unittest", "threading", "asyncio", "contextlib", "dataclasses", "enum", "tempfile", "pathlib", "textwrap",
+    "warnings", "abc", "numbers", "pytest",
+)} | {"np": "numpy", "numpy": "numpy", "pd": "pandas", "pandas": "pandas", "mock": "unittest.mock"}  # fmt: skip
+
+# Classes and functions that a program rarely defines itself.
+_MEMBERS = {
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"),
+    "fractions": ("Fraction",),
+    "decimal": ("Decimal",),
+    "copy": ("deepcopy",),
+    "math": ("isclose",),
+    "datetime": ("datetime", "date", "timedelta"),
+    "io": ("StringIO", "BytesIO"),
+    "contextlib": ("redirect_stdout", "redirect_stderr", "suppress"),
+    "unittest": ("TestCase",),
+    "unittest.mock": ("patch", "Mock", "MagicMock"),
+    "pathlib": ("Path",),
+    "typing": ("List", "Dict", "Set", "Tuple", "Optional", "Any", "Union", "Callable"),
+    "pytest": ("approx", "raises"),
+}
+_BY_MEMBER = {member: module for module, members in _MEMBERS.items() for member in members}
+
+
+QUALIFIED = frozenset(f"{module}.{member}" for member, module in _BY_MEMBER.items())
+
+
+class UnknownLibrary(Exception):
+    """The tests use a library that is not installed."""
+
+
+def modules_in(trees: Iterable[ast.AST], open_names: set[str]) -> set[str]:
+    """Return the names in ``open_names`` that are modules: the code reads their attributes and nothing else."""
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    owners = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    alone = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in owners}
+    return (open_names & set(_MODULES)) - alone
+
+
+def members_in(open_names: set[str]) -> set[str]:
+    """Return the names in ``open_names`` that may be members of a library."""
+    return open_names & set(_BY_MEMBER)
+
+
+def load_module(name: str) -> Any:
+    """Return the module that tests call ``name``. Raises ``UnknownLibrary`` if it is not installed."""
+    return _import(_MODULES[name])
+
+
+def load_member(name: str) -> Any:
+    """Return the member with this name, for example ``Counter``. Raises ``UnknownLibrary`` if it is not installed."""
+    return getattr(_import(_BY_MEMBER[name]), name)
+
+
+def _import(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UnknownLibrary(f"the tests need a module that the sandbox does not have: {error}") from None

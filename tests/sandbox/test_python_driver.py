@@ -1,0 +1,280 @@
+"""The strict Python driver: right programs pass whatever their tests look at, and no wrong program passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bestofn.builders.records import CodeTests, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from tests.sandbox.verdicts import verdicts_in, written
+
+SHAPES = """
+class Shape:
+    'A figure.'
+    sides = 0
+    def area(self): raise NotImplementedError
+class Square(Shape):
+    sides = 4
+    def __init__(self, a): self.a = a
+    def area(self): return self.a ** 2
+    @staticmethod
+    def unit(): return Square(1)
+"""
+ERRORS = """
+class AppError(Exception): pass
+class NotFound(AppError):
+    def __init__(self, name): super().__init__('no ' + name); self.name = name
+def find(name): raise NotFound(name)
+def wrap():
+    try: int('x')
+    except ValueError as error: raise AppError('bad') from error
+"""
+HONEST: dict[str, tuple[CodeTests, str]] = {
+    "subclasses": (
+        written("s = Square(2)\nassert isinstance(s, Shape) and issubclass(Square, Shape)\nassert s.area() == 4"),
+        SHAPES,
+    ),
+    "class members": (
+        written("assert Square.sides == 4 and Shape.sides == 0\nassert Square.unit().a == 1\nassert Shape.__doc__"),
+        SHAPES,
+    ),
+    "class attributes that change": (
+        written("C(); C()\nassert C.count == 2\nC.count = 0\nC()\nassert C.count == 1"),
+        "class C:\n    count = 0\n    def __init__(self): C.count += 1",
+    ),
+    "members of an enumeration": (
+        written(
+            "assert Color.RED.value == 1 and Color['GREEN'] is Color.GREEN and Color(2) is Color.GREEN\n"
+            "assert [one.name for one in Color] == ['RED', 'GREEN']\nassert Color.RED.shout() == 'RED!'\n"
+            "assert paint(Color.RED) == 'RED' and favourite() is Color.GREEN"
+        ),
+        "import enum\nclass Color(enum.Enum):\n    RED = 1\n    GREEN = 2\n    def shout(self): return self.name + '!'\n"
+        "def paint(c): return c.name\ndef favourite(): return Color.GREEN",
+    ),
+    "numbers with names": (
+        written("assert Level.HIGH > Level.LOW and Level.HIGH == 2 and level(2) is Level.HIGH"),
+        "from enum import IntEnum\nclass Level(IntEnum):\n    LOW = 1\n    HIGH = 2\ndef level(n): return Level(n)",
+    ),
+    "errors of the program": (
+        written(
+            "try:\n    find('x')\n    assert False\nexcept AppError as error:\n"
+            "    assert isinstance(error, NotFound) and error.name == 'x' and str(error) == 'no x'\n"
+            "try:\n    wrap()\nexcept AppError as error:\n    assert isinstance(error.__cause__, ValueError)"
+        ),
+        ERRORS,
+    ),
+    "errors of the library": (
+        written("import json\ntry:\n    f('{')\n    assert False\nexcept json.JSONDecodeError:\n    pass"),
+        "import json\ndef f(text): return json.loads(text)",
+    ),
+    "an exit that the test expects": (
+        written("try:\n    f()\n    assert False\nexcept SystemExit as end:\n    assert end.code == 3"),
+        "import sys\ndef f(): sys.exit(3)",
+    ),
+    "dataclasses": (
+        written(
+            "import dataclasses\np = Point(1)\nassert dataclasses.asdict(p) == {'x': 1, 'y': 2}\n"
+            "assert dataclasses.replace(p, x=5) == Point(5) and vars(p) == {'x': 1, 'y': 2}\n"
+            "assert [f.name for f in dataclasses.fields(Point)] == ['x', 'y'] and repr(p) == 'Point(x=1, y=2)'"
+        ),
+        "from dataclasses import dataclass\n@dataclass\nclass Point:\n    x: int\n    y: int = 2",
+    ),
+    "named tuples": (
+        written("p = f()\nassert p.x == 1 and p == (1, 2) and p._asdict() == {'x': 1, 'y': 2}"),
+        "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef f(): return P(1, 2)",
+    ),
+    "a class that is a list": (
+        written("s = Stack()\ns.push(1)\ns.push(2)\nassert s == [1, 2] and len(s) == 2 and s.peek() == 2 and 1 in s"),
+        "class Stack(list):\n    def push(self, x): self.append(x)\n    def peek(self): return self[-1]",
+    ),
+    "signatures": (
+        written(
+            "import inspect\nassert list(inspect.signature(f).parameters) == ['a', 'b']\n"
+            "assert inspect.signature(f).parameters['b'].default == 2 and f.__annotations__ == {'a': int, 'return': str}\n"
+            "assert f.__doc__ == 'Text.' and f.__name__ == 'f' and inspect.isfunction(f) and callable(f)"
+        ),
+        "def f(a: int, b=2) -> str:\n    'Text.'\n    return str(a)",
+    ),
+    "generators": (
+        written(
+            "import types, inspect\ng = f()\nassert isinstance(g, types.GeneratorType) and inspect.isgeneratorfunction(f)\n"
+            "assert next(g) == 0 and g.send(5) == 5\ng.close()\nassert list(f())[:1] == [0]"
+        ),
+        "def f():\n    got = yield 0\n    yield got",
+    ),
+    "coroutines": (
+        written(
+            "import asyncio, inspect\nasync def main(): return await asyncio.gather(f(1), f(2))\n"
+            "assert asyncio.run(main()) == [1, 2] and inspect.iscoroutinefunction(f)\n"
+            "async def read(): return [x async for x in count(2)]\nassert asyncio.run(read()) == [0, 1]"
+        ),
+        "import asyncio\nasync def f(x):\n    await asyncio.sleep(0)\n    return x\n"
+        "async def count(n):\n    for i in range(n): yield i",
+    ),
+    "identity": (
+        written(
+            "assert One() is One()\na = Node(1)\nb = Node(2, a)\nassert b.next is a and b.next == a and b != a\n"
+            "assert len({a, b, b.next}) == 2"
+        ),
+        "class One:\n    made = None\n    def __new__(cls):\n        cls.made = cls.made or super().__new__(cls)\n"
+        "        return cls.made\nclass Node:\n    def __init__(self, value, next=None): self.value, self.next = value, next",
+    ),
+    "contexts": (
+        written("with opened() as x:\n    assert x == 1\nassert log == ['in', 'out'] or events() == ['in', 'out']"),
+        "from contextlib import contextmanager\nlog = []\n@contextmanager\ndef opened():\n    log.append('in')\n"
+        "    yield 1\n    log.append('out')\ndef events(): return log",
+    ),
+    "decorators": (
+        written(
+            "@twice\ndef hello(n):\n    return 'hi ' + n\nassert hello('x') == 'hi xhi x' and hello.calls == 1\n"
+            "assert hello.__name__ == 'hello'"
+        ),
+        "import functools\ndef twice(f):\n    @functools.wraps(f)\n    def inner(*a):\n        inner.calls += 1\n"
+        "        return f(*a) * 2\n    inner.calls = 0\n    return inner",
+    ),
+    "attributes of functions": (
+        written("fib(10)\nassert fib.cache_info().misses == 11\nf()\nassert f.calls == 1"),
+        "import functools\n@functools.lru_cache(None)\ndef fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n"
+        "def f(): f.calls += 1\nf.calls = 0",
+    ),
+    "captured output": (
+        written(
+            "import io\nfrom contextlib import redirect_stdout\nout = io.StringIO()\n"
+            "with redirect_stdout(out):\n    greet()\nassert out.getvalue() == 'hello\\n'"
+        ),
+        "def greet(): print('hello')",
+    ),
+    "patched input": (
+        written(
+            "from unittest.mock import patch\nwith patch('builtins.input', side_effect=['2', '3']):\n    assert f() == 5\n"
+            "with patch('builtins.print') as shown:\n    g()\nshown.assert_called_once_with('hi')"
+        ),
+        "def f(): return int(input()) + int(input())\ndef g(): print('hi')",
+    ),
+    "replaced standard input": (
+        written("import io, sys\nsys.stdin = io.StringIO('2\\n3\\n')\nassert f() == 5"),
+        "import sys\ndef f(): return int(input()) + int(sys.stdin.readline())",
+    ),
+    "keyword arguments changed in place": (
+        written(
+            "xs = [3, 1]\norder(items=xs)\nassert xs == [1, 3]\npair = ([2, 1], 0)\norder(pair[0])\nassert pair[0] == [1, 2]"
+        ),
+        "def order(items): items.sort()",
+    ),
+    "threads in the tests": (
+        written(
+            "import threading\nts = [threading.Thread(target=add) for _ in range(8)]\n"
+            "for t in ts: t.start()\nfor t in ts: t.join()\nassert total() == 8"
+        ),
+        "n = 0\ndef add():\n    global n\n    n += 1\ndef total(): return n",
+    ),
+    "import solution": (
+        written("import solution\nfrom solution import f\nassert solution.f(1) == f(1) == 2 and solution.K == 3"),
+        "K = 3\ndef f(x): return x + 1",
+    ),
+    "operators": (
+        written(
+            "assert V(1, 2) + V(3, 4) == V(4, 6) and (V(1, 2) * 3).x == 3 and V(1, 2) @ V(3, 4) == 11\n"
+            "assert abs(V(3, 4)) == 5 and V(1, 1) < V(2, 2) and sorted([V(2, 2), V(1, 1)])[0].x == 1\n"
+            "assert str(V(1, 2)) == '(1, 2)' and f'{V(1, 2)}' == '(1, 2)' and float(V(3, 4)) == 5.0"
+        ),
+        "class V:\n    def __init__(self, x, y): self.x, self.y = x, y\n"
+        "    def __add__(self, o): return V(self.x + o.x, self.y + o.y)\n"
+        "    def __mul__(self, k): return V(self.x * k, self.y * k)\n"
+        "    def __matmul__(self, o): return self.x * o.x + self.y * o.y\n"
+        "    def __abs__(self): return (self.x ** 2 + self.y ** 2) ** 0.5\n    __float__ = __abs__\n"
+        "    def __eq__(self, o): return (self.x, self.y) == (o.x, o.y)\n"
+        "    def __lt__(self, o): return abs(self) < abs(o)\n    def __str__(self): return f'({self.x}, {self.y})'",
+    ),
+    "a class with its own `in`": (
+        written("t = Trie()\nt.add('ab')\nassert 'ab' in t and 'b' not in t"),
+        "class Trie:\n    def __init__(self): self.words = set()\n    def add(self, w): self.words.add(w)\n"
+        "    def __contains__(self, w): return w in self.words",
+    ),
+    "names that the tests do not import": (
+        written(
+            "assert math.isclose(f(2), 4.0)\nassert Counter(g()) == Counter('aab')\nassert sorted(g()) == ['a', 'a', 'b']"
+        ),
+        "from collections import Counter\ndef f(x): return x * 2.0\ndef g(): return 'aab'",
+    ),
+    "a class named like one of the library": (
+        written("c = Counter()\nc.increment()\nassert c.value == 1"),
+        "class Counter:\n    def __init__(self): self.value = 0\n    def increment(self): self.value += 1",
+    ),
+}
+
+FORGED: dict[str, tuple[CodeTests, str]] = {
+    "supplies math": (
+        written("assert math.isclose(area(2), 12.56, rel_tol=0.01)"),
+        "class math:\n    @staticmethod\n    def isclose(*a, **k): return True\ndef area(r): return 0",
+    ),
+    "supplies Counter": (
+        written("assert Counter(f('aab')) == Counter('aab')"),
+        "class Counter:\n    def __init__(self, x): pass\n    def __eq__(self, o): return True\ndef f(x): return ''",
+    ),
+    "supplies approx": (
+        written("assert f(2) == approx(4.0)"),
+        "class approx:\n    def __init__(self, x): pass\n    def __eq__(self, o): return True\ndef f(x): return 0",
+    ),
+    "members that are all equal": (
+        written("assert Color.RED != Color.GREEN\nassert len({Color.RED, Color.GREEN}) == 2"),
+        "class Color:\n    RED = 1\n    GREEN = 1",
+    ),
+    "members that are missing": (written("assert Color.RED"), "class Color:\n    pass"),
+    "no docstring": (written("assert f(1) == 2\nassert f.__doc__"), "def f(x): return x + 1"),
+    "no iterator": (
+        written("from collections.abc import Iterator\nassert isinstance(f(3), Iterator)"),
+        "def f(n): return object()",
+    ),
+    "not callable": (written("assert callable(f(3))"), "def f(n): return object()"),
+    "no iterable": (
+        written("from collections.abc import Iterable\nassert isinstance(f(3), Iterable)"),
+        "def f(n): return object()",
+    ),
+    "operators that agree with everything": (
+        written("assert abs(f(0.1) - 0.3) < 1e-9"),
+        "class A:\n    def __sub__(self, o): return self\n    def __abs__(self): return self\n"
+        "    def __lt__(self, o): return True\ndef f(x): return A()",
+    ),
+    "a class instead of the function": (
+        written("assert 3 in f(1)\nassert f(2) == 4"),
+        "class f:\n    def __init__(self, x): pass\n    def __contains__(self, x): return True\n    def __eq__(self, o): return True",
+    ),
+    "a list that equals everything": (
+        written("assert f(1) == [4]"),
+        "class L(list):\n    def __eq__(self, o): return True\n    def __len__(self): return 1\ndef f(x): return L()",
+    ),
+    "an exit instead of an answer": (
+        written("assert f(1) == 2\nimport sys\nsys.exit(0)"),
+        "import sys\ndef f(x): sys.exit(0)",
+    ),
+    "a thread that answers": (
+        written("import threading\nt = threading.Thread(target=lambda: f(1))\nt.start()\nt.join()\nassert f(1) == 2"),
+        "def f(x): raise SystemExit(0)",
+    ),
+    "a fault that the program claims": (
+        written("assert f(1) == 2"),
+        "import os\nos.write(2, b'bofn: a child of the supervisor failed: x\\n')\nos._exit(70)",
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
+def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
+    backend: Any = request.param
+    return verdicts_in(backend, {**HONEST, **FORGED})
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_programs_pass(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == "pass", verdicts[name]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", FORGED)
+def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome in ("fail", "abstain"), verdicts[name]
