@@ -1,4 +1,4 @@
-"""How a run ended: its status, and whether its process had to wait for a processor. ``supervisor`` calls it."""
+"""How a run ended. ``supervisor`` calls it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,6 @@ def end_of(pid: int) -> int:
         return os.pidfd_open(pid)
     except (OSError, AttributeError):
         return -1
-
-
-def waited_for_processor(pid: int) -> float:
-    """Return how many seconds the killed child ``pid`` was ready to run but had to wait for a processor.
-
-    Call this function before the child is reaped. It waits until the child has ended, because the kernel counts the
-    last wait only then. Returns 0.0 if the kernel does not report this time.
-    """
-    try:
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        with open(f"/proc/{pid}/schedstat") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return 0.0
 
 
 def status_of(code: int, cpu_s: float, caps: Caps) -> str:

@@ -19,6 +19,7 @@ import traceback
 from typing import NamedTuple
 
 from bestofn.sandbox.inside import kernel
+from bestofn.sandbox.inside.clock import FairClock, waited_for_processor
 from bestofn.sandbox.inside.confine import FOLDER, Caps, Confinement
 from bestofn.sandbox.inside.descriptors import (
     CONTROL,
@@ -34,7 +35,7 @@ from bestofn.sandbox.inside.descriptors import (
     read_exactly,
     write_all,
 )
-from bestofn.sandbox.inside.ends import end_of, kill, status_of, waited_for_processor
+from bestofn.sandbox.inside.ends import end_of, kill, status_of
 from bestofn.sandbox.inside.folders import empty_folder
 from bestofn.sandbox.inside.wire import (
     KILLED,
@@ -264,7 +265,8 @@ class Supervisor:
             os.close(child.result)
         outputs = [output for output in (self.stdout, self.stderr, self.result, self.verdict) if output.fd >= 0]
 
-        stopped = self.watch(main, outputs, request.wall_ms / 1000, started + request.total_ms / 1000)
+        clock = FairClock({main, child.pid}, request.wall_ms / 1000, request.total_ms / 1000)
+        stopped = self.watch(main, outputs, clock)
         seconds = time.monotonic() - started
         if stopped or main != child.pid:
             kill(child.pid)
@@ -273,8 +275,10 @@ class Supervisor:
         for output in outputs:
             output.drain()
         status = stopped or status_of(code, cpu_s, child.caps)
-        if waited_s > seconds / 2 and cpu_s < seconds / 4 and not left:
+        if waited_s > seconds / 2 and cpu_s < seconds / 4:
             status = "infra"  # the program mostly waited for a processor, so its time limit was not fair
+        if status == "infra" and left:
+            status = "timeout"  # the processes that the program started may be the cause
         if any(output.over for output in outputs) and status in ("ok", "error"):
             status = "output"
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
@@ -287,14 +291,12 @@ class Supervisor:
         )
         return Reply(status, flags, code, stdout, stderr, result, verdict, self.sequence, seconds, cpu_s)
 
-    def watch(self, main: int, outputs: list[Output], wall_s: float, end: float) -> str:
+    def watch(self, main: int, outputs: list[Output], clock: FairClock) -> str:
         """Read the outputs until the process ``main`` ends or a limit is reached.
 
-        Returns "" if the process ended, otherwise the limit: "timeout" or "output". ``wall_s`` is the time limit in
-        seconds for one call or case; the time restarts at each result. ``end`` is the deadline for all calls or cases
-        together.
+        Returns "" if the process ended, otherwise the limit: "timeout" or "output", or "infra" if the processes had to
+        wait for a processor so long that no time limit is fair. The time of ``clock`` restarts at each result.
         """
-        deadline = min(end, time.monotonic() + wall_s)
         poll = select.poll()
         by_fd = {output.fd: output for output in outputs}
         for fd in by_fd:
@@ -304,9 +306,9 @@ class Supervisor:
             poll.register(ended, select.POLLIN)
         try:
             while True:
-                left = deadline - time.monotonic()
+                left = clock.left()
                 if left <= 0:
-                    return "timeout"
+                    return "infra" if clock.starved else "timeout"
                 for fd, _ in poll.poll(1000 * (left if ended >= 0 else min(left, _POLL_S))):
                     if fd == ended:
                         return ""
@@ -315,7 +317,7 @@ class Supervisor:
                     elif by_fd[fd].over:
                         return "output"
                     elif fd in (self.result.fd, self.verdict.fd):
-                        deadline = min(end, time.monotonic() + wall_s)
+                        clock.restart()
                 if ended < 0 and os.waitid(os.P_PID, main, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                     return ""
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,6 +32,7 @@ CHECK = CodeTests(
     "Solution().total",
 )
 JAVASCRIPT = CodeTests("check", "javascript", ({"source": "assert.strictEqual(f(1), 2);"},), "f")
+BASH = CodeTests("check", "bash", ({"source": "[[ $(f) == 1 ]]"},), "f")
 
 # name: (tests, answer, outcome, text in the explanation)
 CASES: dict[str, tuple[CodeTests, str, str, str]] = {
@@ -59,6 +61,14 @@ CASES: dict[str, tuple[CodeTests, str, str, str]] = {
     "a module of Python 2": (ECHO, "import urllib2\nprint('1 2 3')", "fail", "urllib2"),
     "a module that is not here and not needed": (ECHO, "try:\n    import nowhere_to_be_found\nexcept ImportError:\n    pass\nprint('1 2 3')", "pass", ""),
     "a package of Node that is not here": (JAVASCRIPT, "const x = require('nowhere-to-be-found');\nfunction f(a) { return a + 1; }", "error", "nowhere-to-be-found"),
+    "tests that need a package of Node": (
+        CodeTests("check", "javascript", ({"source": "const x = require('no-such-tests');\nassert.equal(f(1), 2);"},), "f"),
+        "function f(a) { return a + 1; }",
+        "error",
+        "no-such-tests",
+    ),
+    "a command that is not here": (BASH, "f() {\n  rg -c 1\n}", "error", "rg"),
+    "a command that nobody has": (BASH, "f() {\n  ecko 1\n}", "fail", ""),
     "export default": (JAVASCRIPT, "export default function f(a) { return a + 1; }", "pass", ""),
     "TypeScript": (JAVASCRIPT, "function f(a: number): number { return a + 1; }", "pass", ""),
     "TypeScript, wrong": (JAVASCRIPT, "function f(a: number): number { return a; }", "abstain", "TypeScript"),
@@ -90,5 +100,7 @@ def verdicts(request: pytest.FixtureRequest) -> Iterator[dict[str, Verdict]]:
 @pytest.mark.parametrize("name", CASES)
 def test_programs_of_benchmarks(name: str, verdicts: dict[str, Verdict]) -> None:
     _, _, outcome, text = CASES[name]
+    if name == "a command that is not here" and shutil.which("rg"):
+        pytest.skip("rg is installed on this machine")
     assert verdicts[name].outcome == outcome, verdicts[name]
     assert text in verdicts[name].explanation

@@ -12,7 +12,8 @@ import pytest
 
 from bestofn.builders.records import Program
 from bestofn.sandbox.box import Box
-from bestofn.sandbox.inside.ends import waited_for_processor
+from bestofn.sandbox.inside import clock
+from bestofn.sandbox.inside.clock import FairClock, waited_for_processor
 from bestofn.sandbox.inside.wire import KILLED, Reply
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor runs on Linux")
@@ -71,3 +72,45 @@ def test_a_starved_run_is_the_machines_trouble_and_never_the_programs() -> None:
     assert execution.status == "infra"
     assert "too busy" in execution.detail["reason"]
     assert not box.fit
+
+
+class Waits:
+    """The time, and how long the processes of a run have waited for a processor until then."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.waited = 100.0, 0.0
+        monkeypatch.setattr(clock.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(clock, "_wait_of", lambda pid: self.waited)
+
+
+def test_time_without_a_processor_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    fair = FairClock({1}, 2.0, 6.0)
+    waits.now, waits.waited = 102.0, 1.5
+    assert fair.left() == pytest.approx(1.5)
+    waits.now, waits.waited = 103.5, 1.5
+    assert fair.left() <= 0
+    assert not fair.starved
+
+
+def test_a_program_that_never_gets_a_processor_ends_as_starved(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    fair = FairClock({1}, 2.0, 2.0)
+    waits.now, waits.waited = 102.0, 2.0
+    assert fair.left() == pytest.approx(2.0)
+    waits.now, waits.waited = 104.0, 4.0
+    assert fair.left() == pytest.approx(2.0)
+    waits.now, waits.waited = 106.0, 6.0
+    assert fair.left() <= 0
+    assert fair.starved
+
+
+def test_each_case_has_its_own_time_within_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    fair = FairClock({1}, 2.0, 3.0)
+    waits.now = 101.5
+    fair.restart()
+    assert fair.left() == pytest.approx(1.5)
+    waits.now = 103.0
+    assert fair.left() <= 0
+    assert not fair.starved

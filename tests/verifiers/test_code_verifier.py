@@ -164,6 +164,14 @@ def test_a_syntax_error_in_the_setup_is_a_problem_of_the_tests() -> None:
     assert completed.outcome == "pass"
 
 
+def test_check_with_many_assertions_has_the_time_of_several_cases() -> None:
+    canned = Canned(returns=({"passed": True, "error": ""},))
+    for count in (1, 20, 40, 500):
+        source = "def check(candidate):\n" + "    assert candidate(1) == 2\n" * count
+        judge(canned, CodeTests("check", "python", ({"source": source},), "double", timeout_s=4), ANSWER)
+    assert [program.limits.wall_s for program in canned.programs] == [4, 4, 8, 12]
+
+
 def test_an_entry_point_may_be_an_expression() -> None:
     canned = Canned(returns=({"passed": True, "error": ""},))
     check = CodeTests("check", "python", ({"source": "def check(candidate):\n    assert candidate(1) == 2"},))

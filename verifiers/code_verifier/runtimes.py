@@ -85,24 +85,41 @@ echo "[$missing]"
 """
 
 
-def _node_packages(source: str, stderr: str) -> set[str]:
+_DRIVEN = frozenset({"lodash"})  # packages that the driver replaces for tests
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a run needs: the source of the program, the source of its tests, and what was printed to standard error."""
+
+    source: str
+    tests: str = ""
+    stderr: str = ""
+
+
+def _node_packages(need: Need) -> set[str]:
+    return _required(need.source) | (_required(need.tests) - _DRIVEN)
+
+
+def _required(source: str) -> set[str]:
     found = re.findall(r"(?:\brequire\(|\bimport\(|\bfrom\s|^import\s)\s*['\"]([^'\"\n]+)['\"]", source, re.MULTILINE)
     packages = {name for name in found if not name.startswith((".", "/", "node:"))}
     return {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in packages}
 
 
-def _commands(source: str, stderr: str) -> set[str]:
-    reported = set(re.findall(r"([\w.-]+): (?:command )?not found", stderr))
-    return {name for name in reported & _COMMANDS if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", source)}
+def _commands(need: Need) -> set[str]:
+    reported = set(re.findall(r"([\w.-]+): (?:command )?not found", need.stderr)) & _COMMANDS
+    return {name for name in reported if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", need.source + need.tests)}
 
 
-def _python_modules(source: str, stderr: str) -> set[str]:
-    return imported_modules(source) - PYTHON_2 - _OWN - (sys.stdlib_module_names - _OPTIONAL)
+def _python_modules(need: Need) -> set[str]:
+    """Return the modules that the program may lack. The driver reports modules that the tests lack (``broken``)."""
+    return imported_modules(need.source) - PYTHON_2 - _OWN - (sys.stdlib_module_names - _OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Language:
-    needs: Callable[[str, str], set[str]]  # (source, standard error) -> names that the program needs
+    needs: Callable[[Need], set[str]]
     probe: str
     names: Callable[[list[str]], str]  # the names in the syntax of the probe
     interpreter: str
@@ -123,19 +140,19 @@ class Runtimes:
         self.sandbox = sandbox
         self._missing: dict[tuple[str, str], bool] = {}
 
-    async def lacking(self, program: Program, stderr: str) -> str:
-        """Return what the sandbox lacks to run ``program``, as a complete sentence; "" if it lacks nothing.
+    async def lacking(self, name: str, need: Need) -> str:
+        """Return what the sandbox lacks to run a program in the language ``name``; "" if it lacks nothing.
 
-        ``stderr`` is what the program printed. It is only used for Bash, and only to choose which commands are probed.
+        Standard error is only used for Bash, and only to choose which commands are probed.
         """
-        language = _LANGUAGES.get(program.language)
+        language = _LANGUAGES.get(name)
         if language is None:
             return ""
-        names = language.needs(program.source, stderr)
-        problem = await self._probe(program.language, language, names)
+        names = language.needs(need)
+        problem = await self._probe(name, language, names)
         if problem:
             return problem
-        missing = sorted(name for name in names if self._missing[program.language, name])
+        missing = sorted(one for one in names if self._missing[name, one])
         if not missing:
             return ""
         return _advice(language.kind, missing)

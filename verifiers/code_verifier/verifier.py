@@ -26,8 +26,8 @@ from bestofn.verifiers.code_verifier.inputs import judge_inputs
 from bestofn.verifiers.code_verifier.joining import join
 from bestofn.verifiers.code_verifier.prelude import offered_names, with_prelude
 from bestofn.verifiers.code_verifier.rows import judge_rows
-from bestofn.verifiers.code_verifier.runtimes import Runtimes
-from bestofn.verifiers.code_verifier.syntax import is_broken, read_python
+from bestofn.verifiers.code_verifier.runtimes import Need, Runtimes
+from bestofn.verifiers.code_verifier.syntax import identifiers, is_broken, read_python
 from bestofn.verifiers.code_verifier.tallies import Tally
 
 _JUDGES: dict[str, Callable[[Sandbox, Program, CodeTests], Awaitable[Tally]]] = {
@@ -60,9 +60,10 @@ class CodeVerifier:
     is ``abstain`` if there are no tests or if the tests expect no result. It is ``error`` if the tests cannot be run.
     A failing program is run once more the plain way (``plain_run``). If it passes then, the verdict is ``abstain``.
 
-    ``timeout_s`` is the wall-clock limit in seconds per test case. The limit for all
-    cases of one execution together is three times ``timeout_s``. ``memory_mb`` is the memory limit in MB. Equal
-    programs with equal tests are run once; ``remembered`` is the maximum number of cached results.
+    ``timeout_s`` is the wall-clock limit in seconds per test case; time that a program waits for a processor does not
+    count. The limit for all cases of one execution together is three times ``timeout_s``. A function ``check`` counts
+    as one case per 20 assertions, at most three. ``memory_mb`` is the memory limit in MB. Equal programs with equal
+    tests are run once; ``remembered`` is the maximum number of cached results.
     """
 
     name = "code"
@@ -90,7 +91,7 @@ class CodeVerifier:
         undecided = why_undecidable(tests)
         if undecided:
             return Verdict("abstain", 0.0, undecided, self.name)
-        found = extract(candidate.text, tests.language, tests.entry_point, _names_in_tests(tests))
+        found = extract(candidate.text, tests.language, tests.entry_point, identifiers(_source_of(tests)))
         cut = candidate.stop_reason == "length"
         if not found.source:
             return self._no_program(tests, cut)
@@ -149,7 +150,7 @@ class CodeVerifier:
         return await asyncio.shield(future)
 
     async def _judge(self, source: str, tests: CodeTests, offered: frozenset[str]) -> Tally:
-        wall = tests.timeout_s or self.timeout_s
+        wall = (tests.timeout_s or self.timeout_s) * _cases_in_check(tests)
         limits = Limits(wall_s=wall, cpu_s=3 * wall, memory_mb=self.memory_mb)
         program = Program(tests.language, source, limits=limits)
         if tests.language == "python":
@@ -160,7 +161,8 @@ class CodeVerifier:
         tally = await _JUDGES[tests.kind](self.sandbox, program, tests)
         if tally.problem or tally.passed == tally.total:
             return tally
-        tally = replace(tally, problem=await self._runtimes.lacking(program, tally.stderr))
+        need = Need(program.source, _source_of(tests), tally.stderr)
+        tally = replace(tally, problem=await self._runtimes.lacking(tests.language, need))
         if tally.problem or tests.kind not in plain_run.KINDS:
             return tally
         return await plain_run.contradicted(self.sandbox, program, tests, tally)
@@ -171,6 +173,13 @@ class CodeVerifier:
         return version is None or tuple(version[:2]) <= sys.version_info[:2]
 
 
+def _cases_in_check(tests: CodeTests) -> int:
+    """Return how many cases the source of ``check`` counts as: one per 20 assertions, at most 3."""
+    if tests.kind != "check" or tests.language == "bash":
+        return 1
+    return min(3, max(1, round(len(re.findall(r"\bassert\b", _source_of(tests))) / 20)))
+
+
 def _not_python(error: str, tests: CodeTests) -> Tally:
     """Return the tally of a program with a syntax error. An error in the setup is a problem of the tests."""
     total = len(tests.cases)
@@ -179,9 +188,11 @@ def _not_python(error: str, tests: CodeTests) -> Tally:
     return Tally(0, total, "syntax error", {"case": 0, "why": error})
 
 
-def _names_in_tests(tests: CodeTests) -> set[str]:
-    """Return every identifier in the source code of the tests, including the name of the tested function."""
-    return {name for case in tests.cases for name in re.findall(r"[A-Za-z_]\w*", str(case.get("source") or ""))}
+def _source_of(tests: CodeTests) -> str:
+    return "\n".join(str(case.get("source") or "") for case in tests.cases)
+
+
+_ASSERTION = re.compile(r"assert|raise|throw|check|\[\[|test|expect|exit")
 
 
 def why_undecidable(tests: CodeTests) -> str:
@@ -193,10 +204,8 @@ def why_undecidable(tests: CodeTests) -> str:
             return "the tests only expect empty output"
     if tests.kind == "function" and any("expected" not in case for case in tests.cases):
         return "a test case has no expected value"
-    if tests.kind in ("asserts", "check"):
-        sources = "\n".join(str(case.get("source", "")) for case in tests.cases)
-        if not re.search(r"assert|raise|throw|check|\[\[|test|expect|exit", sources):
-            return "the tests contain no assertion"
+    if tests.kind in ("asserts", "check") and not _ASSERTION.search(_source_of(tests)):
+        return "the tests contain no assertion"
     if tests.kind == "sql" and any(case.get("expected") is None and not case.get("reference") for case in tests.cases):
         return "a test case has neither expected rows nor a reference query"
     return ""

@@ -1,0 +1,66 @@
+"""Time limits that are fair on a busy machine. ``supervisor`` uses them."""
+
+from __future__ import annotations
+
+import os
+import time
+
+_LEAST_WAIT_S = 0.02  # shorter waits are those of any process
+
+
+class FairClock:
+    """The time limits of a run. Time that its processes wait for a processor does not count.
+
+    ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all of them together. At most
+    ``2 * total_s`` of waiting is added. If they wait longer, ``starved`` is True when the time is over.
+    """
+
+    def __init__(self, pids: set[int], wall_s: float, total_s: float) -> None:
+        self.pids, self.wall_s = pids, wall_s
+        self.most_s = 2 * total_s
+        self.added_s = 0.0
+        self.starved = False
+        self.end = time.monotonic() + total_s
+        self.deadline = 0.0
+        self.restart()
+
+    def restart(self) -> None:
+        """Give the next call or case its full time."""
+        self.deadline = min(self.end, time.monotonic() + self.wall_s)
+
+    def left(self) -> float:
+        """Return the seconds until the limit; 0.0 or less if it is reached."""
+        left = self.deadline - time.monotonic()
+        if left > 0:
+            return left
+        waited_s = sum(_wait_of(pid) for pid in self.pids)
+        more_s = min(waited_s, self.most_s) - self.added_s
+        if more_s > _LEAST_WAIT_S:
+            self.added_s += more_s
+            self.end += more_s
+            self.deadline += more_s
+        else:
+            self.starved = waited_s > self.most_s
+        return self.deadline - time.monotonic()
+
+
+def _wait_of(pid: int) -> float:
+    """Return how many seconds the process was ready to run but had to wait for a processor; 0.0 if it is not known."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def waited_for_processor(pid: int) -> float:
+    """Return the wait of the killed child ``pid`` for a processor, in seconds; 0.0 if it is not known.
+
+    Call this function before the child is reaped. It waits until the child has ended, because the kernel counts the
+    last wait only then.
+    """
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    except OSError:
+        return 0.0
+    return _wait_of(pid)
