@@ -269,16 +269,6 @@ LACKS: tuple[RefusalPattern, ...] = (
         600,
     ),
     RefusalPattern(
-        "not_public",
-        "capability",
-        compiled(
-            r"\b(?:is|are|that's|it's) (?:not (?:publicly (?:available|known|disclosed|accessible)|something i)|"
-            r"private (?:and|"
-            r"information)|confidential|personal and confidential)"
-        ),
-        OPENING,
-    ),
-    RefusalPattern(
         "unable_to_act",
         "capability",
         compiled(
