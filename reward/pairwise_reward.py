@@ -26,8 +26,9 @@ class PairwiseReward:
     """Scores each answer with the probability that it beats a random sibling.
 
     A Bradley–Terry model estimates this probability from comparisons. The judge compares each pair in both orders. If
-    the two results differ, the pair counts as a tie. By default, all n(n−1)/2 pairs are compared. With ``opponents``,
-    the candidates form a ring, and each candidate is compared with the next ``opponents`` candidates: n · opponents
+    the two results differ, the pair counts as a tie. If one of them is invalid, the pair does not count. By default,
+    all n(n−1)/2 pairs are compared. With ``opponents``, the candidates form a ring, and each candidate is compared with
+    the next ``opponents`` candidates: n · opponents
     pairs in total. The value is None if no comparison of a candidate is valid. ``parts`` holds the numbers of wins,
     comparisons, preference cycles, and comparisons whose result depends on the order.
     """
@@ -82,22 +83,23 @@ def schedule(n: int, opponents: int | None = None) -> list[tuple[int, int]]:
 def tournament(n: int, first_wins: Mapping[tuple[int, int], float]) -> list[Score]:
     """Return the scores of ``n`` siblings from the results of their comparisons.
 
-    ``first_wins[(a, b)]`` is the result when a is shown first: 1 if a wins, 0 if b wins, ½ for a tie.
+    ``first_wins[(a, b)]`` is the result when a is shown first: 1 if a wins, 0 if b wins, ½ for a tie. A pair counts
+    only if it has a result in both orders.
     """
     wins = [[0.0] * n for _ in range(n)]
     compared = [0] * n
     order_dependent = [0] * n
-    for a, b in {(min(order), max(order)) for order in first_wins}:
-        results = [first_wins[a, b]] if (a, b) in first_wins else []
-        results += [1 - first_wins[b, a]] if (b, a) in first_wins else []
-        differ = len(set(results)) > 1
-        wins[a][b] += 0.5 if differ else results[0]
-        wins[b][a] += 0.5 if differ else 1 - results[0]
+    read = {order: result for order, result in first_wins.items() if order[::-1] in first_wins}
+    for a, b in {(min(order), max(order)) for order in read}:
+        result = read[a, b]
+        differ = result != 1 - read[b, a]
+        wins[a][b] += 0.5 if differ else result
+        wins[b][a] += 0.5 if differ else 1 - result
         for side in (a, b):
             compared[side] += 1
             order_dependent[side] += differ
     chances = win_chances(wins)
-    count = len(cycles(n, first_wins))
+    count = len(cycles(n, read))
     return [
         Score(
             chances[i],

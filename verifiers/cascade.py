@@ -58,7 +58,10 @@ class Cascade:
         flags = {"llm_judge_used": True, "llm_judge_failed": second.outcome == "error"}
         if second.outcome in ("pass", "fail") and second.confidence >= self.accept:
             return replace(second, detail={**second.detail, **flags, "first": _summary(verdict)})
-        return replace(verdict, detail={**verdict.detail, **flags, "then": _summary(second)})
+        explanation = verdict.explanation
+        if second.outcome == "error":
+            explanation += f" (the second verifier failed: {second.explanation})"
+        return replace(verdict, explanation=explanation, detail={**verdict.detail, **flags, "then": _summary(second)})
 
     def _needs_second(self, verdict: Verdict) -> bool:
         if verdict.outcome == "error":

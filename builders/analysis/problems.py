@@ -41,6 +41,7 @@ def problems(figures: RunFigures) -> list[Problem]:
         _missing_answers,
         _refused_requests,
         _failed_verdicts,
+        _failed_judge,
         _undecided,
         _disagreeing_runs,
         _missing_rewards,
@@ -80,6 +81,17 @@ def _failed_verdicts(figures: RunFigures) -> Iterator[Problem]:
             f"{_of(failed.total(), figures)} could not be verified, because the verification failed: "
             f"{_most_common(failed)}.",
             "Run the same command again to verify them again.",
+        )
+
+
+def _failed_judge(figures: RunFigures) -> Iterator[Problem]:
+    asked, failed = figures.totals.judged.total(), figures.totals.judged[True]
+    if failed > MANY * asked:
+        share = f"all {failed:,}" if failed == asked else f"{failed:,} of {asked:,}"
+        yield Problem(
+            f"The judge failed on {share} candidates that it was asked about.",
+            "The explanations of their verdicts name the cause. Check the judge's model, key and service, and run the "
+            "same command again.",
         )
 
 
@@ -126,6 +138,7 @@ CHECKS = (
     _missing_answers,
     _refused_requests,
     _failed_verdicts,
+    _failed_judge,
     _undecided,
     _disagreeing_runs,
     _missing_rewards,

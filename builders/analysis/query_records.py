@@ -40,6 +40,7 @@ class CandidateRecord(NamedTuple):
     short: bool
     truncated: bool
     repeat: bool  # whether another candidate of the query has the same text
+    judge_failed: bool | None  # None if no judge was asked about the candidate
     failure: str  # the error of the generation; "" if there is an answer
     cost_usd: float | None
     prompt_tokens: int | None
@@ -99,6 +100,8 @@ class TableRow(NamedTuple):
     answer_cluster: str | None = None
     generation_error: str | None = None
     is_duplicate_of: int | None = None
+    verification_llm_judge_used: bool | None = None
+    verification_llm_judge_failed: bool | None = None
 
 
 def query_records(path: Path) -> Iterator[QueryRecord]:
@@ -158,6 +161,7 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
         short=bool(row.quality_is_short_answer),
         truncated=row.finish_reason == "length",
         repeat=row.is_duplicate_of is not None,
+        judge_failed=bool(row.verification_llm_judge_failed) if row.verification_llm_judge_used else None,
         failure=row.generation_error or "",
         cost_usd=row.cost_usd,
         prompt_tokens=row.usage_prompt_tokens,

@@ -163,6 +163,7 @@ class CandidateTotals:
     failures: Counter[str] = field(default_factory=Counter)  # kind of error -> candidates without an answer
     first_failure: str = ""  # the error of the first candidate without an answer
     without_reward: int = 0  # candidates that have an answer and no reward
+    judged: Counter[bool] = field(default_factory=Counter)  # whether the judge failed -> candidates it was asked about
     characters: Total = field(default_factory=Total)
     seconds: Total = field(default_factory=Total)
     usd: Total = field(default_factory=Total)
@@ -180,6 +181,7 @@ class CandidateTotals:
         self.failures.update(map(kind_of, failures))
         self.first_failure = self.first_failure or next(iter(failures), "")
         self.without_reward += sum([one.reward is None and not one.failure for one in candidates])
+        self.judged.update([one.judge_failed for one in candidates if one.judge_failed is not None])
         self.characters.add([one.characters for one in candidates])
         self.seconds.add([one.seconds for one in candidates])
         self.usd.add([one.cost_usd for one in candidates])
@@ -362,8 +364,7 @@ def figures_of_run(run: Path, manifest: Row | None = None) -> RunFigures:
 
 
 def _figures_of_shards(run: Path) -> RunFigures:
-    pairs = PairFigures()
-    figures = RunFigures(run.name, pairs=pairs)
+    figures = RunFigures(run.name, pairs=(pairs := PairFigures()))
     for row in shards.nested(shards.parts_of(run)):
         if query := record_of_nested_row(row):
             figures.add(query)
@@ -390,8 +391,7 @@ def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:
     """Return the 95 % interval of passes per candidate, from a bootstrap over queries; None if there are no queries."""
     if not len(table["queries"]):
         return None
-    both = np.stack([table["passes"], table["candidates"]], axis=1)
-    counts = table["queries"]
+    both, counts = np.stack([table["passes"], table["candidates"]], axis=1), table["queries"]
     return bootstrap_interval(both, lambda means: means[:, 0] / means[:, 1], resamples=resamples, counts=counts)
 
 

@@ -14,14 +14,28 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bestofn.builders.formats.inline_thinking import without_thinking
+from bestofn.builders.formats.lenient_json import find_objects, object_at
 from bestofn.builders.records import Candidate, content_text
 
 MOST_JUDGED = 24_000  # maximum number of characters of a candidate in a judging verifier's prompt
 
 _FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*```\Z", re.DOTALL)
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
-_WORDS = {"true": True, "yes": True, "false": False, "no": False, "null": None, "none": None, "unsure": None}
+_WORDS = {
+    **dict.fromkeys(("true", "yes", "correct", "equivalent"), True),
+    **dict.fromkeys(("false", "no", "incorrect", "not_equivalent"), False),
+    **dict.fromkeys(
+        ("null", "none", "unsure", "unknown", "unclear", "undecided", "cannot_judge", "cannot_tell", "n/a"), None
+    ),
+}
+_SURE = {"high": "0.9", "medium": "0.7", "low": "0.4"}  # confidence in words
+_PUNCTUATION = " \t*_`'\".,;"
+_STATED = re.compile(r"(?:^|[,;|.]\s)[\s>*_#-]*([A-Za-z][A-Za-z _-]{1,30}?)[\s*_]*[:=][\s*_]*([^,;|(\n–—]{1,60})")
 _MOST_OBJECTS = 200
+
+UNSTATED: Mapping[str, Any] = {"confidence": 0.7, "cannot_judge": False}
+"""The values of properties that a judge left out. 0.7 is the lowest confidence that ``with_judge`` accepts."""
 
 
 def fenced(**texts: str) -> str:
@@ -64,20 +78,18 @@ def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[str, Any] | str:
-    """Return the JSON object in a judge's reply ``text`` that fits ``schema``, or an error message.
+    """Return the object in a judge's reply ``text`` that fits ``schema``, or an error message.
 
-    The values are converted to the types of the schema. ``quotable`` are the judged texts, which the judge may quote.
-    If an object of the reply also occurs in a judged text, the object counts only if it is the whole reply.
+    The values are converted to the types of the schema. JSON is read leniently: with LaTeX, trailing commas, or as a
+    Python dict. Without an object, lines such as ``Equivalent: yes`` are read. ``quotable`` are the judged texts, which
+    the judge may quote. What also occurs in a judged text counts only if it is the whole reply.
     """
-    reply = _THOUGHT.sub("", text).strip()
+    reply = _THOUGHT.sub("", without_thinking(text)[1]).strip()
     fence = _FENCE.match(reply)
     reply = fence[1] if fence else reply
-    try:
-        whole = json.loads(reply, strict=False)
-    except (json.JSONDecodeError, RecursionError):
-        whole = None
-    if isinstance(whole, Mapping):
-        found = _fitted(whole, schema)
+    whole = object_at(reply, 0) if reply.startswith("{") else None
+    if whole is not None and not whole.cut and whole.end == len(reply):
+        found = _fitted(whole.value, schema)
         return found if found is not None else _error_message(text, schema, "is not an object")
     if any(source.count("{") > _MOST_OBJECTS for source in quotable):
         return _error_message(
@@ -85,16 +97,9 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
             schema,
             "is not a single object, and the judged text has too many braces to exclude quotations; expected one",
         )
-    foreign = [_plain(value) for source in quotable for value in _objects(source)]
-    own = [value for value in _objects(reply) if _plain(value) not in foreign]
-    fitting = [found for value in own if (found := _fitted(value, schema)) is not None]
-    decisive = {
-        json.dumps(
-            {k: v for k, v in found.items() if not isinstance(v, str) or "enum" in schema["properties"][k]},
-            sort_keys=True,
-        )
-        for found in fitting
-    }
+    fitting = [found for value in _own_objects(reply, quotable) if (found := _fitted(value, schema)) is not None]
+    fitting = fitting or _stated_lines(reply, schema, quotable)
+    decisive = {json.dumps(_without_free_texts(found, schema), sort_keys=True) for found in fitting}
     if len(decisive) == 1:
         return fitting[-1]
     return _error_message(
@@ -106,38 +111,108 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
     )
 
 
+def _own_objects(reply: str, quotable: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return the objects in ``reply`` that do not occur in a text of ``quotable``, by their value or by their text."""
+    foreign = {_plain(value) for source in quotable for value in _nested(source)}
+    sources = [_without_space(source) for source in quotable]
+    return [
+        found.value
+        for found in find_objects(reply, _MOST_OBJECTS)
+        if not found.cut
+        and _plain(found.value) not in foreign
+        and not any(_without_space(reply[found.start : found.end]) in source for source in sources)
+    ]
+
+
+def _nested(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects in ``text`` and the objects within them."""
+    pending: list[Any] = [found.value for found in find_objects(text, _MOST_OBJECTS)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Mapping):
+            yield value
+        if isinstance(value, Mapping | list):
+            pending += value.values() if isinstance(value, Mapping) else value
+
+
+def _stated_lines(reply: str, schema: Mapping[str, Any], quotable: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the objects that the lines of ``reply`` state, such as ``Equivalent: yes``; one per different value."""
+    names = {_key(key): key for key, rule in schema["properties"].items() if not _is_free_text(rule)}
+    sources = [_without_space(source).lower() for source in quotable]
+    stated: dict[str, list[str]] = {}
+    lines = [line for line in reply.splitlines() if line.strip()]
+    for line in lines:
+        if len(lines) > len(names) and any(_without_space(line).lower() in source for source in sources):
+            continue  # the line is quoted from a judged text
+        for match in _STATED.finditer(line):
+            if (key := names.get(_key(match[1]))) is not None:
+                stated.setdefault(key, []).append(match[2].rstrip(" *_."))
+    most = max(map(len, stated.values()), default=0)
+    return [
+        found
+        for place in range(most)
+        if (found := _fitted({key: words[min(place, len(words) - 1)] for key, words in stated.items()}, schema))
+        is not None
+    ]
+
+
+def _without_free_texts(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if not _is_free_text(schema["properties"][key])}
+
+
 def _error_message(text: str, schema: Mapping[str, Any], what: str) -> str:
     return f"the judge's reply {what} with the keys {', '.join(schema['required'])}: {text[:200]!r}"
 
 
 def _fitted(value: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """Convert each property of ``value`` to its type in ``schema``. Returns None if a property does not fit."""
+    given = {_key(str(key)): item for key, item in value.items()}
+    if given.get("cannot_judge") is True and "cannot_judge" not in schema["properties"]:
+        given = {**given, "equivalent": None}
     fitted = {}
     for key, rule in schema["properties"].items():
-        types = (
-            rule["type"] if isinstance(rule["type"], Sequence) and not isinstance(rule["type"], str) else [rule["type"]]
-        )
-        if key not in value:
-            if types == ["string"] and "enum" not in rule:
-                fitted[key] = ""  # free text, such as the judge's reason, is optional
-                continue
-            return None
-        fit = _value(value[key], types, rule)
+        kind = rule["type"]
+        types = kind if isinstance(kind, Sequence) and not isinstance(kind, str) else [kind]
+        if given.get(key) is None and key in UNSTATED:
+            fitted[key] = UNSTATED[key]
+            continue
+        if key not in given:
+            if not _is_free_text(rule):
+                return None
+            fitted[key] = ""  # free text, such as the judge's reason, is optional
+            continue
+        fit = _value(given[key], types, rule)
         if fit is ...:
             return None
         fitted[key] = fit
     return fitted
 
 
+def _is_free_text(rule: Mapping[str, Any]) -> bool:
+    return rule["type"] == "string" and "enum" not in rule
+
+
+def _key(name: str) -> str:
+    """Return the name of a property in its usual form: ``Cannot judge`` becomes ``cannot_judge``."""
+    return re.sub(r"[\s_-]+", "_", name.strip().lower())
+
+
+def _without_space(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
 def _value(value: Any, types: Sequence[str], rule: Mapping[str, Any]) -> Any:
     if "boolean" in types:
-        word = _WORDS.get(value.strip().lower(), ...) if isinstance(value, str) else value
+        word = _WORDS.get(_key(value.strip(_PUNCTUATION)), ...) if isinstance(value, str) else value
         return word if isinstance(word, bool) or (word is None and "null" in types) else ...
     if "number" in types or "integer" in types:
         if isinstance(value, bool):
             return ...
+        stated = str(value).strip().rstrip("%")
+        if rule.get("maximum") == 1:
+            stated = _SURE.get(stated.strip(_PUNCTUATION).lower(), stated)
         try:
-            number = float(str(value).strip().rstrip("%"))
+            number = float(stated)
         except ValueError:
             return ...
         low, high = rule.get("minimum", float("-inf")), rule.get("maximum", float("inf"))
@@ -147,7 +222,9 @@ def _value(value: Any, types: Sequence[str], rule: Mapping[str, Any]) -> Any:
             (int(number) if "integer" in types and number == int(number) else number) if low <= number <= high else ...
         )
     if "enum" in rule:
-        return next((option for option in rule["enum"] if str(value).strip().lower() == str(option).lower()), ...)
+        return next(
+            (option for option in rule["enum"] if str(value).strip(_PUNCTUATION).lower() == str(option).lower()), ...
+        )
     if "array" in types:
         return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else ...
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -155,18 +232,3 @@ def _value(value: Any, types: Sequence[str], rule: Mapping[str, Any]) -> Any:
 
 def _plain(value: Any) -> str:
     return json.dumps(value, sort_keys=True, default=str)
-
-
-def _objects(text: str) -> Iterator[Mapping[str, Any]]:
-    decoder = json.JSONDecoder(strict=False)
-    place, seen = text.find("{"), 0
-    while place >= 0 and seen < _MOST_OBJECTS:
-        seen += 1
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (json.JSONDecodeError, RecursionError):
-            end = place + 1
-        else:
-            if isinstance(value, Mapping):
-                yield value
-        place = text.find("{", end)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bestofn.builders.errors import ProviderError, raise_if_it_stops_the_run
+from bestofn.builders.formats.judge_health import JudgeHealth, health_of
 from bestofn.builders.formats.judge_reply import reply_object
 from bestofn.builders.protocols import Sampler
-from bestofn.builders.records import JsonObject, Query, Request, Sampling, content_text
+from bestofn.builders.records import Completion, JsonObject, Query, Request, Sampling, content_text
 
 
 def judge_request(
@@ -31,19 +32,46 @@ def judge_request(
 async def judge_replies(
     judge: Sampler, request: Request, quotable: Sequence[str], samples: int = 1
 ) -> list[JsonObject | str]:
-    """Sample ``samples`` replies of the judge. Return one parsed object or one error message per reply.
+    """Sample ``samples`` replies of the judge. Each is an object that fits the request's schema, or an error message.
 
-    ``quotable`` are the judged texts, which the judge may quote. If an object of a reply also occurs in a judged text,
-    the object counts only if it is the whole reply. Raises only errors that stop the run, such as a refused API key.
+    ``quotable`` are the judged texts, which the judge may quote. If an object of the reply also occurs in these texts,
+    it counts only if it is the whole reply. Settings that the service refuses are left out (see ``judge_health``).
+    Raises only errors that stop the run: a refused API key, or ``OutageError`` if the judge fails from the start.
     """
+    health = health_of(judge)
     replies: list[JsonObject | str] = []
-    for drawn in await judge.draw(request, range(samples)):
+    for drawn in await _draw(judge, health, request, samples):
         raise_if_it_stops_the_run(drawn)
         if isinstance(drawn, ProviderError):
             replies.append(f"the request to the judge failed: {drawn}")
         else:
             replies.append(reply_object(drawn.text, request.schema or {}, *quotable))
+    for reply in replies:
+        health.count(reply if isinstance(reply, str) else "")
     return replies
+
+
+async def _draw(
+    judge: Sampler, health: JudgeHealth, request: Request, samples: int
+) -> Sequence[Completion | ProviderError]:
+    """Sample the replies. Until a request is answered, one request is sent at a time, except in batch mode."""
+    if not health.answered and not getattr(judge, "batch", False):
+        async with health.first:
+            if not health.answered:
+                return await _draw_accepted(judge, health, request, samples)
+    return await _draw_accepted(judge, health, request, samples)
+
+
+async def _draw_accepted(
+    judge: Sampler, health: JudgeHealth, request: Request, samples: int
+) -> Sequence[Completion | ProviderError]:
+    """Sample the replies. If the service refuses an optional setting, sample once more without it."""
+    while True:
+        sent = health.accepted(request)
+        drawn = await judge.draw(sent, range(samples))
+        if not any(health.learn(one, sent) for one in drawn):
+            health.answered = True
+            return drawn
 
 
 def conversation_text(query: Query) -> str:

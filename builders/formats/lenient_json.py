@@ -45,12 +45,13 @@ class Found:
     """A parsed value, and whether its JSON text was valid and complete.
 
     ``strict``: the whole text is valid JSON, and ``json.loads`` gives the same value. ``cut``: the end of the JSON is
-    missing. ``end`` is the position behind the value.
+    missing. ``start`` and ``end`` are the position of the value and the position behind it.
     """
 
     value: Any
     strict: bool
     cut: bool = False
+    start: int = 0
     end: int = 0
 
 
@@ -81,7 +82,7 @@ def object_at(text: str, at: int) -> Found | None:
         return None
     if not isinstance(value, dict):
         return None
-    return Found(value, _is_strict(text, at, reader.at, value), reader.cut, reader.at)
+    return Found(value, _is_strict(text, at, reader.at, value), reader.cut, at, reader.at)
 
 
 def _is_strict(text: str, start: int, end: int, value: Any) -> bool:

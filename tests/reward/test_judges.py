@@ -15,7 +15,7 @@ from bestofn.builders.formats.judge_reply import fenced
 from bestofn.builders.records import Candidate, Completion, Query, Reference, Request, Score, Verdict
 from bestofn.reward.judge_reward import JudgeReward
 from bestofn.reward.listwise_reward import ListwiseReward, permutation, shuffled_lists
-from bestofn.reward.pairwise_reward import PairwiseReward, schedule
+from bestofn.reward.pairwise_reward import PairwiseReward, schedule, tournament
 from bestofn.reward.process_reward import ProcessReward
 from bestofn.reward.rubrics import RUBRICS, rubric_text
 
@@ -202,3 +202,10 @@ def test_steps_are_graded_in_place() -> None:
     assert two.parts["steps"] == [{"text": "a", "score": 0.9}, {"text": "b", "score": 0.4}]
     assert three.value is None
     assert "2 probabilities for 3 steps" in three.parts["error"]
+
+
+def test_one_unreadable_order_never_decides_alone() -> None:
+    both = tournament(3, {(0, 1): 1.0, (1, 0): 0.0, (1, 2): 1.0})
+    assert [score.parts.get("comparisons") for score in both] == [1, 1, None]
+    assert both[2].value is None
+    assert all(score.value is None for score in tournament(2, {(0, 1): 1.0}))

@@ -140,3 +140,33 @@ def test_programs_whose_two_runs_disagree_are_counted(tmp_path: Path) -> None:
     assert "their strict and plain runs disagree" in page(figures, [], {"queries": 1}, "run")
     assert any("2 programs are undecided" in line for line in notes(to_json(figures)))
     assert figures_of(query("code", "pa", [1, 0])).disagreements == 0
+
+
+@pytest.mark.parametrize(
+    ("failed", "asked", "sentence"),
+    [
+        (3, 3, "The judge failed on all 3 candidates that it was asked about."),
+        (1, 3, "The judge failed on 1 of 3 candidates that it was asked about."),
+        (0, 3, ""),
+        (0, 0, ""),
+    ],
+)
+def test_a_failing_judge_is_a_problem_of_the_run(failed: int, asked: int, sentence: str) -> None:
+    rows = [
+        TableRow(
+            query_id="q",
+            is_verified=True,
+            candidate_idx=index,
+            verification_status="pass",
+            verification_llm_judge_used=index < asked,
+            verification_llm_judge_failed=index < failed,
+        )
+        for index in range(4)
+    ]
+    figures = figures_of(record_of_rows(rows))
+    facts = [problem["fact"] for problem in to_json(figures)["problems"]]
+    assert any("judge failed" in fact for fact in facts) == bool(sentence)
+    if sentence:
+        assert sentence in facts
+        assert sentence in headline(figures, {}, Path("run"))
+        assert any(sentence in line for line in notes(to_json(figures)))
