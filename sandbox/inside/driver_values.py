@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside import graphs, plain
 from bestofn.sandbox.inside.mirrors import Mirrors
 from bestofn.sandbox.inside.proxies import AnError, Function, Remote, Requests, coroutine, generator
 
@@ -61,6 +61,8 @@ class DriverValues:
             return {"builtin": value.__name__}  # int, len and other builtins are the same on both sides
         if callable(value):
             return {"yours": self._function_form(value)}
+        if graphs.is_record(value):
+            return {"graph": graphs.forms(value, self.encode)}
         raise plain.NotPlain(f"a {type(value).__name__} cannot be passed to the program")
 
     def _function_form(self, function: Any) -> plain.FormObject:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bestofn.sandbox.inside import descriptions, library_names, plain
+from bestofn.sandbox.inside import descriptions, graphs, library_names, plain
 from bestofn.sandbox.inside.descriptors import CONTROL, RESULT
 from bestofn.sandbox.inside.jobs import Job
 from bestofn.sandbox.inside.link import Link
@@ -194,6 +194,8 @@ class Exported:
             return getattr(builtins, body)
         if tag == "yours":
             return self._callback(body)
+        if tag == "graph":
+            return graphs.objects(body, self.module, self.decode)
         raise plain.NotPlain(f"unknown form {tag!r}")
 
     def _callback(self, function: plain.FormObject) -> Callable[..., object]:

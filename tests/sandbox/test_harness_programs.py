@@ -23,6 +23,29 @@ class ListNode:
         self.val = val
         self.next = next
 """
+LISTS = """
+def list_node(values):
+    head = None
+    for value in reversed(values):
+        head = ListNode(value, head)
+    return head
+def is_same_list(p, q):
+    if not p or not q:
+        return p is q
+    return p.val == q.val and is_same_list(p.next, q.next)
+"""
+REVERSED = """def check(candidate):
+    assert is_same_list(candidate(head = list_node([1, 2, 3])), list_node([3, 2, 1]))
+    assert is_same_list(candidate(head = list_node(list(range(300)))), list_node(list(range(299, -1, -1))))
+"""
+REVERSE = """class Solution:
+    def reverse(self, head: Optional[ListNode]) -> Optional[ListNode]:
+        before = None
+        while head:
+            head.next, before, head = before, head, head.next
+        return before
+"""
+LINKED = CodeTests("check", "python", ({"source": REVERSED},), "Solution().reverse", LEETCODE + LISTS)
 SUM = CodeTests("function", "python", ({"args": [[1, 2]], "expected": 3, "json": True},), "total")
 ECHO = CodeTests("stdin", "python", ({"stdin": "3 1 2\n", "stdout": "1 2 3\n"},))
 CHECK = CodeTests(
@@ -51,6 +74,8 @@ CASES: dict[str, tuple[CodeTests, str, str, str]] = {
         "pass",
         "",
     ),
+    "linked lists": (LINKED, REVERSE, "pass", ""),
+    "linked lists, wrong": (LINKED, REVERSE.replace("return before", "return head"), "fail", "AssertionError"),
     "stdin with heapq": (ECHO, "xs = list(map(int, stdin.readline().split()))\nheapify(xs)\nprint(*[heappop(xs) for _ in range(3)])", "pass", ""),
     "deep recursion": (ECHO, "def f(n):\n    return n and f(n - 1)\nf(9000)\nprint('1 2 3')", "pass", ""),
     "numpy": (ECHO, "print(*np.sort(np.array(input().split(), dtype=int)))", "pass", ""),
