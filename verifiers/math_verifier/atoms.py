@@ -211,6 +211,8 @@ class Atoms(Brackets):
             return self._function(name)
         if name in CONSTANTS:
             return constant(name)
+        if name in ("angle", "triangle", "measuredangle") and self.peek().kind == "word":
+            return Symbol(f"{name}_{self.take().text}")
         if name in ("Gamma", "zeta") and self.peek().text == "(":
             return Apply(name, self._function_arguments(name))
         if name in GREEK:

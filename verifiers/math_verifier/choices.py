@@ -11,7 +11,7 @@ _LETTER = re.compile(
 _LEADING = re.compile(
     r"^\s*(?:\\(?:text|mathrm|mathbf|textbf|textrm|mbox|boxed)\s*\{\s*)*(?:option|choice|answer"
     r"|alternative)?\s*(?:is\s+)?"
-    r"(?:\(\s*([A-Ja-j])\s*\)|([A-Ja-j])\s*[).:](?!\d)|([A-J])(?=\s*(?:$|\\|\}|[-–]\s|,|\s(?:because|since)\b)))",
+    r"(?:\(\s*([A-Ja-j])\s*\)|([A-Ja-j])\s*[).:](?!\d)|(?-i:([A-J]))(?=\s*(?:$|\\|\}|[-–]\s|,|\s(?:because|since)\b)))",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(

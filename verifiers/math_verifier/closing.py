@@ -63,6 +63,8 @@ def closing(text: str) -> Answer | None:
 
 def _is_cut_off(text: str, sentence: str) -> bool:
     """Return whether a text ends in the middle of a sentence or of a formula."""
+    if not sentence.isascii():
+        return False
     marks = text.replace("\\$", "")
     if _UNFINISHED.search(sentence) or marks.count("$$") % 2 or marks.count("$") % 2:
         return True

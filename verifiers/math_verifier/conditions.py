@@ -45,10 +45,10 @@ def split(node: Node) -> Conditional:
     if node.head == "*" and head(node.args[-1]) in CONDITIONS:
         rest = node.args[:-1]
         return Conditional(rest[0] if len(rest) == 1 else Apply("*", rest), node.args[-1:])
-    if node.head == "=":
+    if node.head in ("=", "+") and node.args:
         last = split(node.args[-1])
         if last.conditions:
-            return Conditional(Apply("=", (*node.args[:-1], last.value)), last.conditions)
+            return Conditional(Apply(node.head, (*node.args[:-1], last.value)), last.conditions)
     return Conditional(node, ())
 
 

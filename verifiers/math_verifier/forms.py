@@ -19,6 +19,7 @@ Kind = Literal[
 Value: TypeAlias = Number | Symbol | Apply | str | bool | frozenset[str] | tuple[int, int, int | None]
 
 _QUANTITIES = frozenset({"unit", "percent", "money", "deg", "scale"})
+_SPECIAL_FORMS = frozenset({"congruent", "cases"})  # only equal forms are recognised
 _SETS = frozenset({"union", "cap", "setminus"})
 
 
@@ -75,7 +76,7 @@ def _is_mathematics(node: Node) -> bool:
     stack: list[Node] = [node]
     while stack:
         part = stack.pop()
-        if isinstance(part, Text):
+        if isinstance(part, Text) or head(part) in _SPECIAL_FORMS:
             return False
         if isinstance(part, Apply) and part.head != "base":
             stack.extend(part.args[:1] if part.head == "unit" else part.args)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from bestofn.verifiers.math_verifier.arithmetic import evaluate, is_constant
+from bestofn.verifiers.math_verifier.fields import CONSTANTS
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, head, symbols
 
 INFINITE = Symbol("infty")
+_SETS = frozenset({"R", "Z", "N", "Q"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,13 @@ def as_ranges(node: Node) -> list[Range] | None:
         return [Range(part, part, True, True) for part in node.args] if all(map(is_constant, node.args)) else None
     if name == "in":
         return as_ranges(node.args[-1])
+    if name == "," and any(head(part) in ("in", "!=") for part in node.args):
+        return None
     if name in ("union", ","):
         parts = [as_ranges(part) for part in node.args]
         return None if any(part is None for part in parts) else [item for part in parts for item in part or ()]
+    if len({symbol for symbol in symbols(node) - CONSTANTS.keys() if not symbol.startswith("mathbb")} - _SETS) > 1:
+        return None  # conditions on several unknowns
     if name == "cap":
         return _all_of([as_ranges(part) for part in node.args])
     if name == "setminus":

@@ -20,6 +20,7 @@ from bestofn.verifiers.math_verifier.rounding import Rounding
 from bestofn.verifiers.math_verifier.rules.terms import Different, Equal, Match, MissingUnit, Terms, Unclear
 from bestofn.verifiers.math_verifier.second_readings import has_several_values, is_formula, second_reading
 from bestofn.verifiers.math_verifier.sentences import mentions, stated
+from bestofn.verifiers.math_verifier.unfinished import unfinished
 from bestofn.verifiers.math_verifier.worded import worded
 from bestofn.verifiers.math_verifier.words import is_blank
 
@@ -160,7 +161,8 @@ def _compared(reference: str, answer: Answer, terms: Terms) -> tuple[Match, Node
     given = read(text)
     match = compare(gold, given, terms)
     if match.equal:
-        return match, gold, given
+        reason = unfinished(reference, text, gold, given, terms.problem)
+        return Unclear(reason) if reason else match, gold, given
     if isinstance(gold, Text) and is_formula(gold.text) and not isinstance(given, Text):
         return Unclear("a reference that the grammar does not read"), gold, given
     better = second_reading(reference, gold, given, text, terms)

@@ -73,6 +73,7 @@ def normal(text: str) -> str:
     if "\\" in text:
         text = _latex(text)
     if "{" in text:
+        text = text.replace("{:}", ":")
         text = _BRACED_WORD.sub(r" \\text{\1}", _THOUSANDS.sub("", text) if "{,}" in text else text)
     if "$" in text:
         text = _money(text)

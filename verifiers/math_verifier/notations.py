@@ -18,6 +18,11 @@ _PART_BUILDER = re.compile(
     r"\\\{\s*([A-Za-z])\s*(?:\\in\s*(?:\\mathbb\s*\{?\s*R\s*\}?|R))?\s*(?:\||:|\\colon)\s*([^|{}]*(?:\{[^{}]*\}[^|{}]*)*)\\\}"
 )
 _DIFFERENCE = re.compile(r"(\\\}|[)\]])\s*-\s*(\\\{)")
+_CHOSEN = re.compile(r"(?<![A-Za-z\\])([CAP])_(?:\{(\d{1,3})\}|(\d))\^(?:\{(\d{1,3})\}|(\d))(?![\d{])")
+_EXPONENTIAL = re.compile(r"(?<![A-Za-z\\])([A-Z])e(?=\^)")
+_PROGRESSION = re.compile(
+    r"(?<![\w.])(-?\d{1,6}),\s*(-?\d{1,6}),\s*(?:(-?\d{1,6}),\s*)?(?:\\[lc]?dots|\.\.\.),?\s*(-?\d{1,6})(?![\w.])"
+)
 _OUTWARD = re.compile(r"([\[\]])([^\[\]()]*[,;][^\[\]()]*)([\[\]])")
 _EUROPEAN = re.compile(
     r"(?<![\d.,])\d{1,3}(?:\.\d{3})+,\d+(?![\d.,]*\d)|(?<![\d.,])\d{1,3}(?:\.\d{3}){2,}(?![\d.,]*\d)"
@@ -50,8 +55,12 @@ def conventional(text: str) -> str:
             text = builder[2].strip()
     if "in" in text or "to" in text or "out" in text or "egative" in text:
         text = _worded(text)
-    if "C" in text or "P" in text:
-        text = _COUNTED.sub(_count, text)
+    if "_" in text or "C" in text or "P" in text:
+        text = _CHOSEN.sub(_choose, _COUNTED.sub(_count, text))
+    if "e^" in text:
+        text = _EXPONENTIAL.sub(r"\1 e", text)
+    if "dots" in text or "..." in text:
+        text = _PROGRESSION.sub(_progression, text)
     return _inward(text) if text[:1] == "]" or text[-1:] == "[" else text
 
 
@@ -74,6 +83,23 @@ def _worded(text: str) -> str:
 def _count(match: re.Match[str]) -> str:
     n, kind, k = match.groups()
     return rf"\binom{{{n}}}{{{k}}}" + (f"{k}!" if kind == "P" else "")
+
+
+def _choose(match: re.Match[str]) -> str:
+    kind, n, k = match[1], int(match[2] or match[3]), int(match[4] or match[5])
+    if k > n:
+        return match[0]
+    return rf"\binom{{{n}}}{{{k}}}" + (f" \\cdot {k}!" if kind in "AP" else "")
+
+
+def _progression(match: re.Match[str]) -> str:
+    """Return ``1, 2, \\ldots, 5`` with all its items. Other lists, and lists of more than 64 items, do not change."""
+    first, second, third, last = (int(part) if part else None for part in match.groups())
+    step = (second or 0) - (first or 0)
+    if first is None or second is None or last is None or not step or (third is not None and third - second != step):
+        return match[0]
+    count, rest = divmod(last - first, step)
+    return match[0] if rest or not 0 < count < 64 else ", ".join(str(first + at * step) for at in range(count + 1))
 
 
 def _inward(text: str) -> str:

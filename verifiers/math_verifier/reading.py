@@ -58,8 +58,12 @@ def read_normal(text: str) -> Node:
     measured = _MEASURED.fullmatch(text)
     if measured and not _MORE_NUMBERS.search(measured[2]) and units.is_symbolic(units.clean(measured[2])):
         return units.unit_node(read_normal(measured[1]), measured[2])
-    if text[:4].lower() in ("all ", "the ", "any ") and _REALS.match(text):
-        return Symbol("mathbb_R")
+    if text[:4].lower() in ("all ", "the ", "any "):
+        if _REALS.match(text):
+            return Symbol("mathbb_R")
+        excepted = _EXCEPT.match(_SAID.sub(r" \1 ", text))
+        if excepted:
+            return Apply("setminus", (Symbol("mathbb_R"), Apply("{}", (read_normal(normal(excepted[1])),))))
     if "€" in text or "£" in text or "¥" in text or "$" in text or text[:1].isalpha() or text[:1] == "-":
         text = _SUFFIXED.sub(r"\\$\1", _CURRENCY.sub(r"\1\\$", text))
     try:
@@ -96,6 +100,10 @@ def _plain(text: str) -> Number:
 
 
 _REALS = re.compile(r"^(?:all|any|the set of(?: all)?) real numbers?(?: [a-z])?$", re.IGNORECASE)
+_EXCEPT = re.compile(
+    r"^all real numbers?(?: [a-z])?\s+(?:except|other than|excluding|but)(?:\s+for)?\s+(?:\$?[a-z]\s*=\s*)?([^,]+)$",
+    re.IGNORECASE,
+)
 _MEASURED = re.compile(
     r"([-+]?\s*(?:\d[\d,]*)?(?:\.\d+)?(?:[eE][-+]?\d+)?(?:\s*(?:\\times|\\cdot|x"
     r"|\*)\s*10\s*\^\s*\{?\s*[-+]?\d+\s*\}?)?)"

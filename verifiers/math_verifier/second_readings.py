@@ -85,14 +85,15 @@ def _words(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
 _LABEL = r"\s*(?:\\text\s*\{\s*)?[A-Za-z][A-Za-z ]{1,40}\d{0,2}\s*:\s*\}?\s*"
 _LABELS = re.compile(rf"(?:^|[,;]|\.\s|\band\b){_LABEL}")
 _ADVERB = re.compile(
-    r"^(?:\\text\s*\{\s*)?(?:only|exactly|just|precisely|simply)\b\s*\}?\s*(?=[\w$\\(-])", re.IGNORECASE
+    r"^(?:\\text\s*\{\s*)?(?:only|exactly|just|precisely|simply|(all))\b\s*\}?\s*(?=[\w$\\(-])", re.IGNORECASE
 )
+_RELATION = re.compile(r"[<>]|\\(?:le|ge|ne|in)(?![A-Za-z])")
 
 
 def _unlabelled(text: str) -> str | None:
     """Return ``Minimum: 1, Maximum: 3`` as ``1, 3`` and ``only x = 0`` as ``x = 0``; None for other texts."""
     adverb = _ADVERB.match(text)
-    if adverb:
+    if adverb and (not adverb[1] or _RELATION.search(text)):
         return text[adverb.end() :]
     if ":" not in text or not re.match(_LABEL, text) or len(text) > 300:
         return None

@@ -19,6 +19,7 @@ _STATED = re.compile(
     r"|left with|given by)\s+)*",
     re.IGNORECASE,
 )
+_IN_BRACKETS = re.compile(r"(?:[(\[{]|\d:)\s*\Z")
 _CONCLUSION = re.compile(
     r"^\s*(?:\*\*)?(?:therefore|thus|so|hence|in total|overall|finally|in conclusion|consequently)\b", re.IGNORECASE
 )
@@ -99,7 +100,11 @@ def _after_verb(text: str) -> Node | None:
 
 
 def _only_number(text: str) -> Node | None:
-    formulas = [match[0].strip() for match in _FIND.finditer(normal(text))]
+    plain = normal(text)
+    found = list(_FIND.finditer(plain))
+    if any(_IN_BRACKETS.search(plain[: match.start()]) for match in found):
+        return None  # the number is a part of an interval, a tuple or a time of day
+    formulas = [match[0].strip() for match in found]
     if len({re.sub(r"[\s,$\\]", "", each) for each in formulas}) != 1:
         return None
     return _value(formulas[0])

@@ -18,11 +18,11 @@ from bestofn.verifiers.math_verifier.vocabulary import CONSTANTS, FUNCTIONS, GRE
 
 _RELATIONS = {
     "=": "=", "==": "=", "<": "<", ">": ">", "<=": "<=", ">=": ">=", "!=": "!=",
-    "\\le": "<=", "\\ge": ">=", "\\ne": "!=", "\\in": "in", "\\approx": "~", "≈": "~", "\\equiv": "=",
+    "\\le": "<=", "\\ge": ">=", "\\ne": "!=", "\\in": "in", "\\approx": "~", "≈": "~", "\\equiv": "congruent",
 }  # fmt: skip
 _FACTORS = frozenset({"\\frac", "\\sqrt", "\\binom", "\\lfloor", "\\lceil", "\\begin", "\\mathbf", "\\vec", "\\hat"})
 _EITHER = frozenset({"or", "and/or", "\\lor", "\\vee", ";"})
-_INEQUALITIES = frozenset({"<", "<=", ">", ">=", "!="})
+_INEQUALITIES = frozenset({"<", "<=", ">", ">=", "!=", "chain", "in"})
 _TIMES = frozenset({"*", "\\cdot", "\\times"})
 
 
@@ -387,6 +387,9 @@ def _chain(parts: list[Node], signs: list[str]) -> Node:
         if all(sign == ":" for sign in signs):
             return Apply("ratio", tuple(parts))
         raise Unsupported("a colon among relations")
+    if signs == ["congruent"] and isinstance(parts[1], Apply) and parts[1].head == "mod":
+        return Apply("congruent", (parts[0], *parts[1].args))
+    signs = ["=" if sign == "congruent" else sign for sign in signs]
     if len(signs) == 1 or all(sign == "=" for sign in signs):
         return Apply(signs[0], tuple(parts))
     return Apply("chain", tuple(Apply(sign, (parts[i], parts[i + 1])) for i, sign in enumerate(signs)))

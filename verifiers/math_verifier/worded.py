@@ -20,6 +20,9 @@ _CLOCK_OR_DATE = re.compile(
 )
 
 
+_HALF_OF_DAY = re.compile(r"\d:\d\d\s*[ap]\.?\s*m\b", re.IGNORECASE)
+
+
 def worded(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
     """Return the match of two answers that are not mathematics. Return None if no rule of this module applies."""
     return (
@@ -112,7 +115,7 @@ def _currency(reference: str, answer: str) -> Match | None:
 
 
 def _time(reference: str, answer: str) -> Match | None:
-    if not _CLOCK_OR_DATE.search(reference) and ":00" not in answer:
+    if not _CLOCK_OR_DATE.search(reference) and (":" not in answer or not _CLOCK_OR_DATE.search(answer)):
         return None
     ours, theirs = unwrap(reference), unwrap(answer)
     hour = re.fullmatch(r"\d{1,2}", ours)
@@ -121,6 +124,8 @@ def _time(reference: str, answer: str) -> Match | None:
         forms = Form("time", ours), Form("time", full)
         return _match(int(ours) % 12 == int(full[:2]) % 12, "hour of the day", *forms)
     wanted, given = words.clock(ours), words.clock(theirs)
+    if (wanted is None) != (given is None) and _HALF_OF_DAY.search(ours if given is None else theirs):
+        return Unclear("a time of day against something else")
     if wanted is not None and given is not None:
         both_halves = all(re.search("[ap]|noon|midnight", side, re.IGNORECASE) for side in (ours, theirs))
         same = wanted == given or (not both_halves and _hour_12(wanted) == _hour_12(given))

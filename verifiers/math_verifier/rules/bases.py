@@ -47,7 +47,7 @@ def _in_any_base(digits: str, other: Node, reference: Node, candidate: Node) -> 
 
 
 def _base(node: Node) -> str:
-    return node.args[1].text.strip("{} ") if isinstance(node, Apply) else ""  # type: ignore[union-attr]
+    return node.args[1].text.strip("{}() ") if isinstance(node, Apply) else ""  # type: ignore[union-attr]
 
 
 def _numeral_value(node: Node) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
-from bestofn.verifiers.math_verifier.fields import CONSTANTS
+from bestofn.verifiers.math_verifier.fields import CONSTANTS, DOUBLES
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Symbol, symbols
 from bestofn.verifiers.math_verifier.rules.points import REGIONS, close, sample, value_at
 from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Terms, Unclear, decided, different
@@ -25,6 +25,8 @@ def functions(reference: Node, candidate: Node, terms: Terms) -> Match:
     """Compare two expressions of which at least one contains symbols."""
     candidate = _with_same_constant(reference, candidate)
     equal = equal_at_points(reference, candidate)
+    if equal is False and _added(reference) and _added(reference) == _added(candidate):
+        equal = _differ_by_a_constant(reference, candidate)
     if equal is False:
         return _renamed(reference, candidate, terms) or different("values at points", reference, candidate)
     return decided(equal, "values at points" if equal else "no points to compare at", reference, candidate)
@@ -45,6 +47,21 @@ def equal_at_points(reference: Node, candidate: Node) -> bool | None:
             shared = any(count and not differed[region] for region, count in enumerate(agreed))
             return None if shared else False
     return True if sum(agreed) >= LEAST and not any(differed) else None
+
+
+def _differ_by_a_constant(reference: Node, candidate: Node) -> bool | None:
+    """Return whether two expressions differ by a constant only, which the constant of integration includes."""
+    names = symbols(reference) | symbols(candidate)
+    for region in REGIONS[:3]:
+        gaps = []
+        for trial in range(1, ENOUGH + 1):
+            point = sample(names, region, trial)
+            ours, theirs = value_at(reference, point, region), value_at(candidate, point, region)
+            if ours is not None and theirs is not None:
+                gaps.append(DOUBLES.enter(ours) - DOUBLES.enter(theirs))
+        if len(gaps) >= LEAST:
+            return all(abs(gap - gaps[0]) <= 1e-9 * max(1.0, abs(gap)) for gap in gaps)
+    return None
 
 
 def _equal_at(reference: Node, candidate: Node, names: frozenset[str], region: int, trial: int) -> bool | None:
@@ -76,7 +93,8 @@ def rename(node: Node, names: dict[str, str]) -> Node:
 def _renamed(reference: Node, candidate: Node, terms: Terms) -> Match | None:
     """Return the match of two expressions that are equal after letters are renamed, otherwise None.
 
-    Letters for any integer are interchangeable if the problem does not use them. Letters that the problem uses differ.
+    Letters that the problem does not use are interchangeable: they stand for any number. If the problem is not known,
+    only letters that usually stand for any integer are. Letters that the problem uses differ.
     """
     ours = sorted(symbols(reference) - symbols(candidate) - CONSTANTS.keys())
     theirs = sorted(symbols(candidate) - symbols(reference) - CONSTANTS.keys())
@@ -86,7 +104,8 @@ def _renamed(reference: Node, candidate: Node, terms: Terms) -> Match | None:
         return None
     for order in permutations(ours):
         if equal_at_points(reference, rename(candidate, dict(zip(theirs, order, strict=True)))):
-            free = _INTEGERS.issuperset((*ours, *theirs)) and not any(terms.names(name) for name in (*ours, *theirs))
+            known = any(terms.names(name) for name in (*ours, *theirs))
+            free = not known and (bool(terms.problem) or _INTEGERS.issuperset((*ours, *theirs)))
             return Equal("values at points; letters renamed") if free else Unclear("equal up to the names of letters")
     return None
 

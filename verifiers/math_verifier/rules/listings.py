@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bestofn.verifiers.math_verifier.forms import is_value
 from bestofn.verifiers.math_verifier.intervals import as_ranges, same_ranges
-from bestofn.verifiers.math_verifier.matrices import rows
+from bestofn.verifiers.math_verifier.matrices import components, rows
 from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Symbol, head, walk
 from bestofn.verifiers.math_verifier.rules.scalars import scalar
 from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Terms, Unclear, decided, different, noted
@@ -25,6 +25,16 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
         return _unions(reference, candidate, terms, same)
     if left not in COLLECTIONS and right not in COLLECTIONS:
         return None
+    inside = _only_member(reference, right), _only_member(candidate, left)
+    if inside != (None, None):
+        return same(inside[0] or reference, inside[1] or candidate, terms)
+    if "()" in (left, right) and left != right:
+        vector = components(candidate if left == "()" else reference)
+        if vector is not None:
+            tuple_ = Apply("()", tuple(part for (part,) in vector))
+            return same(reference if left == "()" else tuple_, tuple_ if left == "()" else candidate, terms)
+    reference, candidate = _grouped(reference, candidate), _grouped(candidate, reference)
+    left, right = head(reference), head(candidate)
     ours = reference.args if left in COLLECTIONS else (reference,)  # type: ignore[union-attr]
     theirs = candidate.args if right in COLLECTIONS else (candidate,)  # type: ignore[union-attr]
     if left not in COLLECTIONS or right not in COLLECTIONS:
@@ -42,6 +52,42 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
     if not match.equal and left == "," and not terms.ordered and right != "()":
         return unordered(list(ours), list(theirs), terms, same)
     return match
+
+
+def _only_member(node: Node, other: str) -> Node | None:
+    """Return the tuple in a set of one tuple, such as ``{(1, 2)}``, if the other side is no set; otherwise None."""
+    if head(node) != "{}" or other in ("{}", ",") or len(node.args) != 1:  # type: ignore[union-attr]
+        return None
+    return node.args[0] if head(node.args[0]) == "()" else None  # type: ignore[union-attr]
+
+
+def _grouped(node: Node, other: Node) -> Node:
+    """Return ``p = 2, q = 3, p = 3, q = 2`` as two tuples, and ``(p, q) = (2, 3), (3, 2)`` without the names.
+
+    Other trees do not change. Names are grouped only if ``other`` has tuples.
+    """
+    if head(node) != ",":
+        return node
+    items: list[Node] = [_without_names(item) for item in node.args]  # type: ignore[union-attr]
+    names = [item.args[0] for item in items if isinstance(item, Apply) and item.head == "="]
+    width = len(set(names))
+    tuples = isinstance(other, Apply) and any(head(_without_names(part)) == "()" for part in other.args)
+    if (
+        not tuples
+        or len(names) != len(items)
+        or not 1 < width < len(names)
+        or names != names[:width] * (len(names) // width)
+    ):
+        return Apply(",", tuple(items))
+    values = [item.args[-1] for item in items if isinstance(item, Apply)]
+    return Apply(",", tuple(Apply("()", tuple(values[at : at + width])) for at in range(0, len(values), width)))
+
+
+def _without_names(node: Node) -> Node:
+    """Return the tuple of ``(x, y) = (2, 3)``. Other trees do not change."""
+    if isinstance(node, Apply) and node.head == "=" and head(node.args[0]) == head(node.args[-1]) == "()":
+        return node.args[-1]
+    return node
 
 
 def _one_against_many(
@@ -99,8 +145,10 @@ def _is_plain(node: Node) -> bool:
 
 
 def _brackets_agree(left: str, right: str, count: int) -> bool:
-    if left == right or "," in (left, right):
+    if left == right:
         return True
+    if "," in (left, right):
+        return not {"(]", "[)"} & {left, right}
     if "{}" in (left, right):
         return {left, right} == {"{}", "[]"} and count != 2
     return count != 2 and {left, right} == {"()", "[]"}

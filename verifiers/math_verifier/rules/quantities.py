@@ -20,6 +20,7 @@ from bestofn.verifiers.math_verifier.rules.terms import (
 )
 
 _MARKS = frozenset({"unit", "percent", "money", "deg", "scale"})
+_CENTS = frozenset({"cent", "cents", "¢"})
 STRICT_GAP = 1e-6  # largest relative difference after a conversion, with strict rounding
 CONVERSION_GAP = 1e-4  # the same with the other rounding policies
 TWO_DIGITS, FOUR_DIGITS = 5e-3, 5e-4  # largest relative error of a number that is rounded to so many digits
@@ -44,7 +45,7 @@ def quantity(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 def _in_dollars(node: Node, other: str) -> Node:
     """Convert cents to dollars: 50 cents become 0.5. ``other``, the head of the other tree, must be ``money``."""
-    if other != "money" or head(node) != "unit" or node.args[1].text.lower().split()[0] not in ("cent", "cents", "¢"):  # type: ignore[union-attr]
+    if other != "money" or head(node) != "unit" or node.args[1].text.lower().split()[0] not in _CENTS:  # type: ignore[union-attr]
         return node
     return _hundredth(node.args[0])  # type: ignore[union-attr]
 
@@ -61,11 +62,12 @@ def _scales(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match
     full = same(_full_scale(reference), _full_scale(candidate), terms)
     if full.equal or (head(reference) == head(candidate) and reference.args[1] == candidate.args[1]):  # type: ignore[union-attr]
         return full
-    if head(candidate) == "scale" and head(reference) != "scale":
-        return same(reference, candidate.args[0], terms)  # type: ignore[union-attr]
-    if head(reference) == "scale" and head(candidate) != "scale":
-        return same(reference.args[0], candidate, terms)  # type: ignore[union-attr]
-    return full
+    if head(candidate) == head(reference):
+        return full
+    short = same(_without(reference, "scale"), _without(candidate, "scale"), terms)
+    if short.equal and terms.problem and not terms.scale:
+        return Unclear("a number against the same number of thousands or millions")
+    return short
 
 
 def _full_scale(node: Node) -> Node:
@@ -121,6 +123,8 @@ def _units(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
         asked = units.from_symbols(reference) or asked
     plain = same(asked.value, given.value, terms)
     if not asked.unit:
+        if given.unit in _CENTS and same(asked.value, _hundredth(given.value), terms).equal:
+            return Equal("cents in dollars") if terms.money else Unclear("cents against a number without a unit")
         if plain.equal and len(candidate.args) > 2:  # type: ignore[union-attr]
             return Unclear("hours and minutes against a number without a unit")
         if plain.equal and head(reference) not in ("percent", "deg"):

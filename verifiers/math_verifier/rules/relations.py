@@ -23,7 +23,7 @@ from bestofn.verifiers.math_verifier.rules.curves import difference, proportiona
 from bestofn.verifiers.math_verifier.rules.functions import equal_at_points, rename
 from bestofn.verifiers.math_verifier.rules.points import tiny
 from bestofn.verifiers.math_verifier.rules.scalars import scalar, value_of
-from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Terms, Unclear, decided, different
+from bestofn.verifiers.math_verifier.rules.terms import Equal, Match, Same, Terms, Unclear, decided, different, noted
 
 Bounds = tuple[str, Node]
 
@@ -31,11 +31,13 @@ Bounds = tuple[str, Node]
 def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match | None:
     """Compare two trees if one is an equation, an inequality or ``x in S``; otherwise return None."""
     left, right = head(reference), head(candidate)
-    if not {left, right} & (RELATIONS | {"chain", "cap"}):
+    if not {left, right} & (RELATIONS | {"chain", "cap", "congruent"}):
         return None
     if left == "in" or right == "in":
         members = [node.args[-1] if head(node) == "in" else node for node in (reference, candidate)]  # type: ignore[union-attr]
         return same(members[0], members[1], replace(terms, sets=True))
+    if "congruent" in (left, right):
+        return _congruences(reference, candidate, terms, same)
     if left in ("=",) and right in ("=",):
         return _equations(reference, candidate, terms, same)
     if left == "=" and right not in RELATIONS | {"chain", "cap"}:
@@ -43,6 +45,17 @@ def relation(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
     if right == "=" and left not in RELATIONS | {"chain", "cap"}:
         return _answered_equation(reference, candidate, terms, same)
     return _inequalities(reference, candidate, terms, same)
+
+
+def _congruences(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    """Compare two congruences such as ``n ≡ 1 (mod 3)``. Against other answers they are unclear."""
+    if head(reference) != head(candidate):
+        return Unclear("a congruence against something else")
+    ours, theirs = reference.args, candidate.args  # type: ignore[union-attr]
+    if ours[2] != theirs[2] or not same(ours[0], theirs[0], terms).equal:
+        return Unclear("congruences of different forms")
+    residues = [Apply("mod", (each[1], each[2])) for each in (ours, theirs)]
+    return noted(same(residues[0], residues[1], terms), "congruences")
 
 
 def _named_value(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
@@ -128,6 +141,8 @@ def _is_operator(node: Node) -> bool:
 
 def _unknowns(name: Node) -> frozenset[str]:
     """Return the symbols that an equation with this left side defines: x for ``x``, f for ``f(x)``."""
+    if isinstance(name, Apply) and name.head == "/":  # a derivative such as dy/dx is a name of its own
+        return frozenset()
     return symbols(name.args[0]) if isinstance(name, Apply) and name.head == "call" else symbols(name)
 
 
@@ -136,6 +151,8 @@ def _equations(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
     ours, theirs = _sides(reference), _sides(candidate)
     if _is_name(ours[0]) and _is_name(theirs[0]) and not (symbols(ours[-1]) & _unknowns(ours[0])):
         values = same(ours[-1], theirs[-1], terms)
+        if ours[0] == theirs[0] or (head(ours[0]) == head(theirs[0]) == "call"):
+            return values
         if values.equal or not symbols(ours[-1]):
             return _named(ours[0], theirs[0], values, terms, reference, candidate)
     if len(theirs) > 2 and symbols(ours[0]) == symbols(theirs[0]) and not symbols(theirs[-1]):
@@ -148,6 +165,8 @@ def _equations(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
         return same(ours[-1], theirs[-1], terms)
     if proportional(left, right, signed=False):
         return Equal("equation up to scale")
+    if not all(terms.names(name) for name in symbols(left) ^ symbols(right)):
+        return Unclear("equations in other letters")
     return decided(same_solutions(left, right), "solutions of an equation", reference, candidate)
 
 

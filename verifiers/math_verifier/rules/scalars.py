@@ -8,7 +8,7 @@ from fractions import Fraction
 from bestofn.verifiers.math_verifier import units
 from bestofn.verifiers.math_verifier.arithmetic import Undefined, evaluate, is_constant
 from bestofn.verifiers.math_verifier.fields import Value, digits
-from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, walk
+from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, symbols, walk
 from bestofn.verifiers.math_verifier.rounding import agree
 from bestofn.verifiers.math_verifier.rules.functions import functions
 from bestofn.verifiers.math_verifier.rules.points import near
@@ -23,7 +23,8 @@ def scalar(reference: Node, candidate: Node, terms: Terms) -> Match:
         if isinstance(candidate, Symbol):
             return _letter(reference, candidate, terms)
         measured = units.from_symbols(candidate)
-        if measured is not None:  # "48g": compare the number, ignore the unit
+        if measured is not None and not any(terms.uses(name) for name in symbols(candidate)):
+            # "48g": compare the number, ignore the unit
             return _constants(reference, measured.value, terms)
     return functions(reference, candidate, terms)
 

@@ -16,6 +16,8 @@ MissingUnit = Literal["pass", "abstain", "fail"]
 
 
 _PERCENT = re.compile(r"%|percent", re.IGNORECASE)
+_SCALE = re.compile(r"\b(?:hundred|thousand|million|billion|trillion)s?\b|\$?\d\s?[kKM]\b|\b(?:mn|bn)\b", re.IGNORECASE)
+_DOLLARS = re.compile(r"\$\s?\d|dollar|USD", re.IGNORECASE)
 _DEGREES = re.compile(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
 _ORDER = re.compile(
     r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest"
@@ -42,6 +44,11 @@ class Terms:
         return bool(_PERCENT.search(self.problem))
 
     @cached_property
+    def money(self) -> bool:
+        """True if the problem mentions dollars."""
+        return bool(_DOLLARS.search(self.problem))
+
+    @cached_property
     def degrees(self) -> bool:
         """True if the problem asks for degrees. Then pi/6 with no degree sign is not converted from radians."""
         return bool(_DEGREES.search(self.problem))
@@ -55,6 +62,19 @@ class Terms:
     def intervals(self) -> bool:
         """True if the problem asks for a set of real numbers. Then (1, 2) is an interval and not a pair."""
         return self.sets or bool(_INTERVAL.search(self.problem))
+
+    @cached_property
+    def scale(self) -> bool:
+        """True if the problem mentions a scale such as million. Then 5 can be short for 5 million."""
+        return bool(_SCALE.search(self.problem))
+
+    def uses(self, letter: str) -> bool:
+        """Return whether the problem uses ``letter`` as a variable in a formula, so that it is not a unit."""
+        return bool(
+            re.search(
+                rf"\$[^$]{{0,200}}(?<![A-Za-z\\{{]){re.escape(letter)}(?![A-Za-z}}])[^$]{{0,200}}\$", self.problem
+            )
+        )
 
     def names(self, letter: str) -> bool:
         """Return whether the problem uses ``letter`` as a name."""

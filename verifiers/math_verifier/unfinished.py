@@ -1,0 +1,39 @@
+"""Recognises answers that equal the reference, but leave the work of the problem undone."""
+
+from __future__ import annotations
+
+import re
+
+from bestofn.verifiers.math_verifier.nodes import Node, Number, Symbol, head
+from bestofn.verifiers.math_verifier.normal import normal
+
+_ARITHMETIC = frozenset(
+    {"+", "*", "/", "^", "sqrt", "root", "!", "binomial", "log", "ln", "mod", "gcd", "lcm", "derivative"}
+)
+_FACTOR = re.compile(r"\bfactor(?:i[sz]e)?\b(?!\s+of\b)", re.IGNORECASE)
+_EXPAND = re.compile(r"\bexpand\b|\bmultiply out\b", re.IGNORECASE)
+
+
+def unfinished(reference: str, answer: str, gold: Node, given: Node, problem: str) -> str:
+    """Return why an equal answer may still be wrong, or "".
+
+    The answer ``x^2 - 1`` does not factor ``x^2 - 1``, and ``55^2`` does not compute ``55^2``.
+    """
+    if not problem or gold == given or isinstance(given, Number | Symbol) or head(given) not in _ARITHMETIC:
+        return ""
+    if _FACTOR.search(problem) and head(gold) in ("*", "^") and head(given) == "+":
+        return "the answer is not factored"
+    if _EXPAND.search(problem) and head(gold) == "+" and head(given) in ("*", "^"):
+        return "the answer is not expanded"
+    text, asked = _compact(problem), _compact(answer)
+    if len(asked) >= 3 and asked in text and _compact(reference) not in text and not _is_plain_fraction(given):
+        return "the answer repeats the problem"
+    return ""
+
+
+def _is_plain_fraction(node: Node) -> bool:
+    return head(node) == "/" and all(isinstance(part, Number) for part in node.args)  # type: ignore[union-attr]
+
+
+def _compact(text: str) -> str:
+    return "".join(normal(text).split())
