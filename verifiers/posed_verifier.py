@@ -15,16 +15,16 @@ from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
 from bestofn.verifiers.stance import Reading, Stance, read_stance
 
-OUTCOMES: dict[Stance, tuple[Outcome, float]] = {
-    "flags": ("pass", 0.9),
-    "asks": ("pass", 0.9),
-    "answers": ("fail", 0.9),
-    "hedges": ("abstain", 0.5),
-    "refuses": ("abstain", 0.5),
-    "calls": ("abstain", 0.5),
-    "silent": ("abstain", 0.0),
+OUTCOMES: dict[Stance, Outcome] = {
+    "flags": "pass",
+    "asks": "pass",
+    "answers": "fail",
+    "hedges": "abstain",
+    "refuses": "abstain",
+    "calls": "abstain",
+    "silent": "abstain",
 }
-"""Stance -> outcome and confidence of the verdict, for a malformed problem."""
+"""Stance -> outcome of the verdict, for a malformed problem."""
 SCHEMA = object_schema(
     reasoning={"type": "string"}, stance={"type": "string", "enum": ["answers", "hedges", "flags", "asks", "refuses"]}
 )
@@ -63,15 +63,15 @@ class PosedVerifier:
         if posed == "well":
             verdict = await self.well_posed.verify(query, candidate)
             return replace(verdict, detail={**verdict.detail, **recorded})
-        outcome, confidence = OUTCOMES[shown]
+        outcome = OUTCOMES[shown]
         if outcome == "fail" and (posed == "vague" or reading.rule == "statement"):
-            outcome, confidence = "abstain", 0.5
+            outcome = "abstain"
         detail: dict[str, object] = {**recorded, "posed": posed, "flaw": query.metadata.get("flaw") or ""}
         if self.refusals is not None:
             refusal = await self.refusals.classify(query, candidate)
             detail["refusal"] = {**refusal_detail(refusal), "right": outcome == "pass"}
         explanation = f"the problem is malformed ({posed}); stance of the answer: {shown}"
-        return Verdict(outcome, confidence, explanation, self.name, detail)
+        return Verdict(outcome, 0.0 if outcome == "abstain" else reading.confidence, explanation, self.name, detail)
 
     async def _stance_by_model(self, sampler: Sampler, query: Query, candidate: Candidate) -> Stance | None:
         """Return the stance that a model reports, or None if its reply cannot be read."""

@@ -14,6 +14,7 @@ from typing import Literal
 
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Tool
+from bestofn.verifiers import calibration
 from bestofn.verifiers.refusal_patterns import classify
 from bestofn.verifiers.requests_for_information import asks_for_information, is_courtesy
 
@@ -31,21 +32,6 @@ Rule = Literal[
     "filler",
     "model",
 ]
-
-CONFIDENCE: dict[Rule, float] = {
-    "empty": 1.0,
-    "call": 0.99,
-    "result": 0.98,
-    "result with a flaw": 0.8,
-    "question": 0.97,
-    "flaw": 0.9,
-    "refusal": 0.95,
-    "number": 0.98,
-    "statement": 0.98,
-    "filler": 0.6,
-    "model": 0.8,
-}
-"""Rule that decided -> confidence that the stance is right: measured in When2Call, lower where rows are few."""
 
 _ABSENT = (
     r"(?:given|stated|specified|provided|defined|mentioned|described|included|attached|known|told|indicated|clear)"
@@ -142,8 +128,8 @@ class Reading:
 
     @property
     def confidence(self) -> float:
-        """Confidence that the stance is right, 0 to 1."""
-        return CONFIDENCE[self.rule]
+        """The measured probability that the stance is right, 0 to 1."""
+        return calibration.confidence("stance", self.stance, (self.rule,))
 
 
 def stance(text: str, symbol: str = "", question: str = "", tools: Sequence[Tool] = ()) -> Stance:

@@ -22,12 +22,14 @@ class Decision:
 
     ``confidence`` is the stated probability that ``said`` is right; None if the verifier states none. ``rule`` is the
     rule that decided. ``table`` is the part of ``verifiers/calibration.json`` that has its confidence; "" if none has.
+    ``outcome`` is its outcome in this table, if that is not ``said``.
     """
 
     said: str | None
     confidence: float | None = None
     rule: tuple[str, ...] = ()
     table: str = ""
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)

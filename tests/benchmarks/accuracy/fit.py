@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bestofn.verifiers.calibration import OTHER
 from tests.benchmarks.accuracy.figures import Result
+from tests.benchmarks.accuracy.kinds import KINDS
 
 LEAST = 5
 """Rules with fewer decisions are counted together as ``other``."""
@@ -21,7 +22,7 @@ def count(results: Iterable[Result]) -> Table:
     for result in results:
         decision = result.decision
         if decision.said is not None and decision.table:
-            rules = table.setdefault(decision.table, {}).setdefault(decision.said, {})
+            rules = table.setdefault(decision.table, {}).setdefault(decision.outcome or decision.said, {})
             _add(rules, " > ".join(decision.rule), [int(result.right), 1])
     return {
         verifier: {outcome: _without_rare(rules) for outcome, rules in sorted(outcomes.items())}
@@ -43,9 +44,9 @@ def _add(rules: dict[str, list[int]], rule: str, pair: list[int]) -> None:
 
 
 def write(path: Path, tables: dict[str, Table]) -> None:
-    """Write the tables by kind to ``path``. The kinds of an older file that were not measured now are kept."""
+    """Write the tables by kind to ``path``. The known kinds of an older file that were not measured now are kept."""
     older: dict[str, Table] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    document = dict(sorted((older | tables).items()))
+    document = {kind: table for kind, table in sorted((older | tables).items()) if kind in KINDS}
     text = json.dumps(document, indent=1, ensure_ascii=False)
     path.write_text(
         text.replace("[\n     ", "[").replace(",\n     ", ", ").replace("\n    ]", "]") + "\n", encoding="utf-8"

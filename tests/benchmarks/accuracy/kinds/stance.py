@@ -28,9 +28,8 @@ def case(row: LabelledRow) -> Case:
 
 def decide(verdict: Verdict) -> Decision:
     """Read the stance that a verdict records."""
-    stance = str(verdict.detail.get("stance"))
-    confidence = verdict.detail.get("stance_confidence")
-    return Decision(STANCES.get(stance), None if confidence is None else float(confidence), (stance,), "stance")
+    stance, rule = str(verdict.detail.get("stance")), str(verdict.detail.get("stance_rule"))
+    return Decision(STANCES.get(stance), verdict.detail.get("stance_confidence"), (rule,), "stance", stance)
 
 
 KIND = Kind(
