@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.records import Query, Verdict
+from bestofn.verifiers.calibration import TABLE
 from tests.benchmarks.accuracy import fit, measure
 from tests.benchmarks.accuracy.figures import Decision, Result, badly_calibrated, bins, figures
 from tests.benchmarks.accuracy.kinds import KINDS, refusal, stance
@@ -223,3 +224,8 @@ def test_the_confidence_of_each_rule_is_counted_and_other_kinds_are_kept(tmp_pat
     assert code == 0
     assert found["code"] == {"code": {"pass": {"x": [1, 2]}}}
     assert list(found["math"]["math"]["pass"].values()) == [[6, 8]]
+
+
+def test_the_table_of_confidences_has_every_kind_with_a_verifier() -> None:
+    measured = {name for name, kind in KINDS.items() if not kind.without and not kind.needs}
+    assert set(json.loads(TABLE.read_text())) == measured
