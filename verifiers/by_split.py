@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
 from bestofn.verifiers.choice_verifier import is_multiple_choice
-from bestofn.verifiers.reference_form import has_text
+from bestofn.verifiers.reference_form import has_text, is_looked_up
 from bestofn.verifiers.refusal_classifier import RefusalClassifier
 from bestofn.verifiers.with_refusal import WithRefusal
 
@@ -93,7 +93,7 @@ def domain_of(query: Query, more: Collection[str] = ()) -> str:
 
     The split determines the domain. If the split is unknown, the reference determines it. A question with options is
     multiple choice. A reference that is text is never judged as mathematics, and neither is a query of a chat split:
-    both are short answers.
+    both are short answers. So is a number, if the split is unknown and the question gives no numbers to compute with.
     """
     named = domain_of_split(query.split, more)
     if named in ("", "math", "short_answer") and is_multiple_choice(query):
@@ -101,7 +101,8 @@ def domain_of(query: Query, more: Collection[str] = ()) -> str:
     if named and not (named == "math" and has_text(query.reference)):
         return named
     domain = domain_of_reference(query.reference)
-    return "short_answer" if domain == "math" and query.split.lower() in CHAT else domain
+    chat = query.split.lower() in CHAT
+    return "short_answer" if domain == "math" and (chat or is_looked_up(query)) and not named else domain
 
 
 def domain_of_reference(reference: Reference) -> str:

@@ -151,6 +151,24 @@ def test_the_form_of_the_reference_decides(split: str, answer: str, domain: str)
 
 
 @pytest.mark.parametrize("reference", [Reference(answer="2"), Reference(answer="x^2"), Reference(answer="Vienna")])
+@pytest.mark.parametrize(
+    ("question", "answer", "domain"),
+    [
+        ("When did the film come out?", "1994", "short_answer"),
+        ("When did season 3 start?", "March 11, 2018", "short_answer"),
+        ("How many counties does Georgia have?", "159", "short_answer"),
+        ("Tom has 3 apples and buys 4 more. How many does he have?", "7", "math"),
+        ("When the bell rings 3 times a day, each time 2 times, how often does it ring in 5 days?", "30", "math"),
+        ("Compute the Fermi energy of copper in eV.", "7.03", "math"),
+        ("What is the value of $x$?", "5", "math"),
+    ],
+)
+def test_a_number_is_a_short_answer_if_there_is_nothing_to_compute(question: str, answer: str, domain: str) -> None:
+    asked = ({"role": "user", "content": question},)
+    assert domain_of(Query("q", "", asked, reference=Reference(answer=answer))) == domain
+    assert domain_of(Query("q", "math", asked, reference=Reference(answer="7"))) == "math"
+
+
 def test_no_query_of_a_chat_split_is_judged_as_mathematics(reference: Reference) -> None:
     verifier = BySplit({"math": Says("pass", 1.0, "math"), "short_answer": Says("pass", 1.0, "short_answer")})
     assert verify(verifier, Query("q", "chat", QUERY.messages, reference=reference)).verifier == "short_answer"

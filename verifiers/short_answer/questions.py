@@ -40,6 +40,7 @@ _SEVERAL = re.compile(
     rf"|\b(?:who|what|which) (?:are|were) (?:the |all )*(?:\w+ ){{0,2}}?{_PLURAL}|^\W*(?:name|list) (?:all|some) ",
     re.I,
 )
+_AMOUNTS = frozenset(["half", "twice", "double", "triple", "dozen", "percent", "times"])
 _ORDERED = re.compile(
     r"\bin (?:the )?(?:\w+ )?order\b(?! to\b)|\bwhat order\b|\b(?:ascending|descending|chronological\w*|alphabetical\w*"
     r"|rank\w* (?:by|from)|from (?:first|smallest|largest|lowest|highest|oldest|youngest|shortest|longest))\b",
@@ -54,7 +55,8 @@ class Question:
 
     ``words`` are the normal forms of its words. ``several`` is the number of things that it asks for: 1, the number
     that it states, or 2 if it asks for several things without a number. ``ordered`` is true if their order counts.
-    ``options`` are the words before and after "or" ("a fish or a mammal"), or ().
+    ``options`` are the words before and after "or" ("a fish or a mammal"), or (). ``has_number`` is true if it states a
+    number other than one.
     """
 
     kind: Kind
@@ -62,6 +64,7 @@ class Question:
     several: int
     ordered: bool
     options: tuple[str, ...] = ()
+    has_number: bool = False
 
     def new(self, form: str) -> bool:
         """Return whether a word of an answer is neither in the question nor a function word."""
@@ -74,7 +77,8 @@ def question(text: str) -> Question:
     text = plain(text[-2_000:])
     ordered = bool(_ORDERED.search(text)) and not _ANY_ORDER.search(text)
     words = [token.form for token in tokens(text)]
-    return Question(_kind(text), frozenset(words), _several(text), ordered, _options(words))
+    numbers = any((word[0].isdigit() and word != "1") or word in _AMOUNTS for word in words)
+    return Question(_kind(text), frozenset(words), _several(text), ordered, _options(words), numbers)
 
 
 def _options(words: list[str]) -> tuple[str, ...]:
