@@ -1,13 +1,18 @@
-"""Judges megabytes of mutated answers: none may raise or take long.
+"""Judges megabytes of mutated answers: none may raise or take long. Then judges rewritten answers.
 
 ``python tests/benchmarks/bench_fuzz_math.py [megabytes] [seed]`` mutates the pairs of the test tables (cut, doubled,
-spliced, bytes flipped, signs repeated), judges each by its reference, and prints the slowest. The exit code is 1
-when an answer raised or took more than two seconds.
+spliced, bytes flipped, signs repeated), judges each by its reference, and prints the slowest.
+
+The second part takes the equal pairs of the tables. A rewriting that keeps the meaning (layout, phrases, remarks) must
+not make a right answer ``fail``. A near miss (one digit or sign changed) must not ``pass``.
+
+The exit code is 1 if an answer raised, took more than two seconds, or got a wrong verdict in the second part.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import sys
 import time
 import traceback
@@ -50,7 +55,57 @@ def main(megabytes: float = 2.0, seed: int = 0) -> int:
     print(f"{runs} texts, {done / 1e6:.1f} MB, {raised} raised; slowest:")
     for seconds, text in slowest:
         print(f"  {seconds * 1e3:8.1f} ms  {text[:100]!r}")
-    return int(raised > 0 or slowest[0][0] > LIMIT_S)
+    wrong = rewritten()
+    return int(raised > 0 or slowest[0][0] > LIMIT_S or wrong > 0)
+
+
+REWRITINGS = [
+    r"\boxed{%s}", r"So the answer is \boxed{%s}. I am 99.7 percent certain of this result.", r"$\boxed{%s}$",
+    r"\[\boxed{\,%s\,}\]", r"\fbox{%s}", "<think>It is 1.</think>\n\\boxed{%s}", r"\boxed{%s}. I completed this in 0.003 seconds.",
+    r"\boxed{%s} If one of them were missing, the answer would be 123456.", r"\boxed{\displaystyle %s}", "<answer>%s</answer>",
+]  # fmt: skip
+
+
+def rewritten() -> int:
+    """Return how many verdicts on rewritten pairs of the tables are wrong, and print them."""
+    right = wrong = 0
+    for reference, answer in equal_pairs():
+        for form in REWRITINGS:
+            finding = judge(reference, form % answer)
+            if finding.outcome == "fail":
+                wrong += 1
+                print(f"a right answer fails: {reference!r} / {form % answer!r} ({finding.method})")
+            right += 1
+        for miss in near_misses(answer):
+            finding = judge(reference, rf"\boxed{{{miss}}}")
+            if finding.outcome == "pass":
+                wrong += 1
+                print(f"a wrong answer passes: {reference!r} / {miss!r} ({finding.method})")
+            right += 1
+    print(f"{right} rewritten answers, {wrong} wrong verdicts")
+    return wrong
+
+
+def equal_pairs() -> list[tuple[str, str]]:
+    """Return the pairs of the first table whose plain box passes, without braces that are not balanced."""
+    lines = [line.split(" ⇔ ") for line in TABLES[0].read_text(encoding="utf-8").splitlines() if " ⇔ " in line[1:]]
+    pairs = [(parts[0], parts[1]) for parts in lines if len(parts) == 2 and not parts[0].startswith("#")]
+    return [
+        pair for pair in pairs if "boxed" not in pair[1] and judge(pair[0], rf"\boxed{{{pair[1]}}}").outcome == "pass"
+    ]
+
+
+def near_misses(answer: str) -> list[str]:
+    """Return answers in which the first digit is one more, or the sign of the first number is another one."""
+    digit = re.search(r"(?<![\d._^{,])[1-8](?![\d.,_}])", answer)
+    if (
+        digit is None
+        or any(mark in answer for mark in "%_|=")
+        or re.search(r"\\(?:text|pm|frac|cos|sin)|[A-Za-z]{2}", answer)
+    ):
+        return []
+    at = digit.start()
+    return [answer[:at] + str(int(answer[at]) + 1) + answer[at + 1 :]]
 
 
 def mutated(chance: random.Random, seeds: list[str]) -> str:

@@ -201,7 +201,7 @@ def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Te
 
 def _pointed(text: str) -> str | None:
     """Return ``text`` with European numbers in English form, or None if it contains none."""
-    text = text.strip()
+    text = normal(text)
     if _COMMA.fullmatch(text):
         return text.replace(",", ".")
     plain = european(normal(text)) if "." in text or "'" in text else text

@@ -20,6 +20,7 @@ _CLOCK_OR_DATE = re.compile(
 )
 
 
+_LAYOUT = re.compile(r"\\(?:[,;:! ]|displaystyle\b|left\b|right\b|q?quad\b)")
 _HALF_OF_DAY = re.compile(r"\d:\d\d\s*[ap]\.?\s*m\b", re.IGNORECASE)
 
 
@@ -42,6 +43,7 @@ def _match(equal: bool, method: str, ours: Form, theirs: Form) -> Match:
 
 def _choice(reference: str, answer: str, problem: str, options: tuple[str, ...], terms: Terms) -> Match | None:
     wanted = choices.letter(reference)
+    answer = _LAYOUT.sub(" ", answer).strip() if "\\" in answer else answer
     listed = options or choices.options(problem)
     if wanted is None:
         return _lettered_value(reference, answer, listed, terms)
