@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Protocol
@@ -84,7 +85,8 @@ class Box:
         """Run ``program`` and return its execution. Raises ``BoxGone`` if the box gives no valid reply."""
         self.runs += 1
         self.language = program.language
-        head, body = _request(program)
+        key = "" if program.same_process else secrets.token_hex(8)
+        head, body = _request(program, key)
         try:
             async with asyncio.timeout(LONGEST * _total_s(program) + GRACE_S):
                 await self._stream.send(head + body)
@@ -103,7 +105,7 @@ class Box:
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
-        execution = _execution(reply, *parts, tested=bool(program.tests))
+        execution = _execution(reply, *parts, key=key, tested=bool(program.tests))
         if reply.status == "infra":  # no retry, because the machine would still be too busy
             return replace(execution, detail={**execution.detail, "reason": _TOO_BUSY})
         return execution
@@ -152,17 +154,20 @@ def _tests(program: Program) -> JsonObject:
     return {"setup": program.setup, "cases": list(program.tests), "entry_point": program.entry_point}
 
 
-def _driver_part(program: Program) -> bytes:
-    """Return the part of the request for the driver's process, as JSON. If no driver is needed, return b""."""
+def _driver_part(program: Program, key: str) -> bytes:
+    """Return the part of the request for the driver's process, as JSON. If no driver is needed, return b"".
+
+    The driver writes ``key`` into each verdict. The program does not know it.
+    """
     if not program.tests or program.same_process:
         return b""
-    return json.dumps(_tests(program)).encode()
+    return json.dumps({**_tests(program), "key": key}).encode()
 
 
-def _request(program: Program) -> tuple[bytes, bytes]:
+def _request(program: Program, key: str) -> tuple[bytes, bytes]:
     """Return two byte strings: the header of a request, and the driver's part followed by the program's part."""
     limits: Limits = program.limits
-    driver, part = _driver_part(program), _program_part(program)
+    driver, part = _driver_part(program, key), _program_part(program)
     request = Request(
         language=program.language,
         driver_bytes=len(driver),
@@ -180,7 +185,9 @@ def _request(program: Program) -> tuple[bytes, bytes]:
     return request.pack(), driver + part
 
 
-def _execution(reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdict: bytes, *, tested: bool) -> Execution:
+def _execution(
+    reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdict: bytes, *, key: str, tested: bool
+) -> Execution:
     errors = stderr.decode("utf-8", "replace")
     status: ExecutionStatus = reply.status  # type: ignore[assignment]
     if status == "error" and _ran_out_of_memory(errors, reply.exit_code):
@@ -191,7 +198,7 @@ def _execution(reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdic
         stdout=stdout.decode("utf-8", "surrogateescape"),
         stderr=errors,
         seconds=reply.seconds,
-        returns=_returns(verdict or result, tested),
+        returns=_returns(verdict or result, tested, key),
         detail={"cpu_s": reply.cpu_s, "flags": reply.flags},
     )
 
@@ -200,7 +207,7 @@ def _ran_out_of_memory(stderr: str, exit_code: int) -> bool:
     return stderr.endswith("MemoryError\n") or (exit_code == -6 and "heap out of memory" in stderr)
 
 
-def _returns(raw: bytes, tested: bool) -> tuple[JsonObject, ...]:
+def _returns(raw: bytes, tested: bool, key: str) -> tuple[JsonObject, ...]:
     """Parse ``raw``: one line per call with its result, or one line per test with its verdict.
 
     ``tested`` is True if the lines contain verdicts. A malformed line becomes an entry with the key ``error``.
@@ -211,13 +218,15 @@ def _returns(raw: bytes, tested: bool) -> tuple[JsonObject, ...]:
             continue
         try:
             form = plain.loads(line)
-            entries.append(_test_entry(form) if tested else _call_entry(form))
+            entries.append(_test_entry(form, key) if tested else _call_entry(form))
         except (plain.NotPlain, KeyError, TypeError, ValueError, RecursionError) as error:
             entries.append({"error": f"NotPlain: {str(error)[:200]}"})
     return tuple(entries)
 
 
-def _test_entry(form: plain.Form) -> JsonObject:
+def _test_entry(form: plain.Form, key: str) -> JsonObject:
+    if form.get("key", "") != key:
+        return {"passed": False, "error": "the verdict was not written by the driver"}
     if "broken" in form:
         return {"broken": str(form["broken"])}
     return {"passed": form["passed"] is True, "error": str(form["error"])}

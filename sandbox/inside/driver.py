@@ -26,9 +26,9 @@ def drive(job: Job) -> None:
     """
     try:
         for line in _verdicts(job):
-            _write_line(line)
+            _write_line(line, job["key"])
     except BrokenTests as error:
-        _write_line({"broken": str(error)})
+        _write_line({"broken": str(error)}, job["key"])
 
 
 def _verdicts(job: Job) -> Iterator[plain.FormObject]:
@@ -64,5 +64,5 @@ def _parse(job: Job) -> tuple[ast.Module, list[ast.Module]]:
         raise BrokenTests(f"the test source is not valid Python: {error}") from None
 
 
-def _write_line(line: plain.FormObject) -> None:
-    write_all(RESULT, plain.dumps(line) + b"\n")
+def _write_line(line: plain.FormObject, key: str) -> None:
+    write_all(RESULT, plain.dumps({**line, "key": key}) + b"\n")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from bestofn.sandbox.languages.javascript_client import CLIENT
+from bestofn.sandbox.languages.javascript_runner import RUNNER
 from bestofn.sandbox.languages.javascript_values import LINK, TESTING, VALUES
 
 _JOB = r"""
@@ -17,7 +18,7 @@ go.writeUInt32LE(programCount);
 writeAll(4, go);  // before any request: the program may read its part of the wire now
 writeAll(7, Buffer.from('1'));
 fs.closeSync(7);
-const writeLine = (line) => writeAll(3, Buffer.from(stringify(line) + '\n'));
+const writeLine = (line) => writeAll(3, Buffer.from(stringify({...line, key: job.key}) + '\n'));
 let judged = 0, failed = false;
 function judge(error) {
   judged++;
@@ -25,71 +26,74 @@ function judge(error) {
   writeLine({passed: !error, error: String(error).slice(0, 300)});
 }
 function end(error) { while (judged < job.cases.length) judge(error); process.reallyExit(0); }
+function unusable(reason) { writeLine({broken: reason}); process.reallyExit(0); }
 """
 
-_CASES = r"""function isEqual(a, b) {
-  if (a === b || (a !== a && b !== b)) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || !a || !b || Array.isArray(a) !== Array.isArray(b)) return false;
-  if (a instanceof Map || a instanceof Set || a instanceof Date) return load('util').isDeepStrictEqual(a, b);
-  const keys = Object.keys(a);
-  return keys.length === Object.keys(b).length && keys.every((key) => own.call(b, key) && isEqual(a[key], b[key]));
-}
-function demand(name) {
-  try { return load(name); }
-  catch (error) { if (name === 'lodash') return {isEqual}; throw error; }
-}
-const known = new Map([['assert', load('assert')]]);
+_CASES = r"""const runner = makeRunner();
+const known = new Map(Object.entries({...runner.names, assert: load('assert')}));
+known.delete(job.entry_point);  // the program may define a function with such a name
 let programUsed = false;  // whether the tests have used a name of the program
 console.assert = assertOrThrow;
-const MISSING_RUNNER = /^(test|it|describe|suite|expect|jest|vi|beforeEach|beforeAll) is not defined$/;
-// A test may end in a timer, so it has passed only when no timer is left, or after this wait.
+// Work that is left, such as a timer, may still decide the test. It has this time.
 const PATIENCE_MS = 3000;
 async function settled() {
-  const until = Date.now() + PATIENCE_MS;
-  do await new Promise((resolve) => setImmediate(resolve));
-  while (process.getActiveResourcesInfo().includes('Timeout') && Date.now() < until);
+  const late = setTimeout(() => unusable(`the tests still work ${PATIENCE_MS / 1000} s after their end`), PATIENCE_MS);
+  late.unref();
+  await new Promise((resolve) => process.once('beforeExit', () => setImmediate(resolve)));
+  clearTimeout(late);
 }
+function lookup(name) {
+  if (!known.has(name)) {
+    const answer = ask({op: 'name', name});
+    known.set(name, answer.missing ? known : take(answer.ok));
+    programUsed ||= !answer.missing;
+  }
+  return known.get(name) === known ? undefined : known.get(name);
+}
+const solution = solutionOf(lookup);
+const demand = requireFor(solution, runner);
+const demandDefault = (name) => {
+  const found = demand(name);
+  return found === solution && job.entry_point ? lookup(job.entry_point) : found;
+};
+const given = new Map([['require', demand], ['requireDefault', demandDefault]]);
 const scope = new Proxy({}, {
   has: (_, name) => {
     if (typeof name === 'symbol') return false;
-    if (name === 'require') return true;
+    if (given.has(name)) return true;
     if (name in globalThis && name !== job.entry_point) return false;
-    if (!known.has(name)) {
-      const answer = ask({op: 'name', name});
-      known.set(name, answer.missing ? known : take(answer.ok));
-      programUsed ||= !answer.missing;
-    }
+    lookup(name);
     return known.get(name) !== known;
   },
-  get: (_, name) => typeof name === 'symbol' ? undefined : name === 'require' ? demand : known.get(name),
+  get: (_, name) => typeof name === 'symbol' ? undefined : given.get(name) ?? lookup(name),
 });
 for (const name of ['module', 'exports', '__filename', '__dirname', 'require']) delete globalThis[name];
 process.on('uncaughtException', (error) => {
+  if (error instanceof Unusable) unusable(error.message);
   end((error && error.stack || String(error)).split('\n').slice(0, 3).join(' '));
 });
 process.on('exit', () => end('the tests ended early'));
-let finished = false;
-process.on('beforeExit', () => { if (!finished) end('the tests never finished'); });
+let finished = false, running = false;
+process.on('beforeExit', () => { if (running && !finished) end('the tests never finished'); });
 (async () => {
   const bodies = [];
   for (const source of job.cases) {
     try {
       const tail = checkTail(job.entry_point, source);
-      const body = `return (async function () {${job.setup || ''}\n${source}${tail}\n})();`;
-      bodies.push(new Function('__scope', '__source', `with (__scope) { ${body} }`));
-    } catch (error) {
-      writeLine({broken: 'the test source is not valid JavaScript: ' + error.message});
-      process.reallyExit(0);
-    }
+      const body = `return (async function () {${job.setup || ''}\n${withoutImports(source)}${tail}\n})();`;
+      bodies.push(new Function('__scope', `with (__scope) { ${body} }`));
+    } catch (error) { unusable('the test source is not valid JavaScript: ' + error.message); }
   }
-  for (let place = 0; place < bodies.length; place++) {
+  for (const body of bodies) {
     let error = '';
-    try { await bodies[place](scope, job.cases[place]); await settled(); }
-    catch (caught) { error = (caught && caught.message) || String(caught) || 'failed'; }
-    if (MISSING_RUNNER.test(error)) {
-      writeLine({broken: 'the tests need a test runner that the sandbox does not have: ' + error});
-      process.reallyExit(0);
+    running = true;
+    try { await body(scope); await runner.run(); }
+    catch (caught) {
+      if (caught instanceof Unusable) unusable(caught.message);
+      error = (caught && caught.message) || String(caught) || 'failed';
     }
+    running = false;
+    if (!error) await settled();
     judge(error);
   }
   if (!programUsed && !failed) writeLine({broken: 'the tests never use the program'});
@@ -98,4 +102,5 @@ process.on('beforeExit', () => { if (!finished) end('the tests never finished');
 })();
 """
 
-DRIVE = LINK + VALUES + TESTING + _JOB + CLIENT + _CASES
+# Inside a function: code that the tests create at run time cannot read the key of the verdicts.
+DRIVE = "(() => {" + LINK + VALUES + TESTING + RUNNER + _JOB + CLIENT + _CASES + "})();"

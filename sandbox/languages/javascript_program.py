@@ -6,12 +6,14 @@ This process loads the program. Then it either makes the calls of the job or ans
 
 from __future__ import annotations
 
+from bestofn.sandbox.languages.javascript_runner import RUNNER
 from bestofn.sandbox.languages.javascript_values import LINK, TESTING, VALUES
 
 PROGRAM = (
     LINK
     + VALUES
     + TESTING
+    + RUNNER
     + r"""
 const head = readExactly(4, 4);
 if (!head) process.exit(0);
@@ -85,45 +87,95 @@ async function calls() {
   process.exit(0);
 }
 
+const ROOTS = new Map([Object, Function, Array, Map, Set, Promise, Error, TypeError, RangeError, SyntaxError,
+  ReferenceError, EvalError, URIError].map((kind) => [kind.prototype, kind.name]));
 async function serve() {
-  const objects = [];
-  const keep = (value) => {
-    objects.push(value);
-    return {handle: {id: objects.length - 1, callable: typeof value === 'function'}};
+  const objects = [], numbers = new Map(), described = new Set();
+  const number = (value) => {
+    if (!numbers.has(value)) { numbers.set(value, objects.length); objects.push(value); }
+    return numbers.get(value);
   };
-  const encodeValue = (value) => encode(value, keep);
+  // Describes a prototype once: its parent and its constructor.
+  const prototype = (value) => {
+    if (value === null) return null;
+    if (ROOTS.has(value)) return {root: ROOTS.get(value)};
+    const id = number(value);
+    if (described.has(id)) return {id};
+    described.add(id);
+    const made = Object.getOwnPropertyDescriptor(value, 'constructor');
+    const maker = made && typeof made.value === 'function' ? number(made.value) : null;
+    return {id, parent: prototype(Object.getPrototypeOf(value)), maker};
+  };
+  const keep = (value) => {
+    if (typeof value === 'symbol') throw new TypeError('a symbol cannot be sent');
+    if (value instanceof Error) return {error: errorForm(value).error};
+    const proto = prototype(Object.getPrototypeOf(value));
+    const handle = {id: number(value), callable: typeof value === 'function', proto};
+    if (handle.callable && own.call(value, 'prototype') && value.prototype) handle.makes = prototype(value.prototype);
+    handle.iterable = typeof value[Symbol.iterator] === 'function';
+    handle.asyncIterable = typeof value[Symbol.asyncIterator] === 'function';
+    return {handle};
+  };
+  const encodeValue = (value) => encode(value, keep, true);
   const target = (reference) => typeof reference === 'number' ? objects[reference] : find(reference);
   const decodeValue = (form) => decode(form, (tag, body) => {
     if (tag === 'mine') return target(body);
-    if (tag === 'yours') return (...args) => {
-      send(3, {callback: body, args: args.map(encodeValue)});
-      for (;;) {
-        const answer = receive(4);
-        if (!answer) process.exit(0);
-        if ('ok' in answer) return decodeValue(answer.ok);
-        if ('raise' in answer) throw new Error(answer.raise.message);
-        send(3, answerSync(answer));
-      }
-    };
+    if (tag === 'yours') return callback(body);
     throw new TypeError('unknown form ' + tag);
   });
-  const errorForm = (error) => error instanceof Error
-    ? {name: String(error.name), message: String(error.message)} : {thrown: encode(error, String)};
+  const callback = (id) => (...args) => {
+    send(3, {callback: id, args: args.map(encodeValue)});
+    for (;;) {
+      const answer = receive(4);
+      if (!answer) process.exit(0);
+      if ('ok' in answer) return decodeValue(answer.ok);
+      if ('raise' in answer) {
+        throw answer.raise.mine === undefined ? new Error(answer.raise.message) : target(answer.raise.mine);
+      }
+      send(3, answerSync(answer));
+    }
+  };
+  const errorForm = (error) => {
+    if (!(error instanceof Error)) return {thrown: encodeValue(error)};
+    const fields = Object.keys(error).map((key) => [key, encodeValue(error[key])]);
+    const proto = prototype(Object.getPrototypeOf(error));
+    return {error: {id: number(error), name: String(error.name), message: String(error.message), proto, fields}};
+  };
   const isContainer = (item) => item && typeof item === 'object' && (Array.isArray(item) || item instanceof Map
     || item instanceof Set || Object.getPrototypeOf(item) === Object.prototype);
-  const changed = (args) => args.map((item) => isContainer(item) ? encodeValue(item) : null);
-  function perform(request, args) {
-    if (request.op === 'get') return target(request.target)[request.name];
-    if (request.op === 'set') return void (target(request.target)[request.name] = args[0]);
-    if (request.op === 'new') return new (target(request.target))(...args);
-    if (request.op === 'method') { const of = target(request.target); return of[request.name](...args); }
-    return target(request.target)(...args);
-  }
+  const changed = (args) => args.map((item) => isContainer(item) && !numbers.has(item) ? encodeValue(item) : null);
+  const operations = {
+    get: (of, {name}) => of[name],
+    set: (of, {name}, [value]) => Reflect.set(of, name, value),
+    delete: (of, {name}) => Reflect.deleteProperty(of, name),
+    has: (of, {name}) => name in of,
+    keys: (of) => Reflect.ownKeys(of).filter((key) => typeof key === 'string'),
+    own: (of, {name}) => {
+      const found = Object.getOwnPropertyDescriptor(of, name);
+      return found ? [of[name], found.enumerable] : null;
+    },
+    new: (of, _, args) => new of(...args),
+    method: (of, {name}, args) => of[name](...args),
+    iterate: (of, {name}) => of[Symbol[name]](),
+    primitive: (of, _, [hint]) => hint === 'string' ? `${of}` : hint === 'number' ? +of : of + '',
+    call: (of, {self}, args) => of.apply(self === undefined ? undefined : decodeValue(self), args),
+  };
+  // Replaces the functions of the console that the tests have replaced; returns a function that undoes it.
+  const redirect = (streams) => {
+    const undo = [];
+    for (const [name, id] of Object.entries(streams || {})) {
+      const owner = name === 'write' ? process.stdout : console, before = owner[name];
+      owner[name] = callback(id);
+      undo.push(() => { owner[name] = before; });
+    }
+    return () => undo.forEach((one) => one());
+  };
   function answerSync(request) {
+    const undo = redirect(request.streams);
     try {
       const args = (request.args || []).map(decodeValue);
-      return {ok: encodeValue(perform(request, args)), args: changed(args)};
-    } catch (error) { return {raise: errorForm(error)}; }
+      return {ok: encodeValue(operations[request.op](target(request.target), request, args)), args: changed(args)};
+    } catch (error) { return {raise: errorForm(error)}; } finally { undo(); }
   }
   await begin(LOOKUP);
   for (;;) {
@@ -131,32 +183,35 @@ async function serve() {
     if (!request) process.exit(0);
     if (request.op === 'name') {
       const value = find(request.name);
-      const form = typeof value === 'function' ? {function: request.name} : encodeValue(value);
-      send(3, value === undefined ? {missing: 1} : {ok: form});
+      send(3, value === undefined ? {missing: 1} : {ok: encodeValue(value)});
       continue;
     }
     let promised = false;
+    const undo = redirect(request.streams);
     try {
       const args = (request.args || []).map(decodeValue);
-      let value = perform(request, args);
+      let value = operations[request.op](target(request.target), request, args);
       if (value && typeof value.then === 'function') { promised = true; value = await value; }
       send(3, {ok: encodeValue(value), args: changed(args), promised});
-    } catch (error) { send(3, {raise: errorForm(error), promised}); }
+    } catch (error) { send(3, {raise: errorForm(error), promised}); } finally { undo(); }
   }
 }
+
 // Runs the tests in this process, as benchmarks do. They have passed if no work and no error is left at the end.
 async function sameProcess() {
-  globalThis.assert = load('assert');
+  const runner = makeRunner();
   console.assert = assertOrThrow;
   await begin(LOOKUP);
-  const solution = /^\.{0,2}\/?(solution|index|main)(\.js)?$/;
-  const demand = (name) => solution.test(name) ? main.exports : load(name);
-  globalThis.require ??= demand;
+  const solution = solutionOf(find), demand = requireFor(solution, runner);
+  const given = {assert: load('assert'), ...runner.names, require: demand};
+  delete given[job.entry_point];  // the program may define a function with such a name
+  given.requireDefault = (name) => demand(name) === solution && job.entry_point ? find(job.entry_point) : demand(name);
   const evaluate = main.__lookup || ((source) => (0, eval)(source));
   if (!main.__lookup) Object.assign(globalThis, main.exports);
   for (const source of job.cases) {
-    const body = `${job.setup || ''}\n${source}${checkTail(job.entry_point, source)}`;
-    await evaluate(`(async function (require) {${body}\n})`)(demand);
+    const body = `${job.setup || ''}\n${withoutImports(source)}${checkTail(job.entry_point, source)}`;
+    await evaluate(`(async function (${Object.keys(given)}) {${body}\n})`)(...Object.values(given));
+    await runner.run();
     await new Promise((resolve) => process.once('beforeExit', () => setImmediate(resolve)));
     writeAll(3, Buffer.from('{"passed":true,"error":""}\n'));
   }

@@ -46,9 +46,17 @@ VALUES = r"""// Makes an own property, also for the name `__proto__`.
 function assign(made, key, value) {
   Object.defineProperty(made, key, {value, enumerable: true, writable: true, configurable: true});
 }
-function encode(value, other, depth = 200) {
+// With ``live``, an object whose identity or accessors matter is not copied: ``other`` gets it.
+function isLive(value) {
+  if (Array.isArray(value)) return Object.getPrototypeOf(value) !== Array.prototype;
+  if (value instanceof Map) return Object.getPrototypeOf(value) !== Map.prototype;
+  if (value instanceof Set) return Object.getPrototypeOf(value) !== Set.prototype;
+  return Object.values(Object.getOwnPropertyDescriptors(value)).some((one) => !('value' in one)
+    || typeof one.value === 'function');
+}
+function encode(value, other, live = false, depth = 200) {
   if (depth <= 0) throw new TypeError('nested too deep');
-  const inner = (item) => encode(item, other, depth - 1);
+  const inner = (item) => encode(item, other, live, depth - 1);
   switch (typeof value) {
     case 'boolean': case 'string': return value;
     case 'undefined': return {u: 0};
@@ -59,6 +67,9 @@ function encode(value, other, depth = 200) {
     default: return other(value);
   }
   if (value === null) return null;
+  const kind = Object.getPrototypeOf(value), isPlain = kind === Object.prototype || kind === null;
+  const isContainer = isPlain || Array.isArray(value) || value instanceof Map || value instanceof Set;
+  if (live && isContainer && isLive(value)) return other(value);
   if (Array.isArray(value)) {
     const list = [];
     for (let i = 0; i < value.length; i++) list.push(inner(value[i]));
@@ -71,29 +82,43 @@ function encode(value, other, depth = 200) {
     return encode(value.valueOf(), other);
   }
   if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return Array.from(value, inner);
-  const kind = Object.getPrototypeOf(value);
-  if (kind === Object.prototype || kind === null) return {d: Object.keys(value).map((key) => [key, inner(value[key])])};
+  if (isPlain) return {d: Object.keys(value).map((key) => [key, inner(value[key])])};
   return other(value);
 }
+const FLOATS = Object.assign(Object.create(null), {nan: NaN, inf: Infinity, '-inf': -Infinity, '-0': -0});
+function check(holds) { if (!holds) throw new TypeError('malformed form'); }
+function pairs(body) {
+  check(Array.isArray(body) && body.every((item) => Array.isArray(item) && item.length === 2));
+  return body;
+}
+// The form may come from untrusted code: every type is checked, and no table is read by an unchecked name.
 function decode(form, other) {
   if (form === null || typeof form !== 'object') return form;
   const inner = (item) => decode(item, other);
   if (Array.isArray(form)) return form.map(inner);
-  const [tag] = Object.keys(form), body = form[tag];
+  const tags = Object.keys(form);
+  check(tags.length === 1);
+  const tag = tags[0], body = form[tag];
   switch (tag) {
     case 'u': return undefined;
-    case 'i': return body[0] === '-' ? -BigInt('0x' + body.slice(1)) : BigInt('0x' + body);
-    case 'f': return {nan: NaN, inf: Infinity, '-inf': -Infinity, '-0': -0}[body];
-    case 't': return body.map(inner);
+    case 'i':
+      check(typeof body === 'string' && /^-?[0-9a-f]+$/.test(body));
+      return body[0] === '-' ? -BigInt('0x' + body.slice(1)) : BigInt('0x' + body);
+    case 'f': check(typeof body === 'string' && body in FLOATS); return FLOATS[body];
+    case 't': check(Array.isArray(body)); return body.map(inner);
     case 'd': {
       const made = {};
-      for (const [key, item] of body) assign(made, decode(key), inner(item));
+      for (const [key, item] of pairs(body)) {
+        const name = decode(key);
+        check(['string', 'number', 'boolean'].includes(typeof name) || name === null);
+        assign(made, name, inner(item));
+      }
       return made;
     }
-    case 'm': return new Map(body.map(([key, item]) => [inner(key), inner(item)]));
-    case 's': return new Set(body.map(inner));
-    case 'jsdate': return new Date(inner(body));
-    default: return other(tag, body);
+    case 'm': return new Map(pairs(body).map(([key, item]) => [inner(key), inner(item)]));
+    case 's': check(Array.isArray(body)); return new Set(body.map(inner));
+    case 'jsdate': { const time = inner(body); check(typeof time === 'number'); return new Date(time); }
+    default: check(other); return other(tag, body);
   }
 }
 """

@@ -75,6 +75,7 @@ DECIDED: dict[str, tuple[CodeTests, str, str]] = {
         written("setTimeout(() => assert.equal(f(1), 2), 20)", "setTimeout(() => 0, 1)", language="javascript"),
         *JS,
     ),
+    "a test runner": (written("test('f', () => { assert(f(1) === 2); })", language="javascript"), *JS),
     "every Bash case counts": (
         written("[[ $(f 1) == 2 ]]", "[[ $(f 2) == -999 || $(f 2) == 3 ]]", language="bash"),
         *SH,
@@ -89,7 +90,6 @@ DECIDED: dict[str, tuple[CodeTests, str, str]] = {
 }
 UNDECIDED: dict[str, tuple[CodeTests, str, str]] = {
     "a module that is not here": (written("import nowhere_to_be_found\nassert f(1) == 2"), *UP),
-    "a test runner that is not here": (written("test('f', () => { assert(f(1) === 2); })", language="javascript"), *JS),
     "a setup that fails": (written("assert f(1) == 2", setup="raise ValueError('no data')"), *UP),
     "nothing is asked": (written("def helper(x):\n    assert f(x) == 2"), *UP),
     "nothing is asked, JavaScript": (written("const t = () => { assert(f(1) === 2); };", language="javascript"), *JS),

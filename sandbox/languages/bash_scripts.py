@@ -1,0 +1,113 @@
+"""Bash source of the two shells of a run: the program's, which serves calls, and that of the tests.
+
+``languages.bash`` starts them. Each message is a list of words that end with NUL. A request is the number of its words,
+then ``here`` or ``sub``, the names of variables, the standard input and the command. ``here`` runs the command in the
+program's own shell, so it keeps its variables. The answer is the output, the status, the standard error, and the values
+of the variables as pairs of words, with an empty word at the end.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+SERVE = r"""
+__calls=$(mktemp -d /tmp/.calls.XXXXXX)
+while IFS= read -r -d '' -u 4 __count; do
+  __words=()
+  for ((__i = 0; __i < __count; __i++)); do IFS= read -r -d '' -u 4 __word; __words+=("$__word"); done
+  if [[ ${__words[0]} == :names ]]; then
+    printf '%s\0' "$(declare -F | cut -d' ' -f3)" >&3
+    continue
+  fi
+  __mode=${__words[0]} __wanted=${__words[1]} __status=0
+  printf '%s' "${__words[2]}" >"$__calls/in"
+  __words=("${__words[@]:3}")
+  if [[ $__mode == here ]]; then
+    "${__words[@]}" <"$__calls/in" >"$__calls/out" 2>"$__calls/err" 3>&- 4<&- || __status=$?
+  else
+    ("${__words[@]}") <"$__calls/in" >"$__calls/out" 2>"$__calls/err" 3>&- 4<&- || __status=$?
+  fi
+  IFS= read -r -d '' __out <"$__calls/out"
+  IFS= read -r -d '' __err <"$__calls/err"
+  printf '%s\0' "$__out" "$__status" "$__err" >&3
+  for __word in $__wanted; do [[ ! -v $__word ]] || printf '%s\0' "$__word" "${!__word}" >&3; done
+  printf '\0' >&3
+done
+"""
+
+# Defines one function for the tests per function of the program. The tests run in a subshell, because an error in an
+# expression ends a subshell, whereas the main shell would continue with the next line.
+_DRIVE = r"""
+exec 10<&-
+__fail() { kill -KILL $$; exit 1; }
+# Arithmetic in the tests evaluates the program's output. It must not name a variable of the tests or run a command.
+__is_safe() {
+  [[ $__arithmetic ]] || return 0
+  [[ $1 == *'['* && $1 == *[\`\$]* ]] && return 1
+  local __word -
+  set -f
+  for __word in ${1//[^A-Za-z0-9_]/ }; do [[ $__word == [A-Za-z_]?* && -v $__word ]] && return 1; done
+  return 0
+}
+__call() {
+  local __mode=here __in= __out __status __err __name __value
+  (( BASH_SUBSHELL > 1 )) && __mode=sub
+  [[ $__pipes && -p /dev/stdin ]] && IFS= read -r -d '' __in
+  printf '%s\0' "$(( $# + 3 ))" "$__mode" "$__wanted" "$__in" "$@" >&4
+  IFS= read -r -d '' -u 6 __out && IFS= read -r -d '' -u 6 __status && IFS= read -r -d '' -u 6 __err || __fail
+  [[ $__status =~ ^[0-9]{1,3}$ ]] && __is_safe "$__out" || __fail
+  while IFS= read -r -d '' -u 6 __name || __fail; do
+    [[ $__name ]] || break
+    [[ " $__wanted " == *" $__name "* ]] && IFS= read -r -d '' -u 6 __value && __is_safe "$__value" || __fail
+    printf -v "$__name" '%s' "$__value"
+  done
+  printf '%s' "$__err" >&2
+  printf '%s' "$__out"
+  return "$__status"
+}
+printf '%s\0' 1 :names >&4
+IFS= read -r -d '' -u 6 __names || __fail
+for __name in $__names; do
+  [[ $__name =~ ^[A-Za-z_][A-Za-z0-9_]*$ && $__name != __* ]] || continue
+  [[ $__name == "$__entry" || " $__tools " != *" $__name "* && $(type -t "$__name") != @(builtin|keyword) ]] || continue
+  eval "$__name() { __call $__name \"\$@\"; }"
+done
+unset __name __names
+(
+[[ -z $__wanted ]] || __call :
+"""
+
+# Commands that tests use themselves, so the program does not replace them.
+_TOOLS = """
+    awk base64 basename bash bc cat chmod cmp comm cp cut date diff dirname egrep env expr false fgrep find gawk grep
+    head jq ls md5sum mkdir mktemp mv node od paste perl python3 rev rm sed seq sha256sum sh sleep sort sqlite3 stat
+    tac tail tee timeout touch tr true uniq wc xargs xxd
+"""
+_ARITHMETIC = re.compile(
+    r"\(\(|-(eq|ne|lt|le|gt|ge)\b|\blet\b|\b(declare|typeset|local)\s+-\w*i|\$\[|\$\{[^}]*:|\[\s*[\"']?\$"
+)
+_READS_A_STREAM = re.compile(r"\|\s*(while|until|for|\{|\()|\bdone\s*<|\bread\b")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
+_NAME = re.compile(r"(?<![\w${#!])([A-Za-z_]\w*)")
+_OF_THE_SHELL = re.compile(r"_|BASH\w*|PATH|HOME|IFS|PWD|OLDPWD|RANDOM|SECONDS|LINENO|REPLY|OPT\w+|E?UID|PPID|FUNCNAME")
+
+
+def tests_script(entry_point: str, cases: list[str]) -> str:
+    """Return the script that runs the tests; it exits with status 0 if they pass."""
+    tests = "\n".join(cases)
+    settings = {
+        "__entry": entry_point,
+        "__tools": " ".join(_TOOLS.split()),
+        "__arithmetic": "yes" if _ARITHMETIC.search(tests) else "",
+        "__pipes": "" if _READS_A_STREAM.search(tests) else "yes",
+        "__wanted": " ".join(variables_of_the_program(tests)),
+    }
+    lines = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
+    return "\n".join([*lines, _DRIVE, tests, ")"])
+
+
+def variables_of_the_program(tests: str) -> list[str]:
+    """Return the variables that the tests read and that they neither assign nor name in another way."""
+    read, named = set(_VARIABLE.findall(tests)), set(_NAME.findall(tests))
+    return sorted(name for name in read - named if not name.startswith("__") and not _OF_THE_SHELL.fullmatch(name))

@@ -1,0 +1,94 @@
+"""The strict Bash driver: right programs pass whatever their tests look at, and no wrong program passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bestofn.builders.records import CodeTests, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.languages.bash_scripts import variables_of_the_program
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from tests.sandbox.verdicts import verdicts_in, written
+
+# Answers each call with an empty output and the status ``$status``.
+SERVE = """
+status='{status}'
+while IFS= read -r -d '' -u 4 n; do
+  w=(); for ((i = 0; i < n; i++)); do IFS= read -r -d '' -u 4 x; w+=("$x"); done
+  if [[ ${{w[0]}} == :names ]]; then printf '%s\\0' f >&3; else printf '%s\\0' '' "$status" '' '' >&3; fi
+done
+f() {{ :; }}
+"""
+
+
+def sh(*cases: str, **more: Any) -> CodeTests:
+    return written(*cases, language="bash", **more)
+
+
+HONEST: dict[str, tuple[CodeTests, str]] = {
+    "piped input": (
+        sh('[[ "$(echo hello | upper)" == HELLO ]]', '[[ "$(upper <<< abc)" == ABC ]]'),
+        "upper() { tr a-z A-Z; }",
+    ),
+    "a loop around the function": (
+        sh('printf "1\\n2\\n" | while read -r x; do [[ $(f "$x") == "$x" ]] || exit 1; done'),
+        'f() { echo "$1"; }',
+    ),
+    "state between calls": (
+        sh('push 1; push 2; [[ "$(size)" == 2 ]]; pop >/dev/null; [[ $RESULT == 2 && "$(size)" == 1 ]]'),
+        'stack=()\npush() { stack+=("$1"); }\npop() { RESULT=${stack[-1]}; unset "stack[-1]"; echo "$RESULT"; }\n'
+        'size() { echo "${#stack[@]}"; }',
+    ),
+    "standard error": (
+        sh('msg=$(div 1 0 2>&1 >/dev/null); [[ "$msg" == "division by zero" ]]', '[[ "$(div 6 3)" == 2 ]]'),
+        'div() { if (( $2 == 0 )); then echo "division by zero" >&2; return 1; fi; echo $(( $1 / $2 )); }',
+    ),
+    "numbers and statuses": (
+        sh("[[ $(add 2 3) -eq 5 ]]", "(( $(add 1 1) == 2 ))", "is_even 4 && ! is_even 3", "add 1; [ $? = 2 ]"),
+        "add() { [ $# = 2 ] || return 2; echo $(( $1 + $2 )); }\nis_even() { (( $1 % 2 == 0 )); }",
+    ),
+    "a constant of the program": (sh("[[ $LIMIT == 10 && $(f) == 10 ]]"), "LIMIT=10\nf() { echo $LIMIT; }"),
+}
+FORGED: dict[str, tuple[CodeTests, str]] = {
+    "the name of a variable of the tests": (sh("expected=5\n[[ $(f 2 3) -eq $expected ]]"), "f() { echo expected; }"),
+    "a command in an index": (
+        sh("[[ $(f) -eq 7 ]]", "touch /dev/null"),
+        """f() { printf '%s' 'y[x=$(echo 7)]*0+x'; }""",
+    ),
+    "an expression that cannot be evaluated": (
+        sh("[ $(( $(f 2 3) )) -eq 5 ] || exit 1\n[ $(( $(f 1 1) )) -eq 2 ] || exit 1\necho good"),
+        "f() { echo 1/0; }",
+    ),
+    "a status of two words": (
+        sh("f 4 || { echo wrong; exit 1; }\nif f 3; then exit 1; fi\necho done"),
+        SERVE.format(status="1 1"),
+    ),
+    "a status that is no number": (sh("f 4\n(( $? == 0 )) || exit 0\nexit 1"), SERVE.format(status="x")),
+    "assigns the expected value": (sh("expected=5; f; [[ $R -eq $expected ]]"), "f() { expected=0; R=0; }"),
+    "replaces a tool": (sh("f | grep -q 5"), "grep() { return 0; }\nf() { echo 4; }"),
+}
+
+
+@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
+def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
+    backend: Any = request.param
+    return verdicts_in(backend, {**HONEST, **FORGED})
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_programs_pass(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == "pass", verdicts[name]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", FORGED)
+def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome in ("fail", "abstain"), verdicts[name]
+
+
+def test_only_variables_that_the_tests_do_not_name_otherwise_are_read_from_the_program() -> None:
+    tests = "expected=5; for x in 1 2; do f $x; done; read -r line; [[ $R == $expected && ${S} == $line && $PATH ]]"
+    assert variables_of_the_program(tests) == ["R", "S"]

@@ -1,0 +1,176 @@
+"""The strict JavaScript driver: right programs pass whatever their tests look at, and no wrong program passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bestofn.builders.records import CodeTests, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from tests.sandbox.verdicts import verdicts_in, written
+
+PLUS = "function f(x) { return x + 1; }"
+LESS = "function f(x) { return x - 1; }"
+# How the program of an attacker talks to the driver.
+FRAMES = """
+const fs = require('fs');
+function rd(n) { const b = Buffer.alloc(n); let at = 0; while (at < n) at += fs.readSync(4, b, at, n - at, null); return b; }
+function get() { return JSON.parse(rd(rd(4).readUInt32LE(0)).toString()); }
+function put(m) {
+  const b = Buffer.from(JSON.stringify(m)), h = Buffer.alloc(4);
+  h.writeUInt32LE(b.length); fs.writeSync(3, Buffer.concat([h, b]));
+}
+"""
+
+
+def js(*cases: str, **more: Any) -> CodeTests:
+    return written(*cases, language="javascript", **more)
+
+
+HONEST: dict[str, tuple[CodeTests, str]] = {
+    "own name, length and toString": (
+        js("const p = new P('Bob'); assert.strictEqual(p.name, 'Bob'); assert.strictEqual(`${p}`, 'I am Bob')"),
+        "class P { constructor(name) { this.name = name; } toString() { return `I am ${this.name}`; } }",
+    ),
+    "iteration": (
+        js(
+            "const l = new L(); l.push(1).push(2); assert.strictEqual(l.length, 2); assert.deepStrictEqual([...l], [1, 2]);"
+            "const g = count(3); assert.strictEqual(g.next().value, 0); assert.deepStrictEqual([...g], [1, 2])"
+        ),
+        "class L { constructor() { this.items = []; } push(x) { this.items.push(x); return this; }\n"
+        "get length() { return this.items.length; } *[Symbol.iterator]() { yield* this.items; } }\n"
+        "function* count(n) { for (let i = 0; i < n; i++) yield i; }",
+    ),
+    "asynchronous iteration": (
+        js("const got = []; for await (const x of count(2)) got.push(x); assert.deepStrictEqual(got, [0, 1])"),
+        "async function* count(n) { for (let i = 0; i < n; i++) yield i; }",
+    ),
+    "instanceof": (
+        js(
+            "const d = new Dog(); assert(d instanceof Dog && d instanceof Animal); assert.strictEqual(d.constructor.name, 'Dog')"
+        ),
+        "class Animal {} class Dog extends Animal {}",
+    ),
+    "errors of the program": (
+        js(
+            "assert.throws(() => f(), MyError); assert.throws(() => f(), {name: 'MyError', field: 'age'});"
+            "try { f(); assert.fail('no error'); } catch (e) { assert(e instanceof Error && e.field === 'age'); }"
+        ),
+        "class MyError extends Error { constructor(field) { super('bad ' + field); this.name = 'MyError'; this.field = field; } }\n"
+        "function f() { throw new MyError('age'); }",
+    ),
+    "statics, accessors and closures": (
+        js(
+            "assert.strictEqual(T.of(100).f, 212); const c = counter(); c.inc(); assert.strictEqual(c.value, 1);"
+            "assert.strictEqual(add(1)(2), 3); const {inc} = c; inc(); assert.strictEqual(c.value, 2)"
+        ),
+        "class T { #c; static of(c) { const t = new T(); t.#c = c; return t; } get f() { return this.#c * 9 / 5 + 32; } }\n"
+        "function counter() { let n = 0; return {inc: () => ++n, get value() { return n; }}; }\n"
+        "const add = (a) => (b) => a + b;",
+    ),
+    "deep equality of objects": (
+        js("const p = new P(1); assert.deepEqual({...p}, {x: 1}); assert.strictEqual(JSON.stringify(p), '{\"x\":1}')"),
+        "class P { constructor(x) { this.x = x; } }",
+    ),
+    "captured console": (
+        js(
+            "const lines = []; const log = console.log; console.log = (...a) => lines.push(a.join(' ')); f();"
+            "console.log = log; assert.deepStrictEqual(lines, ['hello 1'])"
+        ),
+        "function f() { console.log('hello', 1); }",
+    ),
+    "require of the solution": (
+        js("const { f } = require('./solution'); assert.strictEqual(f(1), 2)"),
+        f"{PLUS}\nmodule.exports = {{ f }};",
+    ),
+    "Jest": (
+        js(
+            "import { f } from './f';\ndescribe('f', () => { let n; beforeEach(() => { n = 1; });\n"
+            "test('adds', () => { expect(f(n)).toBe(2); expect([f(1)]).toEqual([2]); expect(f(1)).not.toBe(3); });\n"
+            "test.each([[1, 2], [2, 3]])('%i', (a, b) => { expect(f(a)).toBe(b); });\n"
+            "it('throws', async () => { expect(() => f(null)).toThrow('no number'); await expect(later(1)).resolves.toBe(2); }); });"
+        ),
+        "function f(x) { if (x === null) throw new Error('no number'); return x + 1; }\nasync function later(x) { return f(x); }",
+    ),
+    "Jest with mocks": (
+        js(
+            "test('calls', () => { const seen = jest.fn(); each([1, 2], seen); expect(seen).toHaveBeenCalledTimes(2);\n"
+            "expect(seen).toHaveBeenCalledWith(2); });"
+        ),
+        "function each(items, f) { for (const one of items) f(one); }",
+    ),
+    "a function that is called test": (
+        js("assert(test(2))", entry_point="test"),
+        "function test(x) { return x === 2; }",
+    ),
+    "work that is left at the end": (
+        js("require('fs').promises.readFile('/usr/bin/env').then(() => assert.strictEqual(f(1), 2))"),
+        PLUS,
+    ),
+}
+
+FORGED: dict[str, tuple[CodeTests, str]] = {
+    "a callback by name": (
+        js("assert.strictEqual(f(2), 6)"),
+        FRAMES
+        + "get(); for (;;) { put({callback: 'constructor', args: ['return 1']}); get(); put({ok: {f: 'constructor'}}); }",
+    ),
+    "a float that is called constructor": (
+        js("assert(f(2))"),
+        FRAMES
+        + "get(); put({ok: {handle: {id: 0, callable: true, proto: null}}}); for (;;) { get(); put({ok: {f: 'constructor'}}); }",
+    ),
+    "verdicts on every descriptor": (
+        js("assert.strictEqual(f(2), 6)"),
+        'const fs = require(\'fs\'); for (let fd = 3; fd < 40; fd++) try { fs.writeSync(fd, \'{"passed":true,"error":""}\\n\'); } catch {}\n'
+        "function f() { process.reallyExit(0); }",
+    ),
+    "an own test runner": (
+        js("describe('f', () => { test('adds', () => { expect(f(1)).toBe(2); }); });"),
+        f"{LESS}\nfunction describe() {{}} function test() {{}} function expect() {{ return {{toBe() {{}}}}; }}",
+    ),
+    "an own expect": (js("expect(f(1)).toBe(2)"), f"{LESS}\nfunction expect() {{ return {{toBe() {{}}}}; }}"),
+    "claims that the runner is missing": (
+        js("assert.strictEqual(f(2), 6)"),
+        "function f() { throw new ReferenceError('expect is not defined'); }",
+    ),
+    "a promise that is not awaited": (
+        js("f(0); require('fs').promises.readFile('/usr/bin/env').then(() => { assert.equal(f(1), 2); })"),
+        LESS,
+    ),
+    "a timer after a promise": (
+        js("f(0); Promise.resolve().then(() => setTimeout(() => assert.equal(f(1), 2), 30))"),
+        LESS,
+    ),
+}
+UNUSABLE: dict[str, tuple[CodeTests, str]] = {
+    "a matcher that the runner does not have": (js("expect(f(1)).toMatchSnapshot()"), PLUS),
+    "a module that is not installed": (js("const { expect } = require('chai'); expect(f(1)).to.equal(2)"), PLUS),
+    "a timer that never ends": (js("assert.equal(f(1), 2); setInterval(() => {}, 10)"), PLUS),
+}
+
+
+@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
+def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
+    backend: Any = request.param
+    return verdicts_in(backend, {**HONEST, **FORGED, **UNUSABLE})
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_programs_pass(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == "pass", verdicts[name]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", FORGED)
+def test_no_wrong_program_passes(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == "fail", verdicts[name]
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_unusable_tests_give_an_error(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == "error", verdicts[name]
