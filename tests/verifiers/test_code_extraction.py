@@ -147,6 +147,11 @@ def test_an_answer_that_ends_in_its_program_is_not_complete() -> None:
     assert extract("```python\ndef f(x):\n    return x\n```\nIt wor", "python", "f").complete
 
 
+def test_a_program_inside_a_page_is_found() -> None:
+    page = "````markdown\n# Solution\n```python\ndef f(x):\n    return x\n```\n````"
+    assert extract_program(page, "python", "f") == "def f(x):\n    return x\n"
+
+
 def test_a_program_between_prose_is_a_guess() -> None:
     assert extract("You can write:\n\ndef f(x):\n    return x\n\nThis returns the number.", "python", "f").guessed
     assert not extract("def f(x):\n    return x", "python", "f").guessed

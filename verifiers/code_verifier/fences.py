@@ -57,12 +57,20 @@ def visible_text(answer: str) -> str:
 
 
 def code_blocks(text: str) -> list[Block]:
-    """Return the code blocks of ``text`` that are not empty: fenced ones, or else those in tags such as ``<code>``."""
+    """Return the code blocks of ``text`` that are not empty: fenced ones, or else those in tags such as ``<code>``.
+
+    A block that is not code, such as a Markdown page, counts as the blocks in it.
+    """
     blocks = [block for block in fenced(text) if block.text.strip()]
     if blocks:
-        return blocks
+        return [inner for block in blocks for inner in (_inside(block) or [block])]
     tagged = [Block(match[2].strip("\n"), "") for match in _TAGS.finditer(text) if match[2].strip()]
     return [inner for block in tagged for inner in (fenced(block.text) or [block])]
+
+
+def _inside(block: Block) -> list[Block]:
+    nested = fenced(block.text) if block.language in ("", "other") else []
+    return [inner for inner in nested if inner.text.strip()]
 
 
 def fenced(text: str) -> list[Block]:
