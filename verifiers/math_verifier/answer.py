@@ -14,7 +14,8 @@ class Answer:
     ``method`` is the form in which it was found. ``others`` contains the earlier boxes of the same list or sentence.
     ``rival`` is another answer that the text announces after a box, without words of correction. ``runs_on`` is true
     if the model then invented another problem and answered that problem too. ``cut_off`` is the end of a text that
-    marks no answer and ends in the middle of a sentence or a formula, otherwise "".
+    marks no answer and ends in the middle of a sentence or a formula, otherwise "". ``before`` is the rest of the last
+    paragraph, if its last sentence was taken.
     """
 
     text: str
@@ -23,3 +24,4 @@ class Answer:
     rival: str = ""
     runs_on: bool = False
     cut_off: str = ""
+    before: str = ""

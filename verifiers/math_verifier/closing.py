@@ -9,6 +9,7 @@ from bestofn.verifiers.math_verifier.answer import Answer
 
 MOST_CHARACTERS = 3_000  # at the end of the text that are examined
 CUT_OFF = 1_000  # characters before the end of a text that is cut off in which the reference may be stated
+MOST_BEFORE = 3  # the last sentence and the two before it
 SHORT = 200  # characters of a text that is the answer as a whole
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _UNFINISHED = re.compile(
@@ -58,7 +59,7 @@ def closing(text: str) -> Answer | None:
     cut_off = text[-CUT_OFF:] if _is_cut_off(text, sentences[-1]) else ""
     if len(text) <= SHORT and "\n" not in text and len(sentences) <= 1:
         return Answer(sentences[0] if sentences and len(_sentences(text)) > 1 else text, "whole text", cut_off=cut_off)
-    return Answer(sentences[-1], "closing sentence", cut_off=cut_off)
+    return Answer(sentences[-1], "closing sentence", cut_off=cut_off, before=" ".join(sentences[-MOST_BEFORE:-1]))
 
 
 def _is_cut_off(text: str, sentence: str) -> bool:

@@ -130,6 +130,8 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     if node is None:
         return None
     match = compare(gold, node, terms)
+    if match.equal is False and has_several_values(gold) and not has_several_values(node):
+        return Unclear("one of several values in words"), node
     if match.equal and single and _LIMITED.search(text):
         return Unclear("a bound in words, not a value"), node
     return noted(match, "stated in words"), node
