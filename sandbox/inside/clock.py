@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+_MISSING_SHARE = 0.25  # a run that lacks more of its time than this is not judged
 _LEAST_WAIT_S = 0.02  # shorter waits are those of any process
 
 
@@ -12,7 +13,7 @@ class FairClock:
     """The time limits of a run. Time that its processes wait for a processor does not count.
 
     ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all of them together. At most
-    ``2 * total_s`` of waiting is added. If they wait longer, ``starved`` is True when the time is over.
+    ``2 * total_s`` of waiting is added. If they then still lack a quarter of their time, ``starved`` is True.
     """
 
     def __init__(self, pids: set[int], wall_s: float, total_s: float) -> None:
@@ -40,7 +41,7 @@ class FairClock:
             self.end += more_s
             self.deadline += more_s
         else:
-            self.starved = waited_s > self.most_s
+            self.starved = waited_s - self.most_s > _MISSING_SHARE * self.wall_s
         return self.deadline - time.monotonic()
 
 

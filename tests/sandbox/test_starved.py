@@ -105,6 +105,15 @@ def test_a_program_that_never_gets_a_processor_ends_as_starved(monkeypatch: pyte
     assert fair.starved
 
 
+def test_a_program_that_got_nearly_all_of_its_time_is_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    fair = FairClock({1}, 2.0, 2.0)
+    waits.now, waits.waited = 106.0, 4.4
+    assert fair.left() <= 0
+    assert fair.left() <= 0
+    assert not fair.starved
+
+
 def test_each_case_has_its_own_time_within_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = Waits(monkeypatch)
     fair = FairClock({1}, 2.0, 3.0)
