@@ -74,6 +74,20 @@ REPORT = Command(
         "browse": Setting(int, 700, "number of queries that can be browsed, an even sample", least=1),
     },
 )
+AUDIT = Command(
+    "audit",
+    "check a sample of the verdicts with a second opinion: how many are wrong?",
+    "bestofn audit runs/demo verifier=judge provider=openai",
+    (RUN,),
+    {
+        "sample": Setting(int, 200, "number of verdicts to check, half of them fails", least=2),
+        "seed": Setting(int, 0, "seed of the sample", least=0),
+        "marks": Setting(str, None, "the file of marks that a person saved on the audit page"),
+        "json": JSON,
+    },
+    open_keys=("verifier", "provider", "sandbox", "sampling", "prices", "budget_usd", "trusted"),
+    key_remedy="The second opinion is a verifier: verifier=judge, verifier=math_verify, or one of your own.",
+)
 REGENERATE = Command(
     "regenerate",
     "sample chosen candidates of a run again; the rest stays as it is",
@@ -205,6 +219,7 @@ COMMANDS: dict[str, Command] = {
         VOICE,
         EPISTEMIC,
         REPORT,
+        AUDIT,
         REGENERATE,
         JOURNAL,
         PUSH,

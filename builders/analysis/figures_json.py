@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
+from bestofn.builders.analysis.audit import OpinionJson
 from bestofn.builders.analysis.pair_figures import PairFigures
 from bestofn.builders.analysis.problems import problems
-from bestofn.builders.analysis.run_figures import RunFigures, share
+from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.statistics.descriptive import share
 from bestofn.builders.statistics.estimators import CurvePoint
 from bestofn.builders.statistics.intervals import RESAMPLES
 
@@ -113,6 +115,7 @@ class RunJson(RatesJson):
     cost: CostJson
     pairs: PairsJson | None
     problems: list[ProblemJson]
+    audit: list[OpinionJson]  # the second opinions of ``bestofn audit``
 
 
 def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
@@ -133,6 +136,7 @@ def to_json(figures: RunFigures, *, resamples: int = RESAMPLES) -> RunJson:
         "cost": _cost(figures),
         "pairs": _pairs(figures.pairs) if figures.pairs else None,
         "problems": [{"fact": one.fact, "remedy": one.remedy} for one in problems(figures)],
+        "audit": list(figures.audit),
     }
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bestofn.builders.analysis.audit import OpinionJson, read_figures
 from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row, pairs_of_run
 from bestofn.builders.analysis.query_records import (
     CandidateRecord,
@@ -25,6 +26,7 @@ from bestofn.builders.analysis.query_records import (
 from bestofn.builders.errors import kind_of
 from bestofn.builders.records import Row
 from bestofn.builders.statistics import estimators
+from bestofn.builders.statistics.descriptive import share
 from bestofn.builders.statistics.intervals import RESAMPLES, RunningMean, bootstrap_interval
 from bestofn.builders.tables import candidate_table, shards
 
@@ -203,6 +205,7 @@ class RunFigures:
     disagreements: int = 0  # candidates whose strict run and plain run disagree
     totals: CandidateTotals = field(default_factory=CandidateTotals)
     pairs: PairFigures | None = None  # None if the run has no table of pairs
+    audit: Sequence[OpinionJson] = ()  # the second opinions of ``bestofn audit``
 
     def add(self, query: QueryRecord) -> None:
         """Add one query to the figures."""
@@ -357,7 +360,7 @@ def figures_of_run(run: Path, manifest: Row | None = None) -> RunFigures:
     if manifest is not None and manifest.get("state") != "complete":
         return _figures_of_shards(run)
     table = candidate_table.read(run)
-    figures = RunFigures(table.name, table.metadata, pairs=pairs_of_run(run))
+    figures = RunFigures(table.name, table.metadata, pairs=pairs_of_run(run), audit=read_figures(run))
     for query in records_of_table(table):
         figures.add(query)
     return figures
@@ -380,11 +383,6 @@ def truth_of_best(candidates: Sequence[CandidateRecord]) -> float | None:
     highest = max(reward for reward, _ in scored)
     tied = [right for reward, right in scored if reward == highest]
     return sum(tied) / len(tied)
-
-
-def share(part: float, whole: int) -> float | None:
-    """Return ``part`` / ``whole``; None if ``whole`` is 0."""
-    return part / whole if whole else None
 
 
 def _rate_interval(table: Table, resamples: int) -> tuple[float, float] | None:

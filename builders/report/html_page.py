@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import OUTCOMES, RunFigures
 from bestofn.builders.records import Row
-from bestofn.builders.report.number_format import percent
+from bestofn.builders.report.number_format import audit_rows, percent
 from bestofn.builders.report.query_html import query_entry
 from bestofn.builders.report.run_charts import charts_of_run
 from bestofn.builders.statistics.estimators import CurvePoint
@@ -62,6 +62,7 @@ def page(figures: RunFigures, shown: Iterable[Row], manifest: Row, name: str) ->
         facts=_facts(manifest),
         cards=_cards(figures, manifest),
         problems=problems(figures),
+        audit=audit_rows(figures.audit),
         largest_k=curve[-1].k if curve else 1,
         outcomes=OUTCOMES,
         splits=_split_rows(figures),

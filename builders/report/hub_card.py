@@ -13,7 +13,7 @@ from bestofn.builders.analysis.figures_json import RatesJson, RunJson
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.report.inspect_text import rates_by_split
-from bestofn.builders.report.number_format import MISSING, interval, percent, rate
+from bestofn.builders.report.number_format import MISSING, audit_rows, interval, percent, rate
 from bestofn.builders.tables.parquet_files import file_side, rows_in
 
 VIEWS = {  # view -> description of one row
@@ -155,6 +155,7 @@ def _results(figures: RunJson) -> dict[str, object]:
         ],
         "pairs": figures["pairs"],
         "refusals": f"{figures['refusals']['count']:,}",
+        "audit": audit_rows(figures["audit"]),
         "problems": [problem["fact"] for problem in figures["problems"]],
     }
 

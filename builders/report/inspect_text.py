@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bestofn.builders.analysis.figures_json import RatesJson, RunJson
-from bestofn.builders.report.number_format import MISSING, dollars, interval, percent, rate
+from bestofn.builders.report.number_format import MISSING, audit_rows, dollars, interval, percent, rate
 from bestofn.builders.report.terminal import console, table
 
 if TYPE_CHECKING:
@@ -56,10 +56,15 @@ def notes(run: RunJson) -> list[str]:
         f"Refusals: {refusals['count']:,}{f' ({kinds})' if kinds else ''}.",
         f"Quality:  {quality['empty']:,} empty, {quality['truncated']:,} truncated, {quality['repeats']:,} repeats, "
         f"{quality['errors']:,} failed to generate.",
+        *_audit(run),
         *_pairs(run),
         _cost(run),
         *(f"Problem:  {one['fact']} {one['remedy']}" for one in run["problems"]),
     ]
+
+
+def _audit(run: RunJson) -> list[str]:
+    return [f"Audit:    {row.text}" for row in audit_rows(run["audit"])]
 
 
 def _pairs(run: RunJson) -> list[str]:

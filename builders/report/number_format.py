@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bestofn.builders.analysis.audit import ErrorRateJson, OpinionJson
 from bestofn.builders.statistics.estimators import CurvePoint
 
 MISSING = "–"
@@ -32,3 +36,31 @@ def dollars(value: float | None) -> str:
     if value is None:
         return MISSING
     return f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
+
+
+class AuditRow(NamedTuple):
+    """One second opinion as text: the rates of wrong fails and passes, and the numbers of audited verdicts."""
+
+    source: str
+    false_fail: str
+    fails: str
+    false_pass: str
+    passes: str
+
+    @property
+    def text(self) -> str:
+        """The row as one line."""
+        fails, passes = f"{self.false_fail}, {self.fails}", f"{self.false_pass}, {self.passes}"
+        return f"{self.source}: false fails {fails}; false passes {passes}."
+
+
+def audit_rows(opinions: Sequence[OpinionJson]) -> list[AuditRow]:
+    """Return one row of text per second opinion of an audit."""
+    return [
+        AuditRow(one["source"], *_audit_cells(one["false_fail"]), *_audit_cells(one["false_pass"])) for one in opinions
+    ]
+
+
+def _audit_cells(error: ErrorRateJson) -> tuple[str, str]:
+    decided = f"{error['decided']:,} of {error['audited']:,} decided"
+    return rate(error["rate"], (error["low"], error["high"])), decided

@@ -89,3 +89,8 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
     if len(x) < 2 or x.std() == 0 or y.std() == 0:
         return 0.0
     return float(np.corrcoef(x, y)[0, 1])
+
+
+def share(part: float, whole: int) -> float | None:
+    """Return ``part`` / ``whole``; None if ``whole`` is 0."""
+    return part / whole if whole else None

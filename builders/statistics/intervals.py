@@ -149,8 +149,11 @@ def resampled_means(
     return _means_of_resamples(sums, sizes, np.full(MOST_UNITS, 1.0 / MOST_UNITS), MOST_UNITS, resamples, seed)
 
 
-def wilson_interval(successes: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
-    """Return Wilson's score interval of a rate (Wilson 1927); (0, 1) if there are no trials. ``z`` is 1.96 for 95 %."""
+def wilson_interval(successes: float, trials: float, z: float = 1.959964) -> tuple[float, float]:
+    """Return Wilson's score interval of a rate (Wilson 1927); (0, 1) if there are no trials. ``z`` is 1.96 for 95 %.
+
+    Weighted successes and an effective number of trials need not be whole numbers.
+    """
     if trials == 0:
         return (0.0, 1.0)
     share = successes / trials

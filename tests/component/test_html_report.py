@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.analysis.audit import draw_sample
 from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row
 from bestofn.builders.analysis.query_records import record_of_nested_row
 from bestofn.builders.analysis.run_figures import RunFigures
 from bestofn.builders.report import html_page
+from bestofn.builders.report.audit_page import audit_page
 from tests.chromium import visit
 
 HOSTILE = "<img src=x onerror=\"document.title='broken'\"><script>document.title='broken'</script>"
@@ -139,3 +141,29 @@ def test_five_thousand_candidates_open_without_errors(tmp_path: Path) -> None:
     assert errors == []
     assert values == [625]
     print(f"5,000 candidates: {file.stat().st_size / 1e6:.1f} MB, loaded in {seconds:.2f} s")
+
+
+def test_answers_can_be_marked_and_the_verdict_appears_after_the_mark(tmp_path: Path) -> None:
+    """The saved marks are those that ``bestofn audit RUN marks=FILE`` reads."""
+    sample = draw_sample(rows(10, 4), 12)
+    file = tmp_path / "audit.html"
+    file.write_text(audit_page(sample, "run <b>", {"sample": 12, "seed": 0}), "utf-8")
+    press = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}));"
+    values, errors, _ = visit(
+        file,
+        [
+            "document.title",
+            "document.querySelectorAll('#item .badge').length",
+            press % "r" + "document.querySelectorAll('#item .badge').length",
+            press % "j" + "document.getElementById('wrong').click(); document.getElementById('count').textContent",
+            "var saved = null; URL.createObjectURL = (blob) => { saved = blob; return '#'; };"
+            "document.getElementById('save').click(); saved.type",
+            "document.querySelectorAll('#item img, #item script').length",
+            "localStorage.length + ':' + Object.values(JSON.parse(localStorage.getItem(localStorage.key(0)))).join()",
+        ],
+    )
+    assert errors == []
+    title, hidden, shown, count, kind, injected, stored = values
+    assert (title, hidden, shown) == ("Audit of run <b> · bestofn", 0, 1)
+    assert count == "2 of 12 answers are marked"
+    assert (kind, injected, stored) == ("application/json", 0, "1:right,wrong")

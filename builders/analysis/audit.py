@@ -1,0 +1,265 @@
+"""The audit of a run: a sample of its verdicts, second opinions about them, and the rates of wrong verdicts.
+
+``bestofn audit`` draws the sample and stores it with all opinions in ``audit/sample.jsonl``. The rates are estimated
+for all verdicts of the run, so each sampled verdict has a weight.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, TypedDict, get_args
+
+from bestofn.builders.errors import MachineError
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.statistics.intervals import wilson_interval
+
+FOLDER, FIGURES = "audit", "audit.json"
+AUDITED = ("fail", "pass")
+Opinion = Literal["right", "wrong", "undecided"]
+OPINIONS: tuple[Opinion, ...] = get_args(Opinion)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditItem:
+    """One sampled verdict. ``row`` is the nested row of its query with this candidate only.
+
+    ``weight`` is the share of the run's verdicts with this outcome that the item stands for; the weights of an outcome
+    add up to 1. ``opinions`` maps the source of a second opinion to its opinion about the *answer*.
+    """
+
+    row: Row
+    weight: float = 0.0
+    opinions: Mapping[str, Opinion] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The identity of the item in a run: query id and index of the candidate."""
+        return f"{self.row['query_id']}#{self.row['candidates'][0]['index']}"
+
+    @property
+    def split(self) -> str:
+        """The split of the query."""
+        return str(self.row["split"])
+
+    @property
+    def outcome(self) -> str:
+        """The outcome of the run's verdict: fail or pass."""
+        return str(self.row["verdicts"][0]["outcome"])
+
+    def disagrees(self, source: str) -> bool:
+        """Return whether the opinion of ``source`` contradicts the verdict."""
+        return self.opinions.get(source) == ("right" if self.outcome == "fail" else "wrong")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSample:
+    """The sampled verdicts, and the number of verdicts of the run by (outcome, split)."""
+
+    items: Sequence[AuditItem]
+    population: Mapping[tuple[str, str], int]
+
+
+class ErrorRateJson(TypedDict):
+    """The estimated share of wrong verdicts among all verdicts with one outcome, with its 95 % interval.
+
+    ``rate`` is None if the second opinion decided nothing.
+    """
+
+    verdicts: int
+    audited: int
+    decided: int
+    disagreements: int
+    rate: float | None
+    low: float
+    high: float
+
+
+class OpinionJson(TypedDict):
+    """The figures of one second opinion.
+
+    ``false_fail`` is about right answers with the outcome ``fail``, ``false_pass`` about wrong answers with ``pass``.
+    """
+
+    source: str
+    false_fail: ErrorRateJson
+    false_pass: ErrorRateJson
+    by_split: dict[str, dict[str, ErrorRateJson]]
+
+
+# the sample ---------------------------------------------------------------------------------------------------------
+
+
+def draw_sample(rows: Iterable[Row], size: int, seed: int = 0) -> AuditSample:
+    """Draw ``size`` verdicts of the nested ``rows``: one half fails, one half passes, in proportion to the splits.
+
+    A stratum is an outcome in a split. Within a stratum the sample has one candidate per query, as long as there are
+    queries, because the candidates of one query are similar. The sample depends only on the run and ``seed``.
+    """
+    strata: dict[tuple[str, str], _Stratum] = defaultdict(_Stratum)
+    for row in rows:
+        groups: dict[str, list[int]] = defaultdict(list)
+        for place, verdict in enumerate(row["verdicts"]):
+            if verdict["outcome"] in AUDITED:
+                groups[verdict["outcome"]].append(place)
+        for outcome, places in groups.items():
+            strata[outcome, str(row["split"])].add(row, places, size, seed)
+    population = {key: stratum.verdicts for key, stratum in sorted(strata.items())}
+    items: list[AuditItem] = []
+    for outcome, count in _halves(population, size).items():
+        sizes = {key: number for key, number in population.items() if key[0] == outcome}
+        for key, share in _proportional(sizes, count).items():
+            items += strata[key].items(share, sizes[key] / sum(sizes.values()), seed)
+    return AuditSample(items, population)
+
+
+@dataclass
+class _Stratum:
+    """The verdicts of one stratum; at most about 2 × the size of the sample are in memory."""
+
+    verdicts: int = 0
+    drawn: list[tuple[int, bytes, int, AuditItem]] = field(default_factory=list)
+
+    def add(self, row: Row, places: Sequence[int], size: int, seed: int) -> None:
+        """Add the candidates of one query that have the stratum's outcome."""
+        self.verdicts += len(places)
+        query = _hash(seed, row["query_id"])
+        shuffled = sorted(places, key=lambda place: _hash(seed, row["query_id"], row["candidates"][place]["index"]))
+        for rank, place in enumerate(shuffled[:size]):
+            self.drawn.append((rank, query, len(places), AuditItem(_only(row, place))))
+        if len(self.drawn) > 2 * size:
+            self._cut(size)
+
+    def items(self, count: int, share: float, seed: int) -> list[AuditItem]:
+        """Return ``count`` items. Their weights add up to ``share``."""
+        self._cut(count)
+        per_query = Counter(query for _, query, _, _ in self.drawn)
+        weights = [candidates / per_query[query] for _, query, candidates, _ in self.drawn]
+        total = sum(weights)
+        items = [item for *_, item in self.drawn]
+        return [replace(item, weight=share * weight / total) for item, weight in zip(items, weights, strict=True)]
+
+    def _cut(self, size: int) -> None:
+        self.drawn = sorted(self.drawn, key=lambda entry: entry[:2])[:size]
+
+
+def _only(row: Row, place: int) -> Row:
+    lists = {name: [row[name][place]] for name in ("candidates", "verdicts", "scores")}
+    return {**row, **lists, "pairs": []}
+
+
+def _hash(*parts: object) -> bytes:
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).digest()
+
+
+def _halves(population: Mapping[tuple[str, str], int], size: int) -> dict[str, int]:
+    """Return the number of items per outcome: one half each, and more if the other outcome has fewer verdicts."""
+    totals = {name: sum(count for key, count in population.items() if key[0] == name) for name in AUDITED}
+    fails = min(totals["fail"], max(size // 2, size - totals["pass"]))
+    return {"fail": fails, "pass": min(totals["pass"], size - fails)}
+
+
+def _proportional(sizes: Mapping[tuple[str, str], int], count: int) -> dict[tuple[str, str], int]:
+    """Divide ``count`` in proportion to ``sizes``. Each stratum gets at least 1, if ``count`` allows it."""
+    total = sum(sizes.values())
+    shares = {key: min(size, max(1, count * size // max(1, total))) for key, size in sizes.items()}
+    by_size = sorted(sizes, key=lambda key: -sizes[key])
+    while sum(shares.values()) > count:
+        largest = max(by_size, key=lambda key: shares[key])
+        shares[largest] -= 1
+    for key in by_size:
+        shares[key] += min(sizes[key] - shares[key], count - sum(shares.values()))
+    return {key: share for key, share in shares.items() if share}
+
+
+# the figures --------------------------------------------------------------------------------------------------------
+
+
+def audit_figures(sample: AuditSample) -> list[OpinionJson]:
+    """Return the figures of each second opinion, in the order of their names."""
+    sources = sorted({source for item in sample.items for source in item.opinions})
+    return [_figures(sample, source) for source in sources]
+
+
+def _figures(sample: AuditSample, source: str) -> OpinionJson:
+    splits = sorted({split for _, split in sample.population})
+    return {
+        "source": source,
+        "false_fail": _error_rate(sample, source, "fail", splits),
+        "false_pass": _error_rate(sample, source, "pass", splits),
+        "by_split": {
+            split: {f"false_{outcome}": _error_rate(sample, source, outcome, [split]) for outcome in AUDITED}
+            for split in splits
+        },
+    }
+
+
+def _error_rate(sample: AuditSample, source: str, outcome: str, splits: Sequence[str]) -> ErrorRateJson:
+    """Return the weighted share of contradicted verdicts.
+
+    The interval is Wilson's, with the effective sample size of Kish (1965): the square of the sum of the weights over
+    the sum of their squares.
+    """
+    items = [item for item in sample.items if item.outcome == outcome and item.split in splits]
+    decided = [item for item in items if item.opinions.get(source) in ("right", "wrong")]
+    wrong = [item.weight for item in decided if item.disagrees(source)]
+    total = sum(item.weight for item in decided)
+    rate = sum(wrong) / total if decided else None
+    effective = total**2 / sum(item.weight**2 for item in decided) if decided else 0.0
+    low, high = wilson_interval((rate or 0.0) * effective, effective)
+    return {
+        "verdicts": sum(sample.population.get((outcome, split), 0) for split in splits),
+        "audited": len(items),
+        "decided": len(decided),
+        "disagreements": len(wrong),
+        "rate": rate,
+        "low": low,
+        "high": high,
+    }
+
+
+# the files ----------------------------------------------------------------------------------------------------------
+
+
+def read_figures(run: Path) -> list[OpinionJson]:
+    """Return the figures of the audits of ``run``; [] if there are none."""
+    path = run / FOLDER / FIGURES
+    if not path.is_file():
+        return []
+    try:
+        return json.loads(path.read_text("utf-8"))["opinions"]
+    except (ValueError, KeyError) as error:
+        remedy = f"Delete the folder {run / FOLDER} and audit again."
+        raise MachineError(f"{path} is not valid ({error}). {remedy}") from error
+
+
+def with_opinions(sample: AuditSample, source: str, opinions: Mapping[str, Opinion]) -> AuditSample:
+    """Return ``sample`` with the opinions of ``source``, by item id. Opinions about other items are ignored."""
+    items = [
+        replace(item, opinions={**item.opinions, source: opinions[item.id]}) if item.id in opinions else item
+        for item in sample.items
+    ]
+    return AuditSample(items, sample.population)
+
+
+def with_stored_opinions(sample: AuditSample, stored: Iterable[JsonObject]) -> AuditSample:
+    """Return ``sample`` with the opinions in the rows of an earlier ``sample.jsonl``.
+
+    An earlier opinion is kept if the item has the same answer and the same outcome as before.
+    """
+    earlier = {(row["id"], row["outcome"], row["answer_hash"]): row["opinions"] for row in stored}
+    items = [
+        replace(item, opinions={**earlier.get((item.id, item.outcome, answer_hash(item)), {}), **item.opinions})
+        for item in sample.items
+    ]
+    return AuditSample(items, sample.population)
+
+
+def answer_hash(item: AuditItem) -> str:
+    """Return a hash of the candidate's messages."""
+    messages = json.dumps(item.row["candidates"][0]["messages"], sort_keys=True, default=str)
+    return hashlib.sha256(messages.encode()).hexdigest()[:16]

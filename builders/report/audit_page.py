@@ -1,0 +1,53 @@
+"""Builds the audit page: the sampled answers with buttons, so that a person can mark each answer as right or wrong.
+
+The page works without a network, also from a file. It shows the verdict only after the person has marked the answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+from bestofn.builders.analysis.audit import AuditItem, AuditSample, audit_figures
+from bestofn.builders.report.html_page import style, template
+from bestofn.builders.report.number_format import audit_rows
+from bestofn.builders.report.query_html import query_entry
+
+HERE = Path(__file__).parent
+
+
+def audit_page(sample: AuditSample, name: str, settings: dict[str, int]) -> str:
+    """Return the HTML page of the audit of the run ``name``. ``settings`` are stored in the file of marks."""
+    from markupsafe import Markup
+
+    script = (HERE / "audit_page.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    data = {"run": name, "settings": settings, "items": [_entry(item) for item in sample.items]}
+    return template("audit_page.html").render(
+        name=name,
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:",
+        style=Markup(style()),
+        rows=audit_rows(audit_figures(sample)),
+        data=Markup(json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")),
+        script=Markup(script),
+    )
+
+
+def _entry(item: AuditItem) -> dict[str, object]:
+    """Return one item for the script. ``prompt``, ``reference``, ``answer`` and ``why`` are safe HTML."""
+    entry = query_entry(item.row)
+    candidate = entry["candidates"][0]
+    return {
+        "id": item.id,
+        "split": item.split,
+        "prompt": entry["prompt"],
+        "reference": entry["reference"],
+        "answer": candidate["html"],
+        "outcome": item.outcome,
+        "why": candidate["why"],
+        "verifier": candidate["verifier"],
+        "opinions": dict(item.opinions),
+        "disagrees": any(item.disagrees(source) for source in item.opinions),
+    }

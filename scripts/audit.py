@@ -1,0 +1,192 @@
+"""``bestofn audit RUN [verifier=NAME] [marks=FILE]``: checks a sample of the verdicts with a second opinion.
+
+The second opinion is another verifier, or a person who marks answers on the page ``RUN/audit/audit.html``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bestofn.builders.config.arguments import Arguments
+from bestofn.builders.config.command import run_command
+from bestofn.builders.errors import ConfigError
+from bestofn.scripts.catalogue import AUDIT
+
+if TYPE_CHECKING:
+    from bestofn.builders.analysis.audit import AuditItem, AuditSample, Opinion
+    from bestofn.builders.protocols import Verifier
+
+PERSON = "person"
+AT_ONCE = 16  # second opinions in flight
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run ``bestofn audit``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
+    stopped = "\nbestofn: stopped. Every reply is in the journal. Run the same command again to continue."
+    run_command(AUDIT, lambda arguments: print(audit(arguments)), words, stopped=stopped)
+
+
+def audit(arguments: Arguments) -> str:
+    """Draw the sample, add the second opinions, write the files and return the figures as text or JSON."""
+    from bestofn.builders.analysis.audit import FOLDER, draw_sample, with_opinions, with_stored_opinions
+    from bestofn.builders.tables.shards import nested, parts_of
+
+    run, folder = arguments.run, arguments.run / FOLDER
+    if arguments.overrides and not any(word.partition("=")[0] == "verifier" for word in arguments.overrides):
+        raise ConfigError("verifier=… is missing. Name the second opinion, for example verifier=judge.")
+    marks_file = arguments.text("marks")
+    marks = read_marks(Path(marks_file)) if marks_file else {}
+    settings = {key: int(marks.get(key, arguments.number(key))) for key in ("sample", "seed")}
+    sample = draw_sample(nested(parts_of(run)), settings["sample"], settings["seed"])
+    if not sample.items:
+        raise ConfigError(f"{run} has no verdict of pass or fail, so there is nothing to audit.")
+    sample = with_stored_opinions(sample, _stored(folder / "sample.jsonl"))
+    if marks:
+        sample = with_opinions(sample, PERSON, _checked_marks(marks, sample, marks_file or ""))
+    if arguments.overrides:
+        source, opinions = _second_opinion(arguments, sample.items)
+        sample = with_opinions(sample, source, opinions)
+    return _written(run, sample, settings, as_json=arguments.flag("json"))
+
+
+def read_marks(path: Path) -> dict[str, Any]:
+    """Return the file of marks that the audit page saved. Raises ``ConfigError`` if it is not such a file."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"marks is {path}, which cannot be read: {error}") from error
+    if not isinstance(document, dict) or not isinstance(document.get("marks"), dict):
+        raise ConfigError(f"marks is {path}; expected the file that the button 'Save the marks' of the page writes.")
+    return document
+
+
+def _checked_marks(document: Mapping[str, Any], sample: AuditSample, path: str) -> dict[str, Opinion]:
+    from bestofn.builders.analysis.audit import OPINIONS
+
+    known, marks = {item.id for item in sample.items}, document["marks"]
+    strangers = [name for name in marks if name not in known]
+    if strangers:
+        raise ConfigError(
+            f"{path} has {len(strangers)} marks of answers that are not in the sample, such as {strangers[0]!r}. "
+            "Expected the marks of this run; audit the run again if it has changed."
+        )
+    wrong = [mark for mark in marks.values() if mark not in OPINIONS]
+    if wrong:
+        raise ConfigError(f"{path} has the mark {wrong[0]!r}; expected one of {', '.join(OPINIONS)}.")
+    return dict(marks)
+
+
+def _stored(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
+
+
+# the second opinion -------------------------------------------------------------------------------------------------
+
+
+def _second_opinion(arguments: Arguments, items: Sequence[AuditItem]) -> tuple[str, dict[str, Opinion]]:
+    """Ask the configured verifier about each item. Return its name and its opinions, by item id."""
+    from bestofn.builders.concurrency.event_loop import Loop
+    from bestofn.builders.config.composition import compose
+    from bestofn.builders.config.objects import ObjectBuilder
+    from bestofn.builders.sampling.cost import Ledger
+    from bestofn.builders.sampling.journal import Journal
+    from bestofn.builders.sampling.sampler import sampler
+
+    config = compose(list(arguments.overrides), config_dirs=arguments.config_dirs)
+    ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))
+    journal = Journal(arguments.run / "journal.sqlite")
+    objects = ObjectBuilder(
+        trusted=config.get("trusted") or (), wrap=lambda provider: sampler(provider, journal, ledger)
+    )
+    verifier: Verifier = objects.build(config["verifier"], "verifier")
+    models = sorted({asked.model for _, asked in objects.samplers.values()})
+    opened = [journal, *objects.opened_in_order] if models else objects.opened_in_order
+    with Loop() as loop, loop.open(*opened):
+        opinions = loop.run(_opinions(verifier, items))
+    return f"{verifier.name} ({', '.join(models)})" if models else verifier.name, opinions
+
+
+async def _opinions(verifier: Verifier, items: Iterable[AuditItem]) -> dict[str, Opinion]:
+    import asyncio
+
+    from bestofn.builders.schema import candidate_from_row, query_from_row
+    from bestofn.builders.stages.verify import verdict_of
+
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def opinion(item: AuditItem) -> Opinion:
+        candidate = candidate_from_row(item.row["candidates"][0])
+        async with free:
+            verdict = await verdict_of(verifier, query_from_row(item.row), candidate)
+        return {"pass": "right", "fail": "wrong"}.get(verdict.outcome, "undecided")  # type: ignore[return-value]
+
+    listed = list(items)
+    found = await asyncio.gather(*map(opinion, listed))
+    return {item.id: given for item, given in zip(listed, found, strict=True)}
+
+
+# the files ----------------------------------------------------------------------------------------------------------
+
+
+def _written(run: Path, sample: AuditSample, settings: dict[str, int], *, as_json: bool) -> str:
+    """Write sample, disagreements, figures and page of the audit. Return the figures as text or JSON."""
+    from bestofn.builders.analysis.audit import FIGURES, FOLDER, audit_figures
+    from bestofn.builders.report.audit_page import audit_page
+    from bestofn.builders.report.number_format import audit_rows
+    from bestofn.builders.run.manifest import write_text
+
+    folder = run / FOLDER
+    opinions = audit_figures(sample)
+    entries = [_entry(item) for item in sample.items]
+    disputed = [
+        entry
+        for entry, item in zip(entries, sample.items, strict=True)
+        if any(item.disagrees(source) for source in item.opinions)
+    ]
+    write_text(folder / "sample.jsonl", _lines(entries))
+    write_text(folder / "disagreements.jsonl", _lines(disputed))
+    write_text(folder / FIGURES, json.dumps({**settings, "opinions": opinions}, indent=2) + "\n")
+    write_text(folder / "audit.html", audit_page(sample, run.resolve().name, settings))
+    if as_json:
+        return json.dumps(opinions, indent=2)
+    lines = [f"{len(sample.items):,} verdicts sampled, with {len(disputed):,} disagreements."]
+    lines += [row.text for row in audit_rows(opinions)]
+    lines.append(f"Mark answers yourself: open {folder / 'audit.html'}, save the marks, then")
+    lines.append(f"  bestofn audit {run} marks=marks.json")
+    if disputed:
+        lines.append(f"Disagreements: {folder / 'disagreements.jsonl'}, and on the page.")
+    return "\n".join(lines)
+
+
+def _entry(item: AuditItem) -> dict[str, Any]:
+    from bestofn.builders.analysis.audit import answer_hash
+    from bestofn.builders.schema import candidate_from_row, query_from_row
+
+    query, candidate = query_from_row(item.row), candidate_from_row(item.row["candidates"][0])
+    verdict = item.row["verdicts"][0]
+    return {
+        "id": item.id,
+        "query_id": query.id,
+        "index": candidate.index,
+        "split": item.split,
+        "outcome": item.outcome,
+        "weight": item.weight,
+        "question": query.text,
+        "reference": list(query.reference.accepted),
+        "answer": candidate.text,
+        "answer_hash": answer_hash(item),
+        "verifier": verdict["verifier"],
+        "explanation": verdict["explanation"],
+        "opinions": dict(item.opinions),
+    }
+
+
+def _lines(entries: Sequence[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
+
+
+if __name__ == "__main__":
+    main()
