@@ -28,8 +28,16 @@ def functions(reference: Node, candidate: Node, terms: Terms) -> Match:
     if equal is False and _added(reference) and _added(reference) == _added(candidate):
         equal = _differ_by_a_constant(reference, candidate)
     if equal is False:
-        return _renamed(reference, candidate, terms) or different("values at points", reference, candidate)
+        return _renamed(reference, candidate, terms) or _unrelated(reference, candidate, terms)
     return decided(equal, "values at points" if equal else "no points to compare at", reference, candidate)
+
+
+def _unrelated(reference: Node, candidate: Node, terms: Terms) -> Match:
+    """Return that two expressions differ, unless the problem may relate their letters, as in "where c = a + b"."""
+    ours, theirs = symbols(reference) - CONSTANTS.keys(), symbols(candidate) - CONSTANTS.keys()
+    if ours and theirs and ours != theirs and all(terms.names(name) for name in ours ^ theirs):
+        return Unclear("letters that the problem may relate")
+    return different("values at points", reference, candidate)
 
 
 def equal_at_points(reference: Node, candidate: Node) -> bool | None:

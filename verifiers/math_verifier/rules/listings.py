@@ -46,7 +46,8 @@ def collection(reference: Node, candidate: Node, terms: Terms, same: Same) -> Ma
     named, given = _names(ours), _names(theirs)
     if named and len(named) == len(ours) == len(theirs) and named.keys() == given.keys():
         return ordered(tuple(named.values()), tuple(given[name] for name in named), terms, same)
-    if "{}" in (left, right) or (left == "," and right == "," and not terms.ordered):
+    tuples = all(head(item) in ("()", "[]") for item in ours)  # solutions are listed in any order
+    if "{}" in (left, right) or (left == "," and right == "," and (tuples or not terms.ordered)):
         return unordered(list(ours), list(theirs), terms, same)
     match = ordered(ours, theirs, terms, same)
     if not match.equal and left == "," and not terms.ordered and right != "()":
