@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
+
+from annotated_types import Ge, Gt, Interval
 
 JsonObject = Mapping[str, Any]
 """A decoded JSON object whose keys are not known in advance."""
@@ -22,6 +24,11 @@ Tool = JsonObject
 
 Row = JsonObject
 """One row of a dataset: column name -> value."""
+
+Count = Annotated[int, Ge(0)]
+PositiveCount = Annotated[int, Ge(1)]
+Share = Annotated[float, Interval(ge=0, le=1)]
+PositiveNumber = Annotated[float, Gt(0)]
 
 Outcome = Literal["pass", "fail", "abstain", "error"]
 Language = Literal["python", "javascript", "bash", "sql"]
@@ -121,13 +128,13 @@ class Query:
 class Sampling:
     """The sampling parameters. Every field can change the completion, so every field is part of the journal key."""
 
-    temperature: float | None = 1.0
-    top_p: float | None = None
-    max_tokens: int | None = None
+    temperature: Annotated[float, Ge(0)] | None = 1.0
+    top_p: Share | None = None
+    max_tokens: PositiveCount | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None  # base seed; sample i uses seed + i if the provider accepts seeds
     effort: str | None = None  # reasoning effort, if the provider supports it
-    thinking_tokens: int | None = None  # budget for extended thinking, if the provider supports it
+    thinking_tokens: Count | None = None  # budget for extended thinking, if the provider supports it
     logprobs: bool = False
     extra: JsonObject = field(default_factory=_empty_object)  # provider-specific request fields
 

@@ -29,7 +29,7 @@ CONFIG: Mapping[str, Any] = {
     "test_share": 0.25,
     "sampling": {"temperature": 0.7, "max_tokens": 64},
     "provider": {"model": "tiny", "api_key": "***"},
-    "dataset": {"path": "sums.jsonl", "licence": "MIT"},
+    "dataset": {"path": "sums.jsonl", "license": "MIT"},
     "notes": "What: sums\nWhy: größer",
 }
 SETTINGS = TableSettings(temperature=0.7, max_tokens=64, test_share=0.25)

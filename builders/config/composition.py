@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.config import choices as table
 from bestofn.builders.config.choices import conf_folder
-from bestofn.builders.config.signatures import joined
+from bestofn.builders.config.signatures import checked, joined
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.records import PositiveCount, PositiveNumber, Share
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -25,6 +26,18 @@ INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
 MISSING_KEY = re.compile(r"Interpolation key '([^']+)' not found")
 TARGET = re.compile(r"\+{0,2}(\w+)\._target_=['\"]?([\w.]+)['\"]?")
 ROOT_GROUPS = ("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs", "executor", "hub")
+ROOT_TYPES: dict[str, object] = {
+    "n": PositiveCount,
+    "seed": int,
+    "shard_size": PositiveCount,
+    "test_share": Share,
+    "max_error_share": Share,
+    "budget_usd": PositiveNumber | None,
+    "out": str | None,
+    "journal": str | None,
+    "trusted": list[str],
+}
+"""The types of root keys whose values have limits, or whose default in the YAML file does not show the type."""
 QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none")
 PLACES = ("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.job.chdir=false")
 
@@ -295,6 +308,7 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
             raise ConfigError(unknown_root_key(key, config, [*known, *groups], f"`bestofn {config_name}`"))
         if key in groups and isinstance(value, bool | int | float | str):
             raise ConfigError(f"{key} is {value!r}; expected {key}.KEY=VALUE, or {groups[key]}=NAME to choose one.")
+        checked(value, ROOT_TYPES.get(key, Any), key)
         _check_type(key, value, known.get(key))
 
 

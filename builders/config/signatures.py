@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import typing
 from typing import Any
 
@@ -53,7 +54,7 @@ def hints_of(target: Constructor) -> dict[str, Any]:
     """Return the type of each parameter; {} if the annotations cannot be evaluated."""
     function = target.__init__ if isinstance(target, type) else target
     try:
-        return typing.get_type_hints(function)
+        return typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError):
         return {}  # an annotation uses a name that is imported only for type checkers
 
@@ -83,7 +84,9 @@ def _is_plain(value: object) -> bool:
 def _hint_name(hint: object) -> str:
     if isinstance(hint, type):
         return hint.__name__
-    return str(hint).replace("typing.", "").replace("collections.abc.", "").replace("bestofn.builders.records.", "")
+    hint = re.sub(r"(?:typing\.)?Annotated\[(\w+),[^\]]*\]", r"\1", str(hint))  # the reason states the limits
+    hint = re.sub(r"(?:typing\.)?Optional\[([^\[\]]+)\]", r"\1 | None", hint)
+    return hint.replace("typing.", "").replace("collections.abc.", "").replace("bestofn.builders.records.", "")
 
 
 def name_of(target: Constructor) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.errors import AuthenticationError, ConfigError, OutageError, RequestError, SourceError
+from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.report import card_plots
 from bestofn.builders.report.hub_card import VIEWS, card, yaml_text
 from bestofn.builders.run import manifest
@@ -32,18 +33,110 @@ log = logging.getLogger(__name__)
 OWNED_FOLDERS = (*VIEWS, card_plots.FOLDER)  # in these folders, a push deletes files that the run does not have
 
 
+LICENSES = frozenset(
+    [
+        "afl-3.0",
+        "agpl-3.0",
+        "apache-2.0",
+        "apple-ascl",
+        "artistic-2.0",
+        "bigcode-openrail-m",
+        "bigscience-bloom-rail-1.0",
+        "bigscience-openrail-m",
+        "bsd",
+        "bsd-2-clause",
+        "bsd-3-clause",
+        "bsd-3-clause-clear",
+        "bsl-1.0",
+        "c-uda",
+        "cc",
+        "cc-by-2.0",
+        "cc-by-2.5",
+        "cc-by-3.0",
+        "cc-by-4.0",
+        "cc-by-nc-2.0",
+        "cc-by-nc-3.0",
+        "cc-by-nc-4.0",
+        "cc-by-nc-nd-3.0",
+        "cc-by-nc-nd-4.0",
+        "cc-by-nc-sa-2.0",
+        "cc-by-nc-sa-3.0",
+        "cc-by-nc-sa-4.0",
+        "cc-by-nd-4.0",
+        "cc-by-sa-3.0",
+        "cc-by-sa-4.0",
+        "cc0-1.0",
+        "cdla-permissive-1.0",
+        "cdla-permissive-2.0",
+        "cdla-sharing-1.0",
+        "creativeml-openrail-m",
+        "deepfloyd-if-license",
+        "ecl-2.0",
+        "epl-1.0",
+        "epl-2.0",
+        "etalab-2.0",
+        "eupl-1.1",
+        "eupl-1.2",
+        "fair-noncommercial-research-license",
+        "gemma",
+        "gfdl",
+        "gpl",
+        "gpl-2.0",
+        "gpl-3.0",
+        "h-research",
+        "intel-research",
+        "isc",
+        "lgpl",
+        "lgpl-2.1",
+        "lgpl-3.0",
+        "lgpl-lr",
+        "llama2",
+        "llama3",
+        "llama3.1",
+        "llama3.2",
+        "llama3.3",
+        "llama4",
+        "lppl-1.3c",
+        "mit",
+        "mpl-2.0",
+        "ms-pl",
+        "ncsa",
+        "odbl",
+        "odc-by",
+        "ofl-1.1",
+        "open-mdw",
+        "openrail",
+        "openrail++",
+        "osl-3.0",
+        "other",
+        "pddl",
+        "postgresql",
+        "unknown",
+        "unlicense",
+        "wtfpl",
+        "zlib",
+    ]
+)
+"""The license identifiers that the Hub accepts in a dataset card."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """The dataset repository of a run. ``repo`` is owner/name; ``licence`` is a licence identifier of the Hub."""
+    """The dataset repository of a run. ``repo`` is owner/name; ``license`` is a license identifier of the Hub."""
 
     repo: str
     private: bool = True
-    licence: str = "other"
+    license: str = "other"
     name: str = ""  # title of the card; if empty, the name in ``repo`` is used
 
     def __post_init__(self) -> None:
         if self.repo.count("/") != 1 or not all(self.repo.split("/")):
             raise ConfigError(f"hub.repo is {self.repo!r}; expected owner/name, for example hub.repo=me/sums")
+        if self.license not in LICENSES:
+            raise ConfigError(
+                f"hub.license is {self.license!r}; expected an identifier of the Hub, such as mit, "
+                f"apache-2.0, cc-by-4.0 or other{did_you_mean(self.license, LICENSES)}"
+            )
 
     @property
     def title(self) -> str:
@@ -71,7 +164,7 @@ def prepare(run: Path, hub: Hub) -> Path:
     manifest.write_text(folder / "config.yaml", yaml_text(described.get("config") or {}))
     figures = to_json(figures_of_run(run))
     plots = card_plots.write(folder, figures)
-    text = card(files, described, figures, plots, repo=hub.repo, title=hub.title, licence=hub.licence)
+    text = card(files, described, figures, plots, repo=hub.repo, title=hub.title, license=hub.license)
     manifest.write_text(folder / "README.md", text)
     return folder
 

@@ -51,7 +51,7 @@ class CardHeader(TypedDict):
 
 
 def card(
-    files: Files, described: Row, figures: RunJson, plots: Mapping[str, str], *, repo: str, title: str, licence: str
+    files: Files, described: Row, figures: RunJson, plots: Mapping[str, str], *, repo: str, title: str, license: str
 ) -> str:
     """Return the text of the card. ``described`` is the manifest; ``plots`` maps each plot's path to its description.
 
@@ -64,7 +64,7 @@ def card(
     environment.filters["cell"] = _cell
     template = environment.from_string((Path(__file__).parent / "card.md").read_text("utf-8"))
     text = template.render(
-        header="---\n" + yaml_text(header(files, described, title=title, licence=licence)) + "---",
+        header="---\n" + yaml_text(header(files, described, title=title, license=license)) + "---",
         name=title,
         repo=repo,
         plots=plots,
@@ -75,20 +75,20 @@ def card(
     try:
         DatasetCard(text)
     except ValueError as error:
-        message = f"the header of the dataset card is not valid: {error}. Check hub.name and hub.licence."
+        message = f"the header of the dataset card is not valid: {error}. Check hub.name and hub.license."
         raise ConfigError(message) from error
     return text
 
 
-def header(files: Files, described: Row, *, title: str, licence: str) -> CardHeader:
-    """Return the YAML header of the card: configs with their splits, licence, tags and size category."""
+def header(files: Files, described: Row, *, title: str, license: str) -> CardHeader:
+    """Return the YAML header of the card: configs with their splits, license, tags and size category."""
     configs: list[ConfigHeader] = [
         {"config_name": view, "data_files": _data_files(view, sides)} for view, sides in _files_by_view(files).items()
     ]
     configs[0]["default"] = True
     return {
         "pretty_name": title,
-        "license": licence,
+        "license": license,
         "task_categories": ["text-generation", "reinforcement-learning"],
         "tags": ["preference", "best-of-n", "verified", "synthetic", "trl", "bestofn"],
         "size_categories": [size_category(int(described.get("queries") or 0))],
@@ -128,7 +128,7 @@ def _settings(described: Row, figures: RunJson) -> dict[str, object]:
         "sources": [
             {
                 "name": str(dataset.get("name") or Path(str(dataset.get("path") or "not recorded")).name),
-                "licence": str(dataset.get("licence") or dataset.get("license") or "not recorded"),
+                "license": str(dataset.get("license") or "not recorded"),
             }
         ],
     }

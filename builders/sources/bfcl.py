@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.tool_calls import expected_from_bfcl, from_bfcl
-from bestofn.builders.records import JsonObject, Query, Reference
+from bestofn.builders.records import Count, JsonObject, PositiveCount, Query, Reference
 
 
 class Bfcl:
@@ -29,7 +29,7 @@ class Bfcl:
     name = "bfcl"
 
     def __init__(
-        self, path: str, *, answers: str | None = None, offset: int = 0, max_queries: int | None = None
+        self, path: str, *, answers: str | None = None, offset: Count = 0, max_queries: PositiveCount | None = None
     ) -> None:
         self.path = Path(path).expanduser()
         self.answers = Path(answers).expanduser() if answers else self.path.parent / "possible_answer" / self.path.name

@@ -15,7 +15,18 @@ from dataclasses import dataclass, field, replace
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean
 from bestofn.builders.formats.tool_calls import to_chat
-from bestofn.builders.records import JsonObject, Message, Query, Reference, ReferenceSource, Row, Tool, content_text
+from bestofn.builders.records import (
+    Count,
+    JsonObject,
+    Message,
+    PositiveCount,
+    Query,
+    Reference,
+    ReferenceSource,
+    Row,
+    Tool,
+    content_text,
+)
 from bestofn.builders.sources.choice_columns import ChoiceColumns, Options
 from bestofn.builders.sources.code_columns import CodeColumns
 from bestofn.builders.sources.columns import Column, missing_column
@@ -102,8 +113,8 @@ class Mapped:
         turns: Turns = "last",
         reference_source: ReferenceSource = "gold",
         streaming: bool = True,
-        offset: int = 0,
-        max_queries: int | None = None,
+        offset: Count = 0,
+        max_queries: PositiveCount | None = None,
         min_query_chars: int = 1,
     ) -> None:
         self.path = path

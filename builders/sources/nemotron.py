@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from bestofn.builders.errors import SourceError
-from bestofn.builders.records import JsonObject, Query
+from bestofn.builders.records import Count, JsonObject, PositiveCount, Query
 from bestofn.builders.sources.mapped import Mapped
 from bestofn.builders.sources.origins import Origins
 
@@ -48,8 +48,8 @@ class Nemotron:
         paths: Mapping[str, str] | None = None,
         origins: Origins | None = None,
         streaming: bool = True,
-        offset: int = 0,
-        max_queries: int | None = None,
+        offset: Count = 0,
+        max_queries: PositiveCount | None = None,
         min_query_chars: int = 1,
     ) -> None:
         names = [split.strip() for split in splits.split(",")] if isinstance(splits, str) else list(splits)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.protocols import Source
-from bestofn.builders.records import Query
+from bestofn.builders.records import PositiveCount, Query
 from bestofn.builders.sources.held_out import HeldOut, Overlap
 from bestofn.builders.sources.mapped import Mapped
 from bestofn.builders.sources.near_duplicates import SeenPrompts
@@ -41,7 +41,7 @@ class Screened:
         common: int = 10,
         repeats: bool = True,
         near: float | None = 0.8,
-        max_queries: int | None = None,
+        max_queries: PositiveCount | None = None,
     ) -> None:
         if run < 1:
             raise SourceError(

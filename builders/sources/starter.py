@@ -10,7 +10,7 @@ from itertools import islice
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.pocket.tasks import PARTS, SPLITS, Part, tasks
-from bestofn.builders.records import Query
+from bestofn.builders.records import Count, PositiveCount, Query
 
 
 class Starter:
@@ -27,8 +27,8 @@ class Starter:
         *,
         part: Part = "starter",
         splits: Sequence[str] | str | None = None,
-        max_queries: int | None = None,
-        offset: int = 0,
+        max_queries: PositiveCount | None = None,
+        offset: Count = 0,
         seed: int = 0,
         size: int | None = None,
         name: str = "",

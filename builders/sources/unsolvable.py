@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from bestofn.builders.errors import SourceError
-from bestofn.builders.records import Query, Reference
+from bestofn.builders.records import PositiveCount, Query, Reference
 
 MAX_TRIES = 50  # after this many repeated problems, a repetition is accepted
 SHORT_MONTHS = {
@@ -156,7 +156,7 @@ class Unsolvable:
 
     name = "unsolvable"
 
-    def __init__(self, *, size: int = 60, seed: int = 0, max_queries: int | None = None) -> None:
+    def __init__(self, *, size: int = 60, seed: int = 0, max_queries: PositiveCount | None = None) -> None:
         if size < 1:
             raise SourceError(f"dataset.size is {size}; expected at least 1 problem")
         self.size, self.seed = size if max_queries is None else min(size, max_queries), seed

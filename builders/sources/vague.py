@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bestofn.builders.protocols import Source
-from bestofn.builders.records import Query, Reference
+from bestofn.builders.records import PositiveCount, Query, Reference
 from bestofn.builders.sources.skipped import skipped_by
 
 SHORT = 9  # words: in a prompt up to this length, a pronoun such as "it" has no noun to refer to
@@ -60,7 +60,7 @@ class Vague:
     recognised. ``skipped`` counts all other queries.
     """
 
-    def __init__(self, source: Source, *, max_queries: int | None = None) -> None:
+    def __init__(self, source: Source, *, max_queries: PositiveCount | None = None) -> None:
         self.source, self.max_queries = source, max_queries
         self.name = f"{source.name}-vague"
         self.skipped: Counter[str] = Counter()

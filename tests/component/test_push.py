@@ -45,7 +45,7 @@ def client(hub: HubDouble, home: Path, *words: str) -> subprocess.CompletedProce
 
 
 def push(hub: HubDouble, run: Path, home: Path) -> subprocess.CompletedProcess[str]:
-    return client(hub, home, "-m", "bestofn.scripts.push", str(run), "hub.repo=me/sums", "hub.licence=mit")
+    return client(hub, home, "-m", "bestofn.scripts.push", str(run), "hub.repo=me/sums", "hub.license=mit")
 
 
 LOAD = """
@@ -144,7 +144,7 @@ def test_a_hub_that_is_not_there_is_said(run: Path, tmp_path: Path) -> None:
 
 
 def test_the_folder_alone(run: Path) -> None:
-    folder = prepare(run, Hub("me/sums", licence="mit"))
+    folder = prepare(run, Hub("me/sums", license="mit"))
     text = (folder / "README.md").read_text("utf-8")
     assert DatasetCard(text).data.configs[0]["config_name"] == "dpo"  # type: ignore[index]
     assert "api_key: '***'" in (folder / "config.yaml").read_text()
@@ -161,7 +161,7 @@ def test_the_folder_alone(run: Path) -> None:
 
 def test_names_do_not_break_the_tables_of_the_card(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", 12, model="org/a|b`c\nd")
-    text = (prepare(run, Hub("me/sums", licence="mit")) / "README.md").read_text("utf-8")
+    text = (prepare(run, Hub("me/sums", license="mit")) / "README.md").read_text("utf-8")
     assert "| model | `org/a\\|b'c d` |" in text.splitlines()
 
 

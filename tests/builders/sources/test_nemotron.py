@@ -60,5 +60,5 @@ def test_nemotron_routes(split: str) -> None:
 
 
 def test_a_forced_nemotron_version_names_its_real_splits() -> None:
-    with pytest.raises(SourceError, match=r"names 'tool_calling'; Nemotron v2 has \['math', 'code', 'stem', 'chat'"):
+    with pytest.raises(SourceError, match=r"contains 'tool_calling'; Nemotron v2 has \['math', 'code', 'stem', 'chat'"):
         route("tool_calling", 2, strict=True)

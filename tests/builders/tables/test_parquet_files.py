@@ -153,7 +153,7 @@ def test_every_reader_takes_several_files_for_one_table(whole: Path, split: Path
 def test_the_card_lists_every_file_of_a_side_as_one_split(whole: Path, split: Path) -> None:
     described = json.loads((split / "manifest.json").read_text())
     of_whole, of_split = (
-        header(hub.data_files(run), described, title="sums", licence="mit")["configs"] for run in (whole, split)
+        header(hub.data_files(run), described, title="sums", license="mit")["configs"] for run in (whole, split)
     )
     for one, several in zip(of_whole, of_split, strict=True):
         assert one["config_name"] == several["config_name"]

@@ -1,0 +1,44 @@
+"""A value outside its limits, or of another type, is refused before anything is sent, and the message names the key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.report.hub import Hub
+from bestofn.builders.run.pipeline import prepared_run
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("test_share=2", "test_share is 2 .*less than or equal to 1"),
+        ("max_error_share=-1", "max_error_share is -1"),
+        ("keep_persona=nope", "keep_persona is 'nope'.*true or false"),
+        ("sampling.max_tokens=-5", r"sampling\.max_tokens is -5 .*expected int \| None.*greater than or equal to 1"),
+        ("sampling.temperature=-1", r"sampling\.temperature is -1"),
+        ("sampling.top_p=3", r"sampling\.top_p is 3"),
+        ("dataset.offset=-2", r"dataset\.offset is -2 .*expected int\. Input"),
+        ("dataset.max_queries=0", r"dataset\.max_queries is 0"),
+        ("budget_usd=abc", r"budget_usd is 'abc' .*expected float \| None"),
+        ("budget_usd=0", "budget_usd is 0"),
+        ("shard_size=ten", "shard_size is 'ten'"),
+        ("shard_size=0", "shard_size is 0"),
+        ("n=0", "n is 0"),
+        ("journal=5", "journal is 5"),
+    ],
+)
+def test_a_wrong_value_is_refused(tmp_path: Path, word: str, message: str) -> None:
+    words = ["dataset=starter", "provider=scripted", "sandbox=none", "tools=none", word]
+    with pytest.raises(ConfigError, match=message), prepared_run(compose(words), tmp_path / "run"):
+        pass
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_license_is_one_that_the_hub_knows() -> None:
+    assert Hub("me/sums", license="cc-by-4.0").license == "cc-by-4.0"
+    with pytest.raises(ConfigError, match=r"hub\.license is 'notalicense'; expected an identifier of the Hub"):
+        Hub("me/sums", license="notalicense")
