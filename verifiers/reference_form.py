@@ -43,7 +43,8 @@ def is_looked_up(query: Query) -> bool:
         return False
     if any(_FORMAL.search(reference.text) or reference.kind == "truth" for reference in references):
         return False
-    return not asked.has_number or (asked.kind == "date" and len(query.text) <= SHORT_QUESTION)
+    dated = all(reference.date or reference.kind in ("name", "phrase") for reference in references)
+    return not asked.has_number or (asked.kind == "date" and dated and len(query.text) <= SHORT_QUESTION)
 
 
 @lru_cache(maxsize=4096)

@@ -150,7 +150,6 @@ def test_the_form_of_the_reference_decides(split: str, answer: str, domain: str)
     assert domain_of(Query("q", split, QUERY.messages, reference=Reference(answers=(answer,)))) == domain
 
 
-@pytest.mark.parametrize("reference", [Reference(answer="2"), Reference(answer="x^2"), Reference(answer="Vienna")])
 @pytest.mark.parametrize(
     ("question", "answer", "domain"),
     [
@@ -169,6 +168,7 @@ def test_a_number_is_a_short_answer_if_there_is_nothing_to_compute(question: str
     assert domain_of(Query("q", "math", asked, reference=Reference(answer="7"))) == "math"
 
 
+@pytest.mark.parametrize("reference", [Reference(answer="2"), Reference(answer="x^2"), Reference(answer="Vienna")])
 def test_no_query_of_a_chat_split_is_judged_as_mathematics(reference: Reference) -> None:
     verifier = BySplit({"math": Says("pass", 1.0, "math"), "short_answer": Says("pass", 1.0, "short_answer")})
     assert verify(verifier, Query("q", "chat", QUERY.messages, reference=reference)).verifier == "short_answer"

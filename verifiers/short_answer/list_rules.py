@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from bestofn.verifiers.short_answer.case import Case
 from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.lists import MARK, items
 from bestofn.verifiers.short_answer.mentions import Mention, Text, mentions
 from bestofn.verifiers.short_answer.names import related
-from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, forms, plain
-
-MOST_WORDS = 5  # words of one item
-MOST_ITEMS = 50
-_SEPARATOR = re.compile(r"\s*(?:[,;\n]\s*(?:and\s+|or\s+)?|\s+(?:and|&)\s+)\s*")
-_MARK = re.compile(r"^\s*(?:\d{1,2}[.)]|[-•])\s*")
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS
 
 
 def same_list(case: Case) -> Finding | None:
@@ -21,21 +15,21 @@ def same_list(case: Case) -> Finding | None:
     if case.question.several == 1 and not case.question.ordered:
         return None
     reference = case.references[0].text
-    items = _items(reference)
-    if len(case.references) > 1 or len(items) < 2 or len(items) < case.question.several:
+    wanted = items(reference)
+    if len(case.references) > 1 or len(wanted) < 2 or len(wanted) < case.question.several:
         return None
-    places = [_place(case, item) for item in items]
+    places = [_place(case, item) for item in wanted]
     found = [place for place in places if place is not None]
-    if len(found) == len(items):
+    if len(found) == len(wanted):
         return _all_found(case, found)
-    given = _items(_MARK.sub("", case.text.text))
+    given = items(MARK.sub("", case.text.text))
     missing: set[str] = set()
-    for item, place in zip(items, places, strict=True):
+    for item, place in zip(wanted, places, strict=True):
         if place is None:
             missing.update(item)
-    others = [item for item in given if not any(item == wanted for wanted in items)]
+    others = [item for item in given if item not in wanted]
     unlike = [item for item in others if not any(related(form, missing) for form in item)]
-    if others and len(given) == len(items) and len(unlike) == len(others):
+    if others and len(given) == len(wanted) and len(unlike) == len(others):
         return Finding("fail", "another list", case.text.text[:200], reference)
     return Finding("abstain", "the question asks for several things, and the answer has only some")
 
@@ -47,17 +41,9 @@ def _all_found(case: Case, found: list[Mention]) -> Finding:
     words = case.words(sorted_places[0].start, sorted_places[-1].end)
     if case.question.ordered and found != sorted_places:
         return Finding("fail", "another order", words, case.references[0].text)
-    if len(_items(case.text.text)) > 2 * len(found):
+    if len(items(case.text.text)) > 2 * len(found):
         return Finding("abstain", "the answer lists more than the reference", words)
     return Finding("pass", "same list", words, case.references[0].text)
-
-
-def _items(text: str) -> list[tuple[str, ...]]:
-    """Return the items of a list, as normal forms; [] if an item is long or there are too many."""
-    parts = [forms(_MARK.sub("", part)) for part in _SEPARATOR.split(plain(text).strip(" ."))]
-    items = [tuple(form for form in part if form not in FUNCTION_WORDS) for part in parts]
-    items = [item for item in items if item]
-    return items if len(items) <= MOST_ITEMS and all(len(item) <= MOST_WORDS for item in items) else []
 
 
 def _place(case: Case, item: tuple[str, ...]) -> Mention | None:

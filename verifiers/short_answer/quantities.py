@@ -27,6 +27,7 @@ _ONE = re.compile(
     r"|billion)\b\W*$",
     re.I,
 )
+_DEGREES = re.compile(r"\s?degrees?\s+(celsius|fahrenheit)\b", re.I)
 _LOOSE = re.compile(
     r"\W*(?:(?:about|around|approximately|roughly|over|nearly|almost|some|the|a|an|is|are)\b\W*)*", re.I
 )
@@ -34,7 +35,7 @@ _UNITS = frozenset(
     "meter kilometer centimeter millimeter mile yard foot inch km cm mm kg kilogram gram pound ounce ton tonne stone "
     "liter milliliter gallon pint hour minute second day week month year mph kph kmh knot degree celsius fahrenheit "
     "kelvin acre hectare hertz watt kilowatt megawatt volt ampere joule pascal light h s in ft lb oz square "
-    "cubic".split()
+    "cubic degc degf".split()
 )
 _MONEY_WORDS = {"dollar": "$", "pound": "£", "euro": "€", "yen": "¥", "rupee": "₹"}
 
@@ -56,7 +57,7 @@ class Quantity:
 
 def quantities(text: str) -> list[Quantity]:
     """Return the numbers in ``text``, the output of ``plain``, from left to right. Numbers in words count."""
-    text = text[:MOST_TEXT]
+    text = _DEGREES.sub(lambda match: f" °{match[1][0].upper()}".ljust(len(match[0])), text[:MOST_TEXT])
     found = [_quantity(match) for match in _NUMBER.finditer(text)]
     words = tokens(text)
     for at, word in enumerate(words):
@@ -83,8 +84,11 @@ def only_quantity(text: str) -> Quantity | None:
 
 
 def _quantity(match: re.Match[str]) -> Quantity:
-    value = float(match["number"].replace(",", "")) * _SCALES.get((match["scale"] or "").lower(), 1)
+    scale = (match["scale"] or "").lower()
     written = (match["unit"] or "").strip()
+    if scale in ("m", "k") and not match["currency"]:  # 1.8 m is a length, £50m is a sum of money
+        scale, written = "", match["scale"]
+    value = float(match["number"].replace(",", "")) * _SCALES.get(scale, 1)
     unit, end = written, match.end()
     if match["currency"]:
         unit = match["currency"].strip()[-1]
@@ -93,7 +97,8 @@ def _quantity(match: re.Match[str]) -> Quantity:
         if unit in FUNCTION_WORDS:
             unit, written, end = "", "", match.start("unit")
     unit = _MONEY_WORDS.get(unit, unit)
-    return Quantity(value, unit, written, match.start(), end, bool(match["ordinal"]))
+    start = match.start("currency" if match["currency"] else "number")
+    return Quantity(value, unit, written, start, end, bool(match["ordinal"]))
 
 
 def relation(reference: Quantity, answer: Quantity) -> Relation:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, cast
 
-from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, plain, tokens
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, plain, tokens
 
 Kind = Literal["person", "place", "date", "number", "other"]
 
@@ -76,9 +76,14 @@ def question(text: str) -> Question:
     """Return what the question asks for."""
     text = plain(text[-2_000:])
     ordered = bool(_ORDERED.search(text)) and not _ANY_ORDER.search(text)
-    words = [token.form for token in tokens(text)]
-    numbers = any((word[0].isdigit() and word != "1") or word in _AMOUNTS for word in words)
+    found = tokens(text)
+    words = [token.form for token in found]
+    numbers = any(_is_number(token) for token in found)
     return Question(_kind(text), frozenset(words), _several(text), ordered, _options(words), numbers)
+
+
+def _is_number(token: Token) -> bool:
+    return (token.form[0].isdigit() and token.word.lower() != "one") or token.form in _AMOUNTS
 
 
 def _options(words: list[str]) -> tuple[str, ...]:

@@ -55,7 +55,18 @@ _BELIEF = re.compile(
     r"|misconception|myth|say|says|said|guess\w*|attributed|credited|associate\w*)\b",
     re.I | re.DOTALL,
 )
-_CONTRAST = re.compile(r"\b(?:but|however|actually|in fact|in reality|yet|though|instead|whereas)\b", re.I)
+_BELIEF_AFTER = re.compile(
+    r"['\")\]]*\s+(?:is|was|are|were) (?:often|commonly|sometimes|frequently|widely|usually|popularly) \w+\b"
+    r".{0,60}\b(?:but|however|although|though|actually)\b",
+    re.I | re.DOTALL,
+)
+_REJECTED = re.compile(
+    r"\b(?:is|are|was|were) (?:an? )?(?:\w+ )?(?:false|wrong|incorrect|untrue|not (?:true|correct|right)"
+    r"|misconception|myth)\b",
+    re.I,
+)
+_USED_TO = re.compile(r"\b(?:used to|formerly|previously|no longer)\b", re.I)
+_CONTRAST = re.compile(r"\b(?:but|others|now|however|actually|in fact|in reality|yet|though|instead|whereas)\b", re.I)
 _QUOTED = re.compile(r'"[^"\n]{1,100}"')
 _CORRECTION = re.compile(
     r"(?:^|[.!?\n-]\s*|,\s*)(?:no,?\s+wait|wait|correction|scratch that|on second thoughts?|my mistake|let me correct"
@@ -158,6 +169,10 @@ class Sentences:
         if _denied(before, after, self.question):
             return "denied"
         if start < self.correction or _doubtful(before, after):
+            return "doubtful"
+        if _BELIEF_AFTER.match(after) or _REJECTED.search(after):
+            return "doubtful"
+        if _USED_TO.search(before) and _CONTRAST.search(after):
             return "doubtful"
         if _BELIEF.search(before) and (_CONTRAST.search(after) or _CONTRAST.search(self.text[last : last + 20])):
             return "doubtful"

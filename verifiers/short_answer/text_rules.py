@@ -1,12 +1,15 @@
+# ruff: noqa: SIM905, a list of words reads best as words
 """Rules for words and names. A rule returns None if it does not apply."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bestofn.verifiers.short_answer import dates
 from bestofn.verifiers.short_answer.case import SHORT, Case
 from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.lists import items
 from bestofn.verifiers.short_answer.mentions import Mention, mentions, scattered
 from bestofn.verifiers.short_answer.names import is_acronym, names, related, same_person
 from bestofn.verifiers.short_answer.references import TITLES, Reference
@@ -14,6 +17,10 @@ from bestofn.verifiers.short_answer.sentences import introduces
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS
 from bestofn.verifiers.short_answer.word_classes import CLASSES
 
+DISTINGUISHING = frozenset("north south east west new equatorial upper lower inner outer".split())
+"""Words that make another name of a name: ``South Korea`` is not ``Korea``."""
+_LABEL = re.compile(r"(?:^|\s)\(?(?:[A-Fa-f]|\d)[).]\s")
+GUESSES = 12  # words of an answer that may be a list of guesses
 MANY = 4  # with this many accepted answers, the usual other names are among them
 
 
@@ -55,11 +62,22 @@ def mentioned(case: Case) -> Finding | None:
             found = mentions(case.text, spelling) or scattered(case.text, spelling)
             doubtful = doubtful or bool(found)
             new = any(case.question.new(form) for form in spelling)  # otherwise the words only repeat the question
-            if new and reference.date is None and reference.quantity is None:
+            if new and reference.kind not in ("date", "number", "formula"):
+                found = [mention for mention in found if not _is_longer_name(case, mention)]
                 asserted += [(mention, reference) for mention in found if case.asserts(mention)]
     if not asserted:
         return Finding("abstain", "the reference is mentioned but not asserted") if doubtful else None
     return _stated(case, asserted)
+
+
+def _is_longer_name(case: Case, mention: Mention) -> bool:
+    """Return whether the mention is a part of another name: ``Rocky`` in ``Rocky II``, ``Guinea`` in ``New Guinea``."""
+    before = [
+        token for token in case.text.tokens if mention.start - 12 < token.start and token.end == mention.start - 1
+    ]
+    after = [token for token in case.text.tokens if token.start == mention.end + 1]
+    left = bool(before) and before[0].capital and before[0].form in DISTINGUISHING
+    return left or (bool(after) and after[0].form.isdigit() and after[0].capital)
 
 
 def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Finding:
@@ -70,6 +88,8 @@ def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Findin
         return Finding("abstain", "the question asks for several things, and the answer has only some", words)
     if case.question.several == 1 and case.sentences.is_example(mention.start, mention.end):
         return Finding("abstain", "the reference is one of several examples", words)
+    if case.question.several == 1 and _is_guess_list(case):
+        return Finding("abstain", "the answer lists several guesses", words)
     if _is_aside(case, mention):
         return Finding("abstain", "the reference is mentioned, but it is not clear whether it is the answer", words)
     method = "stated in the answer" if mention.exact else "same words in another order"
@@ -98,6 +118,22 @@ def _different_things(references: Sequence[Reference]) -> int:
         count += not reference.content & seen
         seen |= reference.content
     return count
+
+
+def _is_guess_list(case: Case) -> bool:
+    """Return whether the whole answer is a list of three or more short items, of which one is no reference.
+
+    A place with the places around it ("Covington, Kentucky, USA") begins or ends with the reference.
+    """
+    if len(case.text.tokens) > GUESSES:
+        return False
+    labelled = _LABEL.sub(",", case.text.text)
+    listed = items(labelled)
+    known = {form for reference in case.references for form in reference.content}
+    if len(listed) < 3 or any(len(item) > 2 for item in listed) or all(known & set(item) for item in listed):
+        return False
+    around = case.question.kind == "place" and labelled == case.text.text
+    return not (around and known & {*listed[0], *listed[-1]})
 
 
 def _is_aside(case: Case, mention: Mention) -> bool:

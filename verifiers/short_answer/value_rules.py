@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from bestofn.verifiers.short_answer import dates, formulas, quantities
 from bestofn.verifiers.short_answer.case import SHORT, Case
 from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.mentions import Mention
 from bestofn.verifiers.short_answer.questions import Question
 from bestofn.verifiers.short_answer.references import TRUTH_WORDS, Reference
 
+_FORMULA_WORD = re.compile(r"[A-Z][\w()+-]*")
+
 
 def formula(case: Case) -> Finding | None:
-    """Compare chemical formulas, if all references are formulas and the answer is one."""
+    """Compare chemical formulas, if all references are formulas and the answer states one."""
     wanted = {reference.formula for reference in case.references if reference.formula}
     if len(wanted) != len({reference.text for reference in case.references}):
         return None
-    given = formulas.formula(case.text.text)
-    if given is None:
-        return None
-    if given in wanted:
-        return Finding("pass", "same formula", given, given)
-    if any(formulas.atoms(given) == formulas.atoms(other or "") for other in wanted):
-        return Finding("abstain", "the same atoms in another order", given)
-    return Finding("fail", "another formula", given, case.references[0].text)
+    whole = formulas.formula(case.text.text)
+    given = {whole: Mention(0, len(case.text.text))} if whole else _formulas_in(case)
+    for found in wanted & given.keys():
+        if case.asserts(given[found]):
+            return Finding("pass", "same formula", found, found)
+    if len(given) != 1 or wanted & given.keys():
+        return Finding("abstain", "no formula, or more than one") if given else None
+    (other, mention), *_ = given.items()
+    if not case.asserts(mention) or any(formulas.atoms(other) == formulas.atoms(known or "") for known in wanted):
+        return Finding("abstain", "the same atoms in another order, or a formula that is not asserted", other)
+    return Finding("fail", "another formula", other, case.references[0].text)
+
+
+def _formulas_in(case: Case) -> dict[str, Mention]:
+    """Return the formulas among the words of the answer, without those of the question."""
+    found: dict[str, Mention] = {}
+    for match in _FORMULA_WORD.finditer(case.text.text):
+        spelled = formulas.formula(match[0].rstrip(".,;:!?)\"'")) or formulas.formula(match[0].rstrip(".,;:!?\"'"))
+        if spelled and not case.in_question(match.start(), match.end()):
+            found[spelled] = Mention(match.start(), match.end())
+    return found
 
 
 def truth(case: Case) -> Finding | None:
