@@ -11,6 +11,9 @@ def test_an_answer_without_a_written_call_expects_nothing() -> None:
         {"name": "g", "arguments": {"b": "x"}},
     ]
     assert calls_in("Which city do you mean?") is None
-    assert calls_in("[Get Weather(city='Oslo')]") is None
+    assert calls_in("[Get Weather(city='Oslo')]") == [{"name": "Get Weather", "arguments": {"city": "Oslo"}}], (
+        "as in ToolACE"
+    )
+    assert calls_in("[see Table (1)]") is None
     assert last_list('see [1] and [{"a": [1]}] then [x]') == [{"a": [1]}]
     assert last_list("[[[") is None
