@@ -20,8 +20,10 @@ _LETTER = (
 )
 _ONE = re.compile(rf"(?P<noun>{_NOUN})?{_LETTER}", re.IGNORECASE)
 _TOGETHER = re.compile(rf"(?:{_NOUN})?\(?([A-Z]{{2,}})\)?(?![\w'’(=+^-])")
+_SPACED = re.compile(rf"(?:{_NOUN})?([A-Z](?: [A-Z])+)(?=\s*(?:$|[.,;。)\n<]))")  # "A B D"
+_NOT_BUT = re.compile(r"not\s[^.\n]{1,40}?\bbut\s+(?:rather\s+)?", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:,\s*and\b|,|、|;|&|\+|/|\band\b|和|与|及|以及)\s*", re.IGNORECASE)
-_OR = re.compile(r"\s*(?:,\s*or\b|\bor\b|或者?|还是)\s*", re.IGNORECASE)
+_OR = re.compile(r"\s*(?:,\s*or\b|\bor\b|或者?|还是)\s*(?:(?:perhaps|possibly|maybe|even)\s+)?", re.IGNORECASE)
 _OPENING = re.compile(
     r"[\s:,\"'“‘「『\-–—>]*"
     r"(?:(?:both|either|only|is|are|that|indeed|clearly"
@@ -36,6 +38,9 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 _QUOTES = re.compile(r"""["'‘“「]([A-Za-z])["'’”」]""")
+_SUBJECT = re.compile(
+    r"\s+(?:is|was|isn't|has|does|doesn't|would|cannot|can't|can|refers|describes)\b"
+)  # "B, C is wrong"
 _CLAUSE_END = re.compile(r"\n|[。；!]|\.(?=\s|$)|\.(?=[A-Z][a-z])")
 _AFTER_TEXT = re.compile(r"\s*(?:$|[,;:(\[—–]|[-]\s|\.|\b(?:because|since|as|which|is|are|due|based|option|因为|,)\b)")
 _NO_OPTION = re.compile(
@@ -74,6 +79,8 @@ def read_choice(statement: str, options: Sequence[str]) -> Choice | None:
     The text of an option wins over a letter, because "E. coli" may be the text of option B.
     """
     cleaned = _QUOTES.sub(r"\1", without_latex_wrappers(to_ascii_forms(statement)).lstrip(" \t:*"), count=1)
+    if corrected := _NOT_BUT.match(cleaned):
+        cleaned = cleaned[corrected.end() :]
     clause = _clause(cleaned)
     by_text = _named_by_text(clause, options)
     by_letter = _named_by_letter(cleaned, options)
@@ -129,9 +136,9 @@ def _named_by_letter(statement: str, options: Sequence[str]) -> Choice | None:
 
 def _letter_group(statement: str, start: int, count: int) -> tuple[list[int], int, str]:
     """Return (options, end, form) of the letters at ``start``; no options if there is no letter."""
-    together = _TOGETHER.match(statement, start)
+    together = _TOGETHER.match(statement, start) or _SPACED.match(statement, start)
     if together:
-        indices = [LETTERS.index(letter) for letter in together[1]]
+        indices = [LETTERS.index(letter) for letter in together[1].replace(" ", "")]
         if indices == sorted(set(indices)) and indices[-1] < count:
             return indices, together.end(), "letters"
         return [], start, ""
@@ -152,7 +159,7 @@ def _letter_group(statement: str, start: int, count: int) -> tuple[list[int], in
 def _one_letter(statement: str, at: int, *, first: bool) -> re.Match[str] | None:
     """Return the match of one letter at ``at``, or None if it is a word such as "A" in "A cell"."""
     match = _ONE.match(statement, at)
-    if match is None:
+    if match is None or (not first and _SUBJECT.match(statement, match.end())):
         return None
     bare = match[4]
     if bare is None:

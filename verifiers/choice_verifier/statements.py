@@ -26,7 +26,7 @@ _ADVERBS = (
     r"(?:\s+(?:therefore|thus|then|hence|clearly|most likely|likely|probably|indeed|definitely|simply|also"
     r"|actually|now|still|most closely|closest to|given by|that|option))*"
 )
-_IS = r"(?:is|are|was|would be|will be|should be|must be|has to be|might be|could be|:|=|-|–)"
+_IS = r"(?:is|are|was|would be|will be|should be|must be|has to be|might be|could be|to be|:|=|-|–|→)"
 _CUE = re.compile(
     rf"\b(?:{_DEGREE}\s+)*(?:answer|ans|solution)s?\b\.?(?:\s*\(s\))?"
     r"(?:\s+(?:to|of|for|from|among)\s+(?:the|this|your|these)\s+(?:\w+\s+){0,4}?)?"
@@ -35,7 +35,8 @@ _CUE = re.compile(
     rf"|\b{_DEGREE}\s+(?:answer\s+)?(?:option|choice|alternative|statement|letter|response|description|explanation)s?"
     rf"(?:\s+(?:here|among|from|of|for)\b[\w\s]{{0,40}}?)?{_ADVERBS}\s*{_IS}{_ADVERBS}\s*:?"
     r"|\bI(?:'ll|'d| will| would| am going to)?(?:\s+(?:therefore|have to|must))?"
-    r"\s+(?:choose|chose|select|pick|go with|going with|opt for)\b"
+    r"\s+(?:choose|chose|select|pick|guess|go with|going with|opt for)\b"
+    r"|[\"'](?:choice|option|letter|(?:correct|selected|answer)_?(?:option|choice|letter))[\"']\s*:"
     r"|\b(?:respuesta|r[ée]ponse|antwort|risposta|resposta|ответ)(?:\s+(?:correcta?|correcte|richtige|corretta|final))?"
     r"\s*(?:est|es|ist|lautet|è|é|:)(?:\s+(?:la|die|le|l'|option|opción))*"
     r"|(?:答え|正解|正答|정답)\s*(?:は|은|:)"
@@ -47,8 +48,8 @@ _CUE = re.compile(
 )
 _BACKWARD_CUE = re.compile(
     r"(?:\b(?:option|choice|answer)\s+)?(?:\(\s*[A-Za-z]\s*\)|\b[A-Z]\b|\b[A-Z]\))(?:[^.\n]{0,80}?)\s+"
-    rf"(?:is|are)(?:\s+(?:therefore|thus|clearly|indeed|hence))?\s+the\s+(?:most\s+)?{_DEGREE}(?:\s+{_DEGREE})?\s+"
-    r"(?:answer|option|choice|one)\b"
+    rf"(?:is|are)(?:\s+(?:therefore|thus|clearly|indeed|hence))?\s+(?:the|my)\s+"
+    rf"(?:answer\b|(?:most\s+)?{_DEGREE}(?:\s+{_DEGREE})?\s+(?:answer|option|choice|one)\b)"
     r"|(?:选项\s*)?[A-Z]\s*(?:项|选项)?\s*(?:就)?[是为]正确(?:的)?(?:答案|选项)",
 )
 _QUOTED = re.compile(
@@ -96,6 +97,11 @@ _WEAK_CUE = re.compile(
     r"|\(\s*([A-Z])\s*\)"
     r"|(?:选项\s*)([A-Z])|(?<![A-Za-z])([A-Z])\s*(?:项|选项)?(?:是|为)?正确"
 )
+_MENTION = re.compile(
+    r"\(\s*([A-Z])\s*\)|\b(?:option|choice|answer|pick)\s+([A-Z])\b|(?<![A-Za-z])([B-Z])\s*(?:选项|项|错|正确)|\b([B-Z])\s+(?:is|was)\b"
+)
+_REASON = re.compile(r"\b(?:because|since|as|while|whereas)\b|因为|由于|,\s*选项|,\s*而")
+_REJECTED = re.compile(r"\b(?:is|are|was)\s+(?:\w+\s+)?(?:wrong|incorrect|false|not)\b|isn't|错", re.IGNORECASE)
 _SAYS_RIGHT = re.compile(r"\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|true)\b")
 _DENIED = re.compile(
     r"\b(?:not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor)\b|不|错|排除|没有|误", re.IGNORECASE
@@ -222,16 +228,29 @@ def _short_or_first_line(text: str, options: Sequence[str]) -> Statement | None:
     """Return a text that is only an answer, or an answer on the first line that an explanation follows."""
     stripped = text.strip()
     if len(stripped) <= 300 and "\n" not in stripped:
-        choice = read_choice(stripped, options)
-        if choice is not None:
-            return Statement(choice, "whole text", stripped)
+        choice = _lone_choice(stripped, options)
+        return Statement(choice, "whole text", stripped) if choice else None
     first = stripped.split("\n", 1)[0]
-    if _FIRST_LINE.match(first) or any(first.strip() == option.strip() for option in options):
-        others = {letter.upper() for letter in _LINE_OF_OPTION.findall(stripped)}
-        choice = read_choice(first, options)
-        if choice is not None and len(others) <= 1:
-            return Statement(choice, "first line", first)
-    return None
+    if not (_FIRST_LINE.match(first) or any(first.strip() == option.strip() for option in options)):
+        return None
+    choice = _lone_choice(first, options)
+    others = {letter.upper() for letter in _LINE_OF_OPTION.findall(stripped)}
+    if choice is None or len(others) > 1:
+        return None
+    closing = _closing(text, options)
+    differs = closing is not None and closing.choice is not None and closing.choice.options != choice.options
+    return Statement(choice, "first line", first, "first and last line name different options" if differs else "")
+
+
+def _lone_choice(text: str, options: Sequence[str]) -> Choice | None:
+    """Return the choice that ``text`` names. Return None if it rejects an option or mentions others."""
+    choice = read_choice(text, options)
+    claim = _REASON.split(text, maxsplit=1)[0]
+    if choice is None or choice.form == "no option" or (choice.form == "text" and not _MENTION.search(claim)):
+        return choice
+    letters = {next(group for group in match.groups() if group) for match in _MENTION.finditer(claim)}
+    mentions_others = not {ord(letter) - ord("A") for letter in letters} <= choice.options
+    return None if mentions_others or _REJECTED.search(claim) else choice
 
 
 def _closing(text: str, options: Sequence[str]) -> Statement | None:
