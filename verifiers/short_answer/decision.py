@@ -23,6 +23,7 @@ RULES = (
     text_rules.mentioned,
     text_rules.person,
     text_rules.another_of_class,
+    text_rules.another_numeral,
 )
 """The rules, in the order in which they are asked. The first finding counts."""
 

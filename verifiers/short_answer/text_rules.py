@@ -183,6 +183,31 @@ def another_of_class(case: Case) -> Finding | None:
     return Finding("fail", "another of the same kind", given[0].word, case.references[0].text)
 
 
+def another_numeral(case: Case) -> Finding | None:
+    """Return a fail if the answer is a reference with another number: ``Charles II`` for ``Charles III``."""
+    if any(reference.kind not in ("name", "phrase") for reference in case.references) or not case.fills_in:
+        return None
+    given = [token.form for token in case.text.tokens]
+    for reference in case.references:
+        for spelling in reference.spellings:
+            places = [at for at, form in enumerate(spelling) if form.isdigit()]
+            if len(places) != 1 or len(spelling) < 2:
+                continue
+            other = _number_in_place(given, spelling, places[0])
+            if other and other != spelling[places[0]]:
+                return Finding("fail", "another number in the name", other, reference.text)
+    return None
+
+
+def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) -> str:
+    """Return the number that the answer has in the place of a number of the reference, or ""."""
+    for at in range(len(given) - len(spelling) + 1):
+        part = given[at : at + len(spelling)]
+        if part[place].isdigit() and all(i == place or part[i] == form for i, form in enumerate(spelling)):
+            return part[place]
+    return ""
+
+
 def another(case: Case) -> Finding | None:
     """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
 

@@ -180,6 +180,8 @@ def test_an_answer_that_admits_ignorance_abstains(answer: str) -> None:
         ("Is it a fish or a mammal?", "a mammal", "It is a fish."),
         ("Is the earth flat?", "no", "Yes, it is."),
         ("Where does the sun rise?", "east", "west"),
+        ("Who is the king?", "Charles III", "King Charles II"),
+        ("Which mission was it?", "Apollo 11", "It was Apollo 13."),
         ("Is n odd or even?", r"\text{even}", r"\boxed{\text{odd}}"),
         ("Evelyn, Briana and Debra run. Who is first?", r"\text{Evelyn}", r"So it is \boxed{\text{Briana}}."),
     ],
