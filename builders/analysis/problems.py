@@ -37,17 +37,7 @@ class Problem(NamedTuple):
 
 def problems(figures: RunFigures) -> list[Problem]:
     """Return the problems of a run; [] if there are none."""
-    found = (
-        _missing_answers,
-        _refused_requests,
-        _failed_verdicts,
-        _failed_judge,
-        _undecided,
-        _disagreeing_runs,
-        _missing_rewards,
-        _no_pairs,
-    )
-    return [problem for find in found for problem in find(figures)]
+    return [problem for find in CHECKS for problem in find(figures)]
 
 
 def missing_share(figures: RunFigures) -> float:
