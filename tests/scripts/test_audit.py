@@ -127,5 +127,5 @@ def test_the_figures_are_in_inspect_report_and_card(folder: Path) -> None:
     files = {
         path.relative_to(folder).as_posix(): path for path in folder.glob("*/*.parquet") if "shards" not in str(path)
     }
-    text = card(files, manifest.read(folder), figures, {}, repo="me/x", title="x", licence="mit")
+    text = card(files, manifest.read(folder), figures, {}, repo="me/x", title="x", license="mit")
     assert "| math | 0.0 % (" in text
