@@ -91,9 +91,10 @@ def domain_of_split(split: str, more: Collection[str] = ()) -> str:
 def domain_of(query: Query, more: Collection[str] = ()) -> str:
     """Return the domain of ``query``, or "" if it is unknown.
 
-    The split determines the domain. If the split is unknown, the reference determines it. A question with options is
-    multiple choice. A reference that is text is never judged as mathematics, and neither is a query of a chat split:
-    both are short answers. So is a number, if the split is unknown and the question gives no numbers to compute with.
+    The split determines the domain. If the split is unknown, the reference determines it. There are three exceptions. A
+    question with options is multiple choice. A reference that is text is never judged as mathematics. If the split
+    names no domain, a number is a short answer in two cases: the split is a chat split, or the question gives no
+    numbers to compute with.
     """
     named = domain_of_split(query.split, more)
     if named in ("", "math", "short_answer") and is_multiple_choice(query):

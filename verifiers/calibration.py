@@ -59,8 +59,9 @@ def rule_of(detail: Mapping[str, object]) -> Rule:
 def confidence(verifier: str, outcome: str, rule: Rule) -> float:
     """Return the share of right decisions of ``rule``, rounded to two decimals.
 
-    A rule with few measured decisions is drawn towards the share of its general part, and that towards the share of
-    all decisions with this outcome. So is a rule that was never measured, but it states at most ``PRIOR``.
+    The share of a rule with few measured decisions is moved towards the share of its general part. The share of the
+    general part is moved in the same way towards the share of all decisions with this outcome. A rule that was never
+    measured gets the share of its general part, but at most ``PRIOR``.
     """
     counts = table().get(verifier, {}).get(outcome, {})
     share = PRIOR

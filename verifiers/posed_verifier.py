@@ -83,12 +83,12 @@ class PosedVerifier:
 
 
 def _reading(query: Query, candidate: Candidate) -> Reading:
-    """Return the stance of an answer. An answer that ends in tool calls calls."""
+    """Return the stance of an answer. If it ends with tool calls, the stance is ``calls``."""
     if candidate.messages and candidate.messages[-1].get("tool_calls"):
         return Reading("calls", "call")
     return read_stance(candidate.text, str(query.metadata.get("symbol") or ""), query.text, query.tools)
 
 
 def _is_unsure(reading: Reading, posed: str) -> bool:
-    """Return whether a model decides the stance, if there is one."""
+    """Return whether the stance is unsure. If there is a ``sampler``, a model then decides."""
     return reading.stance in ("hedges", "silent") or (posed != "well" and reading.rule == "statement")

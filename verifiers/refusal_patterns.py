@@ -2,8 +2,8 @@
 
 In a refusal, the writer declines to help ("I cannot provide …"), or judges the question instead of answering it ("It
 is not appropriate to …"). Only the writer's own voice is searched (``refusals.answer_text``): a program that prints
-"I cannot help" is not a refusal. The question decides what else is not one: a requested letter that declines, fiction,
-a translation.
+"I cannot help" is not a refusal. The question matters too: a letter that declines, fiction or a translation is not a
+refusal if the question asks for it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from bestofn.verifiers.refusals.rules import ANYWHERE, OPENING, RefusalPattern, 
 PATTERNS: tuple[RefusalPattern, ...] = (*DECLINES, *MORALS, *LACKS, *UNCLEAR, *LANGUAGES)
 THRESHOLD = 0.5
 LONGEST = 400  # maximum length of a match, in characters
-_DEFENDING = 2  # number of different words that defend people from which an answer to a loaded question denies it
+_DEFENDING = 2  # an answer with so many different words that defend people denies the claim of a loaded question
 _MOST = 4_000  # number of characters of a question that are searched
-_BEGINNING = 600  # an answer that starts to comply refuses only within this many characters
-_SHORT = 80  # a requested text is longer than this
+_BEGINNING = 600  # if an answer starts to comply, a match after this many characters does not count
+_SHORT = 80  # a requested text has more characters than this
 
 OFFERS = compiled(
     r"\b(?:however|but|nevertheless|that said|that being said|instead|with that|while)\b[^.!?]{0,60}?\bi (?:can|will|"
@@ -83,8 +83,8 @@ JUDGES = re.compile(
     r"support\w*|help\w*|dangerous|safety|unacceptable|wrong|value\w*|stereotyp\w*|prejudic\w*|inclusi\w*|accurate)\b"
 )
 """Matches the words of sentences that judge, warn or send the reader elsewhere."""
-_JUDGING = (0.5, 0.35)  # share of judging sentences from which an answer with one, or with more, warnings only warns
-_DWELLING = 0.8  # the same for a warning that by itself says little
+_JUDGING = (0.5, 0.35)  # least share of judging sentences in an answer that only warns: with one warning, with several
+_DWELLING = 0.8  # the same if the only warning is ``dwells_on_harm``, a weak sign of a refusal
 _SENTENCES = re.compile(r"[^.!?\n]{15,}")
 _WORD = re.compile(r"\w")
 _FIRST_SENTENCE = re.compile(r"[^.!?\n]*[.!?\n]?")
@@ -237,7 +237,7 @@ def _quotes_refusal(question: str) -> bool:
 
 
 def _share_needed(hit: Hit, warnings: int) -> float:
-    """Return the share of judging sentences from which a text with this warning contains nothing but warnings."""
+    """Return the least share of judging sentences in a text that only warns. It depends on the warnings."""
     return _DWELLING if hit.rule == "dwells_on_harm" and warnings == 1 else _JUDGING[warnings > 1]
 
 

@@ -1,4 +1,4 @@
-"""Recognises answers that ask the user for information, instead of saying something about the matter."""
+"""Recognises answers that ask the user for information instead of answering the question."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _LONGEST = 400  # a longer sentence is searched only in this many characters at 
 def asks_for_information(sentences: Sequence[str]) -> bool:
     """Return whether an answer ends in a request for information that only the user has.
 
-    After an answer to the matter, an offer of more help is no such request.
+    An offer of more help after an answer does not count as a request for information.
     """
     ending = [sentence[-_LONGEST:] for sentence in sentences]
     while len(ending) > 1 and is_courtesy(ending[-1]) and not _QUESTION.search(ending[-1]):
@@ -92,7 +92,7 @@ def asks_for_information(sentences: Sequence[str]) -> bool:
 
 
 def is_courtesy(sentence: str) -> bool:
-    """Return whether a sentence says nothing about the matter: "Sure!", "I'd be happy to help."."""
+    """Return whether a sentence is only polite and has no content: "Sure!", "I'd be happy to help."."""
     return _COURTESY.match(sentence[-_LONGEST:]) is not None
 
 
@@ -104,5 +104,5 @@ def _is_preamble(sentence: str) -> bool:
 
 
 def _asks_for_choice(question: str, before: Sequence[str]) -> bool:
-    """Return whether a question after some content still asks for a choice of the user, and the content is short."""
+    """Return whether a question asks the user to choose, and at most two sentences come before it."""
     return len(before) <= 2 and _OF_A_CHOICE.search(question) is not None and not _OFFERS.search(question)

@@ -1,6 +1,6 @@
 """Determines the stance of an answer by patterns of words. ``posed_verifier`` uses it.
 
-An answer *answers* (states a result, or says something about the matter), *flags* a flaw in the question, *asks* for
+An answer *answers* (states a result, or makes another statement), *flags* a flaw in the question, *asks* for
 information, *refuses*, *calls* a tool, *hedges*, or is *silent* (none of these). It *hedges* if it states a result and
 also names a flaw or asks for clarification: "the price is not given; assuming 5, the answer is 20".
 """
@@ -162,7 +162,7 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
 
 
 def _without_result(answer: str, question: str) -> Reading:
-    """Return the stance of an answer that states no result in the form of one."""
+    """Return the stance of an answer in which ``_result`` found no result."""
     sentences = [sentence for sentence in _SENTENCES.split(answer) if sentence.strip()]
     if asks_for_information(sentences) or ASKS.search(answer):
         return Reading("asks", "question")

@@ -1,7 +1,7 @@
 """Finds the tool calls of an answer that had no effect. ``tool_verifier`` uses it.
 
-A call is *refused* if bestofn's own mock tools rejected it. In a recorded dialogue, nothing says so, but the result of
-the call may be an error. A call is *corrected* if its recorded result is an error and the same tool is called again.
+A call is *refused* if bestofn's own mock tools rejected it. A recorded dialogue does not state refusals, but the result
+of a call may be an error. A call is *corrected* if its recorded result is an error and the same tool is called again.
 """
 
 from __future__ import annotations

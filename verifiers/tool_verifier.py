@@ -117,7 +117,10 @@ class ToolVerifier:
     def _matching(
         self, expected: Sequence[JsonObject], calls: Sequence[MadeCall], tools: Sequence[Tool], candidate: Candidate
     ) -> Matching:
-        """Match ``calls`` with the expected ones. Corrected calls may be left out if only then all others match."""
+        """Match ``calls`` with the expected calls, without the corrected calls if only then all other calls match.
+
+        In a recorded dialogue, a corrected call never counts as an extra call.
+        """
         matching = match(expected, calls, tools, order=self.order, lenient=self.lenient)
         if not matching.extra or len(calls) != len(candidate.tool_calls):
             return matching

@@ -250,7 +250,7 @@ def _file_state(part: Path) -> list[int]:
 
 
 def _finish_interrupted(out: Path) -> bool:
-    """Finish all replacements of shards that were interrupted. Returns False if none was interrupted."""
+    """Finish every regeneration that was interrupted while it replaced shards. Returns False if there is none."""
     folders = [ready.parent for ready in sorted((out / "regenerations").glob("*/ready.json"))]
     for folder in folders:
         _exchange(out, folder)

@@ -28,7 +28,7 @@ class QueryRow:
 
     @cached_property
     def prompt(self) -> list[dict[str, Any]]:
-        """The prompt of the training tables: ``stored_prompt`` with ``system`` in front of its system prompt."""
+        """The prompt of the training tables: ``stored_prompt`` with ``system`` at the start of its system message."""
         if not self.system:
             return self.stored_prompt
         return trainable(with_system_text(self.row["messages"], self.system))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import time
 
-_MISSING_SHARE = 0.25  # a run that lacks more of its time than this is not judged
-_LEAST_WAIT_S = 0.02  # shorter waits are those of any process
+_MISSING_SHARE = 0.25  # a run that lacks more than this share of its time is not judged
+_LEAST_WAIT_S = 0.02  # shorter waits are normal and are ignored
 
 
 class FairClock:
     """The time limits of a run. Time that its processes wait for a processor does not count.
 
-    ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all of them together. At most
-    ``2 * total_s`` of waiting is added. If they then still lack a quarter of their time, ``starved`` is True.
+    ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all of them together. The limits are
+    extended by the time of waiting, but by at most ``2 * total_s``. ``starved`` is True if the processes waited longer
+    than that, by more than a quarter of ``wall_s``.
     """
 
     def __init__(self, pids: set[int], wall_s: float, total_s: float) -> None:

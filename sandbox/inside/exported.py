@@ -232,7 +232,11 @@ class Exported:
 
     @contextmanager
     def _streams(self, patched: plain.FormObject | None) -> Iterator[None]:
-        """While the block runs, use the standard streams and functions that the tests have replaced."""
+        """While the block runs, connect the standard streams, ``input`` and ``print`` to functions of the tests.
+
+        ``patched`` contains these functions by name, for example ``stdout``. It contains only what the tests have
+        replaced.
+        """
         if not patched:
             yield
             return
@@ -266,7 +270,7 @@ class Exported:
 
 
 class _Written(io.StringIO):
-    """A text stream that sends what is written to a function of the tests."""
+    """A text stream that passes the written text to a function of the tests."""
 
     def __init__(self, send: Callable[..., object]) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Names of libraries that tests use without an import, as in MBPP: ``math.isclose``, ``np.allclose``, ``Counter``.
 
-``case_runner`` takes them from the driver's own imports and never from the program, which could answer in their place.
+``case_runner`` takes them from the driver's own imports, never from the program, because a program could forge them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Builds classes in the driver that mirror the program's classes, from the descriptions that the program sends.
 
 ``driver_values`` calls ``Mirrors`` when it decodes an object. ``descriptions`` writes the descriptions. A mirrored
-class has the name, docstring, bases and special methods of the program's class. All other members are requests.
+class has the name, docstring, bases and special methods of the program's class. Access to other members is a request.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class ProgramClient:
             raise ProgramGone("the program's answer is malformed") from None
 
     def _update(self, answer: plain.FormObject, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Change the mutable arguments as the program has changed them."""
+        """Apply the program's changes of mutable arguments to the caller's objects."""
         for old, form in zip(args, answer.get("args") or (), strict=False):
             if form is not None:
                 update_in_place(old, self.values.decode(form))
@@ -125,7 +125,7 @@ class ProgramClient:
 
 
 class _Streams:
-    """Notices which standard streams and functions the tests have replaced, for example with ``redirect_stdout``."""
+    """Detects which standard streams and functions the tests have replaced, for example with ``redirect_stdout``."""
 
     def __init__(self) -> None:
         self.streams = (sys.stdout, sys.stderr, sys.stdin)

@@ -232,7 +232,7 @@ def _contains(self: Remote, item: object) -> bool:
     """Search the items one by one, so that the program does not learn the item that the tests expect."""
     if hasattr(type(self), "__iter__"):
         return any(member is item or member == item for member in self)  # type: ignore[attr-defined]
-    if getattr(type(self), "_is_tested_class", False):  # the task is a class with an own ``in``
+    if getattr(type(self), "_is_tested_class", False):  # the tests are about this class, so its own ``in`` decides
         return self._program.request("special", self._reference, (item,), name="__contains__") is True
     raise TypeError("the driver does not ask an object of the program what it contains; compare plain values")
 

@@ -1,7 +1,7 @@
 """Runs the tests in the program's own process and namespace, as the harnesses of benchmarks do.
 
 ``languages.python`` calls ``run_with_tests`` if the strict driver has reported a failure. The program can forge these
-results, so a pass here only contradicts the failure; it never makes a pass.
+results. Therefore a pass here only casts doubt on the failure; it never makes the verdict a pass.
 """
 
 from __future__ import annotations

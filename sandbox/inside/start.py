@@ -64,7 +64,7 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
 
 
 def with_packages(path: list[str], packages: list[str]) -> list[str]:
-    """Return ``sys.path`` with further folders: after the standard library, before what the system has installed."""
+    """Return ``path`` with ``packages`` after the standard library and before the packages of the system."""
     place = next((number for number, entry in enumerate(path) if entry.endswith("-packages")), len(path))
     return [*path[:place], *packages, *path[place:]]
 

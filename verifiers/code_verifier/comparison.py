@@ -19,7 +19,7 @@ from bestofn.builders.records import JsonObject
 
 TOLERANCE = 1e-6
 _LARGEST_SHARE = 1e-3
-_ALL_DIGITS = 14  # characters of a decimal fraction that was not rounded
+_ALL_DIGITS = 14  # a decimal fraction with more characters was not rounded
 
 
 def accepted(case: JsonObject, result: object, language: str = "python") -> bool:
@@ -83,8 +83,9 @@ def _close(expected: float, result: float) -> bool:
 def _absolute(expected: float) -> float:
     """Return the absolute tolerance: ``TOLERANCE``, but at most a thousandth of the expected value.
 
-    Otherwise 0.0 would equal every small value, such as 3.97e-19. A value below 1e-9 with all its digits is the
-    rounding error of a zero, for example ``math.sin(math.pi)``.
+    Without this limit, every small value, such as 3.97e-19, would equal 0.0. The limit does not apply to an expected 0,
+    or to a value below 1e-9 with 14 or more digits. Such a value is the rounding error of a zero, for example
+    ``math.sin(math.pi)``.
     """
     if not expected or (abs(expected) < 1e-9 and len(f"{expected!r}".lstrip("-").partition("e")[0]) > _ALL_DIGITS):
         return TOLERANCE

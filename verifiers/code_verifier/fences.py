@@ -31,7 +31,7 @@ _STOP = re.compile(r"<\|(?:im_end|endoftext|eot_id|end_of_text|end)\|>|</s>|\[/?
 class Block:
     """A part of an answer that is marked as code.
 
-    ``language`` is "" if the answer does not state it, and "other" if it is none of ours. ``tag`` is as written.
+    ``language`` is "" if the answer does not state it, and "other" if it is not supported. ``tag`` is as written.
     """
 
     text: str
@@ -59,7 +59,7 @@ def visible_text(answer: str) -> str:
 def code_blocks(text: str) -> list[Block]:
     """Return the code blocks of ``text`` that are not empty: fenced ones, or else those in tags such as ``<code>``.
 
-    A block that is not code, such as a Markdown page, counts as the blocks in it.
+    If a block is not code, such as a Markdown page, the code blocks inside it are returned instead.
     """
     blocks = [block for block in fenced(text) if block.text.strip()]
     if blocks:

@@ -1,7 +1,7 @@
-"""Makes a script of a JavaScript module: the sandbox and the tests refer to its functions by name.
+"""Converts a JavaScript module to a script, because the sandbox and the tests refer to its functions by name.
 
-It also removes type annotations of TypeScript, by the forms that models write. The result is a guess, so the verifier
-does not fail a program that was TypeScript.
+It also removes the type annotations of TypeScript. It recognises only the forms that models usually write. The result
+is a guess, so the verifier does not fail a program that was TypeScript.
 """
 
 from __future__ import annotations

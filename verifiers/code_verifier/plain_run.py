@@ -1,7 +1,7 @@
-"""Runs program and tests once more in one process, as benchmarks do, before a failure is believed.
+"""The plain run: runs a program that has failed again, in one process with its tests, as benchmarks do.
 
-The strict run (``calls``, ``driven``) keeps the tests in a process that the program cannot reach, so it cannot do
-everything that a test may do in one process. A program fails only if it fails in both ways.
+The strict run (``calls``, ``driven``) keeps the tests in a process that the program cannot reach. Therefore some tests
+that work in one process do not work in the strict run. A program fails only if it fails in both runs.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from bestofn.verifiers.code_verifier.comparison import TOLERANCE
 from bestofn.verifiers.code_verifier.driven import with_tests
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem
 
-KINDS = ("function", "asserts", "check")  # tests of the other kinds already run the plain way
+KINDS = ("function", "asserts", "check")  # for the other kinds, the first run is already a plain run
 
-# After a timeout the plain run must be clearly faster: only then was the separate process the cause.
+# After a timeout, the plain run must be clearly faster. Only then was the separate process the cause of the timeout.
 _SHARE_AFTER_TIMEOUT = 0.7
 
 
 async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, strict: Tally) -> Tally:
-    """Run the tests the plain way after the failure ``strict``. Return ``strict``, changed if the plain run passes.
+    """Make the plain run after the failure ``strict``. Return ``strict``, with ``disagrees`` if the plain run passes.
 
-    If the sandbox fails, the result is a tally with its problem.
+    If the sandbox fails, ``problem`` of the result is the reason.
     """
     driven = _with_tests(program, tests)
     if driven is None:

@@ -1,7 +1,8 @@
-"""Finds out which modules, commands and interpreters a sandbox lacks, so that a program is not failed for them.
+"""Finds the modules, commands and interpreters that a sandbox lacks. A program that needs them does not fail.
 
-It is asked only about programs that did not pass. What a program needs is read from its source. Whether the sandbox has
-it is the result of a probe, a program of ours in the same sandbox. So no output of the tested program decides.
+The verifier uses this module only for programs that did not pass. The needs of a program are read from its source. A
+*probe*, a small program of bestofn in the same sandbox, shows whether the sandbox has them. Therefore the output of the
+tested program never decides.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _CUT = "the answer was cut off at its token limit, before the program ended"
 
 
 def _doubt(found: Extraction, cut: bool, status: str) -> str:
-    """Return why a failure may not be the program's: it may not be the program that the answer means; "" if it is."""
+    """Return why the program that was run may not be the one that the answer means; "" if there is no doubt."""
     if cut and not found.complete:
         return _CUT
     if status == "syntax error" and not found.complete:
@@ -58,7 +58,8 @@ class CodeVerifier:
 
     Expected values are compared in this process and never enter the sandbox together with the program. The verdict
     is ``abstain`` if there are no tests or if the tests expect no result. It is ``error`` if the tests cannot be run.
-    A failing program is run once more the plain way (``plain_run``). If it passes then, the verdict is ``abstain``.
+    A failing program is run again in one process with its tests (``plain_run``). If it passes there, the verdict is
+    ``abstain``.
 
     ``timeout_s`` is the wall-clock limit in seconds per test case; time that a program waits for a processor does not
     count. The limit for all cases of one execution together is three times ``timeout_s``. A function ``check`` counts
@@ -103,7 +104,7 @@ class CodeVerifier:
         return verdict
 
     def _no_program(self, tests: CodeTests, cut: bool) -> Verdict:
-        """Return ``abstain``: nothing was run, and the answer may be a refusal, a question, or in a form not read."""
+        """Return ``abstain``: no program was found, and the answer may be a refusal, a question, or in another form."""
         detail = {
             "language": tests.language,
             "tests_total": len(tests.cases),
@@ -168,7 +169,10 @@ class CodeVerifier:
         return await plain_run.contradicted(self.sandbox, program, tests, tally)
 
     def _knows_the_grammar(self) -> bool:
-        """Return whether a syntax error of this Python is one in the sandbox too. New versions only add syntax."""
+        """Return whether a syntax error in this Python is also a syntax error in the sandbox.
+
+        New versions only add syntax, so the sandbox must not have a newer Python.
+        """
         version = getattr(self.sandbox, "python_version", None)
         return version is None or tuple(version[:2]) <= sys.version_info[:2]
 

@@ -70,7 +70,7 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
 
 
 def _is_broken_comment(rest: str, text: str) -> bool:
-    """Return whether a statement is the beginning of "correct" or "wrong" at which the text breaks off."""
+    """Return whether the text breaks off in the statement ``rest``, which begins like "correct" or "wrong"."""
     return text.endswith(rest) and any(comment.startswith(rest.lower()) for comment in _COMMENTS)
 
 

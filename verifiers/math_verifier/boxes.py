@@ -1,4 +1,4 @@
-"""Finds the answer in LaTeX boxes: the last box, or the boxes of one list. A box stands unless it is corrected."""
+"""Finds the answer in LaTeX boxes: the last box, or the boxes of one list, unless the text corrects it."""
 
 from __future__ import annotations
 

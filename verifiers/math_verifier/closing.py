@@ -7,10 +7,10 @@ import re
 from bestofn.verifiers.math_verifier.announced import SENTENCE_END
 from bestofn.verifiers.math_verifier.answer import Answer
 
-MOST_CHARACTERS = 3_000  # at the end of the text that are examined
-CUT_OFF = 1_000  # characters before the end of a text that is cut off in which the reference may be stated
+MOST_CHARACTERS = 3_000  # number of characters at the end of the text that are examined
+CUT_OFF = 1_000  # if a text is cut off, the reference is searched in so many characters at its end
 MOST_BEFORE = 3  # the last sentence and the two before it
-SHORT = 200  # characters of a text that is the answer as a whole
+SHORT = 200  # maximum length, in characters, of a text that is the answer as a whole
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _UNFINISHED = re.compile(
     r"(?:[=+*/,(\\&^_{<]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per|that|have|when))\s*$",

@@ -29,7 +29,10 @@ class Conditional(NamedTuple):
 
 
 def is_condition(tail: str) -> bool:
-    """Return whether the words after a value only say when it holds, and state no value for another case."""
+    """Return whether ``tail``, the words after a value, is only the condition of the value, such as "for x > 0".
+
+    The result is False if ``tail`` also states a value for another case, such as "if x > 0, otherwise 1".
+    """
     return bool(_CONDITION.match(tail)) and not _ALTERNATIVE.search(tail)
 
 

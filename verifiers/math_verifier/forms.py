@@ -1,4 +1,4 @@
-"""Forms: what an answer is after it was understood. A comparison can find a difference only between two forms.
+"""A form is an answer that was understood. Two answers can differ only if both have a form.
 
 ``form`` returns the form of a tree, or None if a part of the tree is text. Letters, truth values, times and dates are
 also forms.
@@ -19,7 +19,7 @@ Kind = Literal[
 Value: TypeAlias = Number | Symbol | Apply | str | bool | frozenset[str] | tuple[int, int, int | None]
 
 _QUANTITIES = frozenset({"unit", "percent", "money", "deg", "scale"})
-_SPECIAL_FORMS = frozenset({"congruent", "cases"})  # only equal forms are recognised
+_SPECIAL_FORMS = frozenset({"congruent", "cases"})  # such trees have no form, so they can be equal but never differ
 _SETS = frozenset({"union", "cap", "setminus"})
 
 
@@ -72,7 +72,7 @@ def has_both_signs(node: Node) -> bool:
 
 
 def _is_mathematics(node: Node) -> bool:
-    """Return whether no part of the tree is text. The names of units and the digits of numerals are no such parts."""
+    """Return whether no part of the tree is text. Names of units and digits of numerals do not count as text."""
     stack: list[Node] = [node]
     while stack:
         part = stack.pop()

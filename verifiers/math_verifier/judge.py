@@ -58,7 +58,7 @@ DEFAULTS = Settings()
 MOST_DIGITS = 1_000
 _BLANK = " \t\r\n$"
 MARKED = frozenset({"structured", "tagged", "boxed"})  # extraction methods that found a place for the answer
-SHOWN = 200  # characters of an answer that is not compared, in its finding
+SHOWN = 200  # maximum number of characters in a finding, for an answer that is not compared
 SHORT = 20  # an answer of at most so many characters is not a sentence with several values
 _ENDLESS = re.compile(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
 _WORDED_KINDS = frozenset({"choice", "truth value", "time", "date"})
@@ -140,7 +140,7 @@ def _decide(
 
 
 def _without_answer(gold: Node, reason: str) -> Match:
-    """Return that a text has no answer, which differs from every reference that was understood."""
+    """Return ``Different`` for a text that has no answer, or ``Unclear`` if the reference was not understood."""
     ours = form(gold)
     return Unclear(reason) if ours is None else Different(reason, ours, Form("no value", reason))
 

@@ -101,7 +101,10 @@ def _unlabelled(text: str) -> str | None:
 
 
 def _labelled(gold: Node, given: Node, terms: Terms) -> Reading:
-    """Compare a reference with the values of an answer after their labels. Their order may follow the labels."""
+    """Compare a reference with the labelled values of an answer, such as ``Minimum: 1, Maximum: 3``.
+
+    If the values are equal only in another order, the match is unclear, because the order may follow the labels.
+    """
     match = compare(gold, given, terms)
     if not match.equal or head(given) != "," or compare(gold, given, replace(terms, problem=IN_ORDER)).equal:
         return noted(match, "labelled"), given

@@ -179,7 +179,7 @@ _COUNTED_ONE = re.compile(r"\b(?:exactly|only|just|is|be|are|equals?|find|found)
 
 
 def has_numeral(text: str) -> bool:
-    """Return whether the text contains a number word. The pronoun "one" is none."""
+    """Return whether the text contains a number word. The pronoun "one" does not count."""
     return any(match[0].lower() != "one" for match in _RUN.finditer(text))
 
 

@@ -1,4 +1,4 @@
-"""English phrases that decline: the writer does not help, may not help, or lacks the means."""
+"""English phrases of refusal: the writer does not help, may not help, or lacks the means."""
 
 from __future__ import annotations
 

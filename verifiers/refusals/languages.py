@@ -1,4 +1,4 @@
-"""Phrases that decline in other languages than English. The text is in lower case and has straight apostrophes."""
+"""Phrases of refusal in languages other than English. The text is in lower case and has straight apostrophes."""
 
 from __future__ import annotations
 

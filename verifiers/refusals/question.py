@@ -100,7 +100,7 @@ class Asked:
 
 
 def read_question(question: str) -> Asked:
-    """Return what ``question`` asks for. An empty question asks for nothing that is known."""
+    """Return what ``question`` asks for. For an empty question, every field is false or empty."""
     if not question.strip():
         return Asked()
     text = question if len(question) <= 2 * _MOST else f"{question[:_MOST]}\n{question[-_MOST:]}"

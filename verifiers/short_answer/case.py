@@ -11,8 +11,8 @@ from bestofn.verifiers.short_answer.references import Reference
 from bestofn.verifiers.short_answer.sentences import Sentences
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token, tokens
 
-BARE = 4  # words of an answer that repeats nothing of the question
-SHORT = 6  # content words of an answer that is only the answer, with nothing around it
+BARE = 4  # maximum number of words in an answer that does not repeat the question
+SHORT = 6  # maximum number of new words in an answer that contains nothing else
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def _range(match: re.Match[str], first: str, last: str) -> Date | None:
 
 
 def relation(reference: Date, answer: Date) -> Relation:
-    """Return how the date of an answer relates to the date of the reference: ``finer`` lies within the reference."""
+    """Return how the date of an answer relates to the reference. ``finer``: it lies within the reference."""
     a, b = (reference, answer) if reference.year == answer.year else (_in_year(reference), _in_year(answer))
     if (a.first, a.last) == (b.first, b.last):
         return "same" if reference.year == answer.year else ("finer" if answer.year else "coarser")

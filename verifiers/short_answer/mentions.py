@@ -64,7 +64,10 @@ def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
 
 
 def _shortest(text: Text, near: list[int], wanted: set[str], at: int) -> tuple[int, int] | None:
-    """Return the first and last position of the closest occurrence of each wanted word to ``at``."""
+    """Return the first and the last position of the wanted words, or None if one is not near.
+
+    Of each word, the occurrence that is closest to ``at`` counts.
+    """
     closest = {}
     for i in sorted(near, key=lambda i: abs(i - at), reverse=True):
         closest[text.tokens[i].form] = i

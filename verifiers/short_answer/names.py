@@ -69,7 +69,7 @@ def _agrees(first: str, second: str) -> bool:
 
 
 def related(word: str, others: Collection[str]) -> bool:
-    """Return whether a word may be another form of one of ``others``: ``emperor`` and ``emperors``, ``Pangea``."""
+    """Return whether a word may be another form of one of ``others``, for example ``emperor`` of ``emperors``."""
     return any(_similar(word, other) for other in others)
 
 

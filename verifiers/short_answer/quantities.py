@@ -13,7 +13,7 @@ from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, form_of, plain
 
 Relation = Literal["same", "differs", "unknown"]
 MOST_TEXT = 2_000
-TOLERANCE = 0.005  # relative; a fact is rarely stated with more digits
+TOLERANCE = 0.005  # largest relative difference, because answers rarely state a fact with more digits
 SMALL = 1_000  # smaller whole numbers are counts and must be equal
 _SCALES = {"thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(

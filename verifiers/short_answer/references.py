@@ -70,8 +70,8 @@ def interpret(text: str) -> Reference:
 def _is_name(text: str) -> bool:
     """Return whether a text is or contains a name.
 
-    All words start with a capital or are particles (``van``), or a word after a small one does (``the Slesinger
-    family``).
+    A name contains a word with a capital. All its words have capitals or are particles (``van``), unless the text
+    begins with an article or another word in lower case (``the Slesinger family``).
     """
     words = tokens(_REMARK.sub(" ", text))
     capitals = [word for word in words if word.capital]

@@ -18,10 +18,10 @@ from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS
 from bestofn.verifiers.short_answer.word_classes import CLASSES
 
 DISTINGUISHING = frozenset("north south east west new equatorial upper lower inner outer".split())
-"""Words that make another name of a name: ``South Korea`` is not ``Korea``."""
+"""Words that turn a name into another name: ``South Korea`` is not ``Korea``."""
 _LABEL = re.compile(r"(?:^|\s)\(?(?:[A-Fa-f]|\d)[).]\s")
-GUESSES = 12  # words of an answer that may be a list of guesses
-MANY = 4  # with this many accepted answers, the usual other names are among them
+GUESSES = 12  # maximum number of words in an answer that may be a list of guesses
+MANY = 4  # so many accepted answers usually include all common names of the answer
 
 
 def equal(case: Case) -> Finding | None:
@@ -121,9 +121,10 @@ def _different_things(references: Sequence[Reference]) -> int:
 
 
 def _is_guess_list(case: Case) -> bool:
-    """Return whether the whole answer is a list of three or more short items, of which one is no reference.
+    """Return whether the whole answer is a list of three or more short items, and one item is not a reference.
 
-    A place with the places around it ("Covington, Kentucky, USA") begins or ends with the reference.
+    A place with larger places around it ("Covington, Kentucky, USA") is not such a list if it begins or ends with the
+    reference.
     """
     if len(case.text.tokens) > GUESSES:
         return False
@@ -211,7 +212,8 @@ def _number_in_place(given: Sequence[str], spelling: Sequence[str], place: int) 
 def another(case: Case) -> Finding | None:
     """Return a fail if the answer gives another name or another short text, and shares no word with a reference.
 
-    If no reference is a name, and there are few references, another wording of a reference is possible.
+    The rule does not apply if neither the answer nor a reference is a name and there are few references: the answer may
+    be another wording of a reference.
     """
     first, last = case.first()
     sentence = [token for token in case.text.tokens if first <= token.start < last]

@@ -44,7 +44,7 @@ def _formulas_in(case: Case) -> dict[str, Mention]:
 
 
 def truth(case: Case) -> Finding | None:
-    """Compare yes and no, if the references are one of them."""
+    """Compare the answer with the references if all of them mean yes, or all of them mean no."""
     wanted = {reference.truth for reference in case.references}
     if None in wanted or len(wanted) != 1 or not case.text.tokens:
         return None

@@ -1,4 +1,4 @@
-"""Small closed classes of words. An answer with another word of the class of the reference is another answer."""
+"""Small closed classes of words. An answer is wrong if it has another word of the reference's class."""
 
 from __future__ import annotations
 

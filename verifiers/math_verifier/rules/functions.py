@@ -33,7 +33,7 @@ def functions(reference: Node, candidate: Node, terms: Terms) -> Match:
 
 
 def _unrelated(reference: Node, candidate: Node, terms: Terms) -> Match:
-    """Return that two expressions differ, unless the problem may relate their letters, as in "where c = a + b"."""
+    """Return that two expressions differ; ``Unclear`` if the problem may relate their letters ("where c = a + b")."""
     ours, theirs = symbols(reference) - CONSTANTS.keys(), symbols(candidate) - CONSTANTS.keys()
     if ours and theirs and ours != theirs and all(terms.names(name) for name in ours ^ theirs):
         return Unclear("letters that the problem may relate")
@@ -73,10 +73,10 @@ def _differ_by_a_constant(reference: Node, candidate: Node) -> bool | None:
 
 
 def _equal_at(reference: Node, candidate: Node, names: frozenset[str], region: int, trial: int) -> bool | None:
-    """Return whether two expressions agree at one point. Different complex values are undecided.
+    """Return whether two expressions agree at one point, or None if undecided.
 
-    Roots and logarithms may use different branches. Only for expressions that contain the imaginary unit, complex
-    values are compared.
+    Different complex values are undecided, because roots and logarithms may use different branches. They are compared
+    only if the expressions contain the imaginary unit.
     """
     point = sample(names, region, trial)
     ours, theirs = value_at(reference, point, region), value_at(candidate, point, region)
@@ -101,8 +101,9 @@ def rename(node: Node, names: dict[str, str]) -> Node:
 def _renamed(reference: Node, candidate: Node, terms: Terms) -> Match | None:
     """Return the match of two expressions that are equal after letters are renamed, otherwise None.
 
-    Letters that the problem does not use are interchangeable: they stand for any number. If the problem is not known,
-    only letters that usually stand for any integer are. Letters that the problem uses differ.
+    Letters that the problem does not use are interchangeable, because they stand for any number. If the problem is not
+    known, only letters that usually stand for any integer are interchangeable. Letters that the problem uses are not
+    interchangeable.
     """
     ours = sorted(symbols(reference) - symbols(candidate) - CONSTANTS.keys())
     theirs = sorted(symbols(candidate) - symbols(reference) - CONSTANTS.keys())

@@ -112,7 +112,7 @@ Match: TypeAlias = Equal | Different | Unclear
 
 
 def different(method: str, reference: Node, candidate: Node) -> Different | Unclear:
-    """Return that two trees differ. If one of them contains text that is not mathematics, the match is unclear."""
+    """Return ``Different``, or ``Unclear`` if one of the trees contains text that is not mathematics."""
     ours, theirs = form(reference), form(candidate)
     if ours is None or theirs is None:
         return Unclear(f"{method}; words that are not mathematics")
@@ -127,7 +127,7 @@ def decided(equal: bool | None, method: str, reference: Node, candidate: Node) -
 
 
 def noted(match: Match, note: str) -> Match:
-    """Return ``match`` with a note on how it came about, such as "the unit is missing"."""
+    """Return ``match`` with a note on how it was decided, such as "the unit is missing"."""
     return replace(match, method=f"{match.method}; {note}")
 
 
