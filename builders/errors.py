@@ -129,7 +129,7 @@ def kind_of(row_error: str) -> str:
 
 
 def may_be_retried(row_error: str) -> bool:
-    """Return whether a later run should send the request of a failed row again: a provider failed, not for ever."""
+    """Return whether a later run should send the request again: a provider failed, but not permanently."""
     return kind_of(row_error) in _RETRIED_LATER
 
 

@@ -59,7 +59,7 @@ def _installed_if_there(name: str) -> list[Distribution]:
 
 
 def _unpacked(wheels: Sequence[Path]) -> Path:
-    """Return the folder with the content of the wheels. It is named by their content and renamed into place."""
+    """Return the cache folder with the content of the wheels. Its name is the hash of the wheels."""
     target = CACHE / content_hash(wheels, hashlib.sha256())
     if target.is_dir():
         return target

@@ -39,9 +39,10 @@ def become_program(caps: Caps) -> None:
 
 
 def _with_tests(source: str, tests: str) -> str:
-    """Return the program followed by its tests, in a subshell, because an error in an expression ends only a subshell.
+    """Return the program, followed by a subshell that runs its tests.
 
-    Unless the tests call ``exit``, they must be executed to their end.
+    An error in an expression ends a subshell, whereas the main shell would continue with the next line. Unless the
+    tests call ``exit``, they must be executed to their end.
     """
     if re.search(r"\bexit\b", tests):
         return f"{source}\n{_PASSED}\n(\n{tests}\n)\n"

@@ -108,6 +108,6 @@ def tests_script(entry_point: str, cases: list[str]) -> str:
 
 
 def variables_of_the_program(tests: str) -> list[str]:
-    """Return the variables that the tests read and that they neither assign nor name in another way."""
+    """Return the variables that occur in the tests only as ``$name``: the tests read them but do not assign them."""
     read, named = set(_VARIABLE.findall(tests)), set(_NAME.findall(tests))
     return sorted(name for name in read - named if not name.startswith("__") and not _OF_THE_SHELL.fullmatch(name))
