@@ -181,6 +181,7 @@ def _request(program: Program, key: str) -> tuple[bytes, bytes]:
         stderr_bytes=limits.stderr_bytes,
         result_bytes=RESULT_BYTES,
         disk_mb=limits.disk_mb,
+        prints_answer=int(not program.calls and not program.tests),
     )
     return request.pack(), driver + part
 

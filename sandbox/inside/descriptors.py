@@ -20,7 +20,6 @@ FAULT = 8  # pipe to the supervisor, for a fault of the sandbox; closed before u
 KEPT = (30, 31)  # the Landlock rulesets; a child closes them after it has applied one
 _ABOVE = 40
 _HIGHEST = 128
-_PIPE = 64 << 10
 
 
 def place(wanted: Mapping[int, int]) -> None:
@@ -62,15 +61,10 @@ def write_all(fd: int, data: bytes | memoryview) -> None:
 def become_stdin(data: bytes) -> None:
     """Make ``data`` the standard input of this process.
 
-    Short data is written to a pipe. Data that does not fit into a pipe's buffer is written to a file in memory.
+    The data is in a file in memory, so ``os.fstat(0).st_size`` is its length, as with a redirected file.
     """
-    if len(data) <= _PIPE:
-        out, into = os.pipe()
-        os.write(into, data)
-        os.close(into)
-    else:
-        out = os.memfd_create("stdin")
-        write_all(out, data)
-        os.lseek(out, 0, os.SEEK_SET)
+    out = os.memfd_create("stdin")
+    write_all(out, data)
+    os.lseek(out, 0, os.SEEK_SET)
     os.dup2(out, STDIN)
     os.close(out)

@@ -7,10 +7,10 @@ function of the tests. The program sends handles with descriptions of their clas
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import collections
 import enum
+import inspect
 import types
 from collections.abc import Callable
 from typing import Any
@@ -73,7 +73,7 @@ class DriverValues:
             "id": self.functions.index(function),
             "name": str(getattr(function, "__name__", "function")),
             "doc": doc if isinstance(doc, str) else None,
-            "async": asyncio.iscoroutinefunction(function),
+            "async": inspect.iscoroutinefunction(function),
         }
 
     def decode(self, form: plain.Form) -> Any:

@@ -159,7 +159,8 @@ def _build_root(folders: list[str], launch: LaunchSettings) -> None:
         os.symlink(f"/proc/self/fd/{number}", f"{root}/dev/{name}")
     os.makedirs(root + "/proc")
     os.makedirs(root + FOLDER, exist_ok=True)
-    size = f"size={launch['disk_mb']}m,nr_inodes={launch['inodes']},mode=1777"
+    owner = "" if launch["first_uid"] is None else f",uid={launch['first_uid']}"  # the supervisor sets its times
+    size = f"size={launch['disk_mb']}m,nr_inodes={launch['inodes']},mode=1777{owner}"
     _mount("tmpfs", root + FOLDER, "tmpfs", _NOSUID | _NODEV | _NOEXEC, size)
 
 

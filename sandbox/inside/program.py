@@ -10,9 +10,11 @@ import atexit
 import builtins
 import contextlib
 import gc
+import importlib
 import json
 import os
 import random
+import resource
 import sys
 import threading
 import traceback
@@ -20,11 +22,14 @@ import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from bestofn.sandbox.inside import plain
+from bestofn.sandbox.inside import kernel, plain
 from bestofn.sandbox.inside.descriptors import RESULT, write_all
 from bestofn.sandbox.inside.jobs import Job
+from bestofn.sandbox.inside.semaphores import PipeSemaphore
 
 FILE = "main.py"
+_STACK, _LARGEST_STACK = 6 << 20, 128 << 20  # bytes of stack of one thread: without a request, and at most
+_M_ARENA_MAX = -8  # from malloc.h
 
 _own_module_names: list[str] = []
 _hidden_modules: list[types.ModuleType] = []
@@ -42,7 +47,33 @@ def prepare_interpreter() -> None:
     sys.argv[:] = [FILE]
     sys.path.insert(0, "")  # the program can import its own files
     random.seed(0)  # so that the same program always gets the same verdict
+    _tolerate_common_idioms()
     gc.enable()
+
+
+def _tolerate_common_idioms() -> None:
+    """Let programs ask for more stack than the box has: they get less, instead of an error.
+
+    Programs of programming contests ask for 512 MB of stack or for an unlimited one, and need a fraction of it.
+    """
+    set_size, set_limit = threading.stack_size, resource.setrlimit
+
+    def stack_size(size: int = 0) -> int:
+        return set_size(min(size, _LARGEST_STACK))
+
+    def setrlimit(which: int, limits: tuple[int, int]) -> None:
+        try:
+            set_limit(which, limits)
+        except (ValueError, OSError):
+            if which != resource.RLIMIT_STACK:
+                raise
+
+    semaphores: Any = importlib.import_module("_multiprocessing")
+    semaphores.SemLock = PipeSemaphore
+    set_size(_STACK)
+    threading.stack_size = stack_size
+    resource.setrlimit = setrlimit
+    kernel.libc.mallopt(_M_ARENA_MAX, 1)  # otherwise each thread reserves 64 MB of the limited address space
 
 
 def rehearse() -> None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import importlib
 import sys
@@ -165,6 +164,8 @@ def _finished(value: object) -> object:
     """Return ``value``, or the result of an asynchronous function of the tests, run in a thread with its own loop."""
     if not isinstance(value, CoroutineType):
         return value
+    import asyncio  # imported here, because it is large and few tests need it
+
     results: list[object] = []
     errors: list[BaseException] = []
 

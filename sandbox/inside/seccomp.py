@@ -62,6 +62,8 @@ REFUSED = {
 }  # fmt: skip
 
 _CLONE, _SOCKETPAIR, _PRLIMIT, _IOCTL, _PERSONALITY = (56, 220), (53, 199), (302, 261), (16, 29), (135, 92)
+_FLOCK, _FCNTL = (73, 32), (72, 25)
+_LOCKS = (6, 7, 37, 38, 1024)  # F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE
 _CLONE3 = 435
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
@@ -85,14 +87,17 @@ def _only(number: int, argument: int, allowed: tuple[int, ...]) -> list[tuple[in
     return [(_JEQ, 0, len(tests), number), *tests]
 
 
-def _never(number: int, argument: int, refused: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+def _never(
+    number: int, argument: int, refused: tuple[int, ...], error: int = errno.EPERM
+) -> list[tuple[int, int, int, int]]:
     """Return filter instructions that refuse system call ``number`` with certain values of one argument.
 
-    ``argument`` is the argument's index. The call fails with EPERM if the low 32 bits are in ``refused``.
+    ``argument`` is the argument's index. If the low 32 bits are in ``refused``, the call fails with ``error``. If
+    ``error`` is 0, the call does nothing and reports success.
     """
     tests = [_load(16 + 8 * argument)]
     tests += [(_JEQ, len(refused) - place, 0, value) for place, value in enumerate(refused)]
-    tests += [_give(_ALLOW), _give(_ERRNO | errno.EPERM)]
+    tests += [_give(_ALLOW), _give(_ERRNO | error)]
     return [(_JEQ, 0, len(tests), number), *tests]
 
 
@@ -118,6 +123,9 @@ def program() -> bytes:
     lines += _only(_PRLIMIT[column], 0, (0,))
     lines += _only(_PERSONALITY[column], 0, (0, 0xFFFFFFFF))
     lines += _never(_IOCTL[column], 1, (_TIOCSTI, _TIOCLINUX))
+    # Locks on files that several boxes share would be seen there. They do nothing, because a run has its own files.
+    lines += [(_JEQ, 0, 1, _FLOCK[column]), _give(_ERRNO)]
+    lines += _never(_FCNTL[column], 1, _LOCKS, error=0)
     lines += [_give(_ALLOW)]
     return b"".join(struct.pack("=HBBI", *line) for line in lines)
 

@@ -37,6 +37,7 @@ from bestofn.sandbox.inside.descriptors import (
 )
 from bestofn.sandbox.inside.ends import end_of, kill, status_of
 from bestofn.sandbox.inside.folders import empty_folder
+from bestofn.sandbox.inside.traces import Traces
 from bestofn.sandbox.inside.wire import (
     KILLED,
     LEFT_FILES,
@@ -51,6 +52,8 @@ from bestofn.sandbox.languages import BY_NAME
 
 _WIRE_IN, _WIRE_OUT = 0, 1
 _POLL_S = 0.002  # seconds between checks of the main process, on kernels without pidfd_open
+_NOISE = 32 << 20  # more bytes of debugging output end a run; of fewer bytes the first ones are kept
+_PIPE = 64 << 10
 _MAP_BYTES = 64 << 10  # an output map of at most this size is kept in memory between runs
 
 
@@ -77,8 +80,11 @@ class Output:
         self.view = memoryview(self.map)
         self.begin(0, -1)
 
-    def begin(self, cap: int, fd: int) -> None:
-        """Discard the stored bytes and start to collect bytes from ``fd``. If ``fd`` is -1, there is no pipe."""
+    def begin(self, cap: int, fd: int, most: int | None = None) -> None:
+        """Discard the stored bytes and start to collect bytes from ``fd``. If ``fd`` is -1, there is no pipe.
+
+        More than ``most`` bytes are too many; None: more than ``cap`` bytes are.
+        """
         if cap + 1 > len(self.view):
             self.view.release()
             self.map.close()
@@ -86,17 +92,20 @@ class Output:
             self.map.madvise(mmap.MADV_DONTFORK)
             self.view = memoryview(self.map)
         self.cap, self.fd, self.count = cap, fd, 0
+        self.most = cap if most is None else most
 
     @property
     def over(self) -> bool:
-        """Return True if the pipe delivered more bytes than ``cap``."""
-        return self.count > self.cap
+        """Return True if the pipe delivered too many bytes."""
+        return self.count > self.most
 
     def read(self) -> bool:
         """Read once from the pipe. Returns False if the pipe is at its end. Bytes beyond ``cap`` are discarded."""
-        room = self.view[self.count : self.cap + 1] if not self.over else self.view[self.cap : self.cap + 1]
-        got = os.readv(self.fd, [room])
-        self.count += got if not self.over else 0
+        if self.count <= self.cap:
+            got = os.readv(self.fd, [self.view[self.count : self.cap + 1]])
+        else:
+            got = len(os.read(self.fd, _PIPE))
+        self.count += got
         return got > 0
 
     def drain(self) -> None:
@@ -111,7 +120,7 @@ class Output:
 
     def forget(self) -> None:
         """Free the memory of a large output."""
-        if self.count > _MAP_BYTES:
+        if min(self.count, self.cap) > _MAP_BYTES:
             self.map.madvise(mmap.MADV_DONTNEED)
 
 
@@ -123,6 +132,7 @@ class Supervisor:
         self.uid = first_uid
         self.sequence = 0
         self.waiting: Child | None = None
+        self.traces = Traces()
         self.stdout, self.stderr, self.result, self.verdict = Output(), Output(), Output(), Output()
 
     def serve(self) -> None:
@@ -142,6 +152,7 @@ class Supervisor:
                     output.forget()
             os.sched_yield()  # let the host read the reply first, because a fork is slow
             if not reply.flags:
+                self.traces.blur()
                 self.waiting = self.start(request.language, child.caps)
 
     # -- starting children
@@ -248,6 +259,7 @@ class Supervisor:
     def run(self, request: Request, child: Child) -> Reply:
         """Run the request in ``child`` until it ends, remove its processes and files, and return the reply."""
         self.sequence += 1
+        self.traces.begin()
         main, verdict, faults = child.pid, -1, [child.fault]
         if request.driver_bytes:
             main, verdict, fault = self.start_driver(request, child)
@@ -257,8 +269,8 @@ class Supervisor:
             with contextlib.suppress(BrokenPipeError):
                 os.write(child.control, request.program_bytes.to_bytes(4, "little"))
         os.close(child.control)
-        self.stdout.begin(request.stdout_bytes, child.stdout)
-        self.stderr.begin(request.stderr_bytes, child.stderr)
+        self.stdout.begin(request.stdout_bytes, child.stdout, None if request.prints_answer else _NOISE)
+        self.stderr.begin(request.stderr_bytes, child.stderr, _NOISE)
         self.result.begin(0 if verdict >= 0 else request.result_bytes, -1 if verdict >= 0 else child.result)
         self.verdict.begin(request.result_bytes if verdict >= 0 else 0, verdict)
         if verdict >= 0:
@@ -272,17 +284,18 @@ class Supervisor:
             kill(child.pid)
         waited_s = waited_for_processor(child.pid) if stopped == "timeout" else 0.0
         code, cpu_s, left = self.reap(main, child.pid)
+        few_traces = self.traces.end(max(main, child.pid))
         for output in outputs:
             output.drain()
         status = stopped or status_of(code, cpu_s, child.caps)
         if waited_s > seconds / 2 and cpu_s < seconds / 4:
             status = "infra"  # the program mostly waited for a processor, so its time limit was not fair
-        if status == "infra" and left:
+        if status == "infra" and (left or self.traces.processes):
             status = "timeout"  # the processes that the program started may be the cause
         if any(output.over for output in outputs) and status in ("ok", "error"):
             status = "output"
         flags = (LEFT_PROCESSES if left else 0) | (KILLED if status in ("timeout", "memory", "infra") else 0)
-        if not self.clean(child.uid):
+        if not self.clean(child.uid) or not few_traces:
             flags |= LEFT_FILES
         faulty = [_read_fault(fault) for fault in faults]
         flags |= OWN_FAULT if any(faulty) else 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-REQUEST = struct.Struct("<4s4sII9I")
+REQUEST = struct.Struct("<4s4sII10I")
 REPLY = struct.Struct("<4sBBhIIIIIdd")
 MAGIC = b"bofn"
 
@@ -37,6 +37,7 @@ class Request(NamedTuple):
     stderr_bytes: int
     result_bytes: int
     disk_mb: int
+    prints_answer: int  # 1: standard output is the answer; 0: it is only shown, so a long output is cut
 
     def pack(self) -> bytes:
         """Return the header as bytes."""

@@ -12,24 +12,24 @@ import re
 import shlex
 
 SERVE = r"""
-__calls=$(mktemp -d /tmp/.calls.XXXXXX)
+__calls=/tmp/.call.$RANDOM$RANDOM
 while IFS= read -r -d '' -u 4 __count; do
   __words=()
   for ((__i = 0; __i < __count; __i++)); do IFS= read -r -d '' -u 4 __word; __words+=("$__word"); done
   if [[ ${__words[0]} == :names ]]; then
-    printf '%s\0' "$(declare -F | cut -d' ' -f3)" >&3
+    printf '%s\0' "$(compgen -A function)" >&3
     continue
   fi
   __mode=${__words[0]} __wanted=${__words[1]} __status=0
-  printf '%s' "${__words[2]}" >"$__calls/in"
+  printf '%s' "${__words[2]}" >"$__calls.in"
   __words=("${__words[@]:3}")
   if [[ $__mode == here ]]; then
-    "${__words[@]}" <"$__calls/in" >"$__calls/out" 2>"$__calls/err" 3>&- 4<&- || __status=$?
+    "${__words[@]}" <"$__calls.in" >"$__calls.out" 2>"$__calls.err" 3>&- 4<&- || __status=$?
   else
-    ("${__words[@]}") <"$__calls/in" >"$__calls/out" 2>"$__calls/err" 3>&- 4<&- || __status=$?
+    ("${__words[@]}") <"$__calls.in" >"$__calls.out" 2>"$__calls.err" 3>&- 4<&- || __status=$?
   fi
-  IFS= read -r -d '' __out <"$__calls/out"
-  IFS= read -r -d '' __err <"$__calls/err"
+  IFS= read -r -d '' __out <"$__calls.out"
+  IFS= read -r -d '' __err <"$__calls.err"
   printf '%s\0' "$__out" "$__status" "$__err" >&3
   for __word in $__wanted; do [[ ! -v $__word ]] || printf '%s\0' "$__word" "${!__word}" >&3; done
   printf '\0' >&3

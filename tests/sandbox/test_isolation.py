@@ -139,7 +139,9 @@ def test_nothing_gets_out(case: dict[str, Any], outcomes: tuple[dict[str, Outcom
 def test_no_verdict_is_forged(case: dict[str, Any], outcomes: tuple[dict[str, Outcome], Bait]) -> None:
     outcome = outcomes[0][case["id"]]
     assert outcome.verdict is not None
-    assert outcome.verdict.outcome == "fail", outcome.verdict
+    assert outcome.verdict.outcome in ("fail", "abstain"), (
+        outcome.verdict
+    )  # a plain run may be forged; it gives no pass
     assert not outcome.taken
     assert outcome.probe == CLEAN
 

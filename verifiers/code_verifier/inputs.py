@@ -9,12 +9,16 @@ from bestofn.builders.records import CodeTests, JsonObject, Program
 from bestofn.verifiers.code_verifier.comparison import same_output
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
 
+_SPARE_BYTES = 64 << 10  # a wrong output may be longer than the expected one and still be shown
+
 
 async def judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> Tally:
     """Judge tests of the kinds ``stdin`` and ``output``: run the program once per case and compare its output."""
     cases = tests.cases
     inputs = tuple(str(case.get("stdin") or "") for case in cases)
-    execution = await sandbox.run(replace(program, stdins=inputs))
+    longest = max(len(str(case["stdout"]).encode("utf-8", "surrogatepass")) for case in cases)
+    limits = replace(program.limits, stdout_bytes=max(program.limits.stdout_bytes, 2 * longest + _SPARE_BYTES))
+    execution = await sandbox.run(replace(program, stdins=inputs, limits=limits))
     runs = execution.runs
     for run in (execution, *runs):
         if sandbox_problem(run):

@@ -1,0 +1,119 @@
+"""What honest programs use of the system works, and a box keeps no message from one run for the next."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+from typing import Any
+
+import pytest
+
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Execution, Program, Verdict
+from bestofn.sandbox.docker_sandbox import DockerSandbox
+from bestofn.sandbox.local_sandbox import LocalSandbox
+from tests.sandbox.verdicts import verdicts_in, written
+
+THREAD = "t = threading.Thread(target=main)\nt.start()\nt.join()"
+# name: (program, standard input, standard output)
+PROGRAMS = {
+    "many threads": (
+        "import threading\nb = threading.Barrier(30)\ndef work(): b.wait(5)\n"
+        "ts = [threading.Thread(target=work) for _ in range(30)]\n"
+        "for t in ts: t.start()\nfor t in ts: t.join()\nprint(30)",
+        "",
+        "30\n",
+    ),
+    "a large stack": (
+        "import sys, threading\nsys.setrecursionlimit(1 << 20)\nthreading.stack_size(1 << 29)\n"
+        f"def f(n): return n and 1 + f(n - 1)\ndef main(): print(f(int(input())))\n{THREAD}",
+        "50000\n",
+        "50000\n",
+    ),
+    "an unlimited stack": (
+        "import resource as r\nr.setrlimit(r.RLIMIT_STACK, (r.RLIM_INFINITY, r.RLIM_INFINITY))\nprint(1)",
+        "",
+        "1\n",
+    ),
+    "processes": (
+        "from concurrent.futures import ProcessPoolExecutor\nfrom multiprocessing import Process, Queue\n"
+        "def square(x): return x * x\ndef put(q): q.put(7)\nif __name__ == '__main__':\n"
+        "    with ProcessPoolExecutor(2) as pool: print(sum(pool.map(square, range(10))))\n"
+        "    q = Queue(); p = Process(target=put, args=(q,)); p.start(); print(q.get()); p.join()",
+        "",
+        "285\n7\n",
+    ),
+    "noise on standard error": ("import sys\nprint('x' * 300_000, file=sys.stderr)\nprint(42)", "", "42\n"),
+    "a long output": ("print('\\n'.join(map(str, range(250_000))))", "", "".join(f"{n}\n" for n in range(250_000))),
+    "the size of standard input": (
+        "import os, io\nread = io.BytesIO(os.read(0, os.fstat(0).st_size)).readline\nprint(int(read()) + int(read()))",
+        "1\n2\n",
+        "3\n",
+    ),
+}
+NOISY = written({"args": [2], "expected": 4}, kind="function", entry_point="f")
+PASSES = {
+    **{
+        name: (written({"stdin": given, "stdout": printed}, kind="stdin"), program)
+        for name, (program, given, printed) in PROGRAMS.items()
+    },
+    "debug prints in a function": (NOISY, "def f(x):\n    print('x' * 2_000_000)\n    return 2 * x"),
+}
+
+TRACE = (
+    "import os\ntime = os.stat('/tmp').st_mtime_ns\nfd = os.open('/tmp/a', os.O_CREAT)\n"
+    "print(os.getpid(), os.fstat(fd).st_ino, time)"
+)
+LOUD = (
+    "import os\nfor n in range(20):\n    os.close(os.open(f'/tmp/{n}', os.O_CREAT))\n"
+    "    if os.fork() == 0: os._exit(0)\n    os.wait()"
+)
+STEPS = [*[TRACE] * 2, *[LOUD, TRACE] * 4]
+LOCK = "import fcntl\nwith open('/usr/bin/env') as f: fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX); {}"
+
+
+async def run_all(backend: Any, programs: list[str]) -> list[Execution]:
+    async with backend(workers=1) as sandbox:
+        return [await sandbox.run(Program("python", source)) for source in programs]
+
+
+def executions(backend: Any, programs: list[str]) -> list[Execution]:
+    try:
+        return asyncio.run(run_all(backend, programs))
+    except SandboxError as error:
+        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
+            raise
+        pytest.skip(str(error))
+
+
+BACKENDS = pytest.mark.parametrize("backend", [DockerSandbox, LocalSandbox], ids=["docker", "local"])
+
+
+@pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
+def verdicts(request: pytest.FixtureRequest) -> dict[str, Verdict]:
+    return verdicts_in(request.param, PASSES)
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", PASSES)
+def test_idioms_of_honest_programs_work(name: str, verdicts: dict[str, Verdict]) -> None:
+    assert verdicts[name].outcome == "pass", verdicts[name]
+
+
+@pytest.mark.sandbox
+@BACKENDS
+def test_counters_do_not_tell_what_the_run_before_did(backend: Any) -> None:
+    runs = executions(backend, STEPS)
+    traces = [[int(word) for word in run.stdout.split()] for run in runs if run.stdout]
+    assert {time for _, _, time in traces} == {0}, "the time of /tmp is constant"
+    pairs = itertools.pairwise(traces[1:])
+    steps = [(after[0] - before[0], after[1] - before[1]) for before, after in pairs]
+    assert len(set(steps)) > 1, "equal work advances the counters by random numbers"
+
+
+@pytest.mark.sandbox
+@BACKENDS
+def test_locks_on_system_files_have_no_effect(backend: Any) -> None:
+    (run,) = executions(backend, [LOCK.format("print('locked')")])
+    assert run.stdout == "locked\n", run
