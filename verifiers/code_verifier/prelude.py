@@ -122,9 +122,14 @@ def with_prelude(source: str, reading: Reading, offered: frozenset[str]) -> str:
     if not offered:
         return source
     lines = [_statement(name, reading.called) for name in sorted(reading.undefined & offered)]
-    if offered == NAMES:
+    if offered == NAMES and _calls_own_functions(source):
         lines.append(_RECURSION)
     return put_before("\n".join(lines), source) if lines else source
+
+
+def _calls_own_functions(source: str) -> bool:
+    """Return whether the program calls a function that it defines, because only then can it recurse."""
+    return any(len(re.findall(rf"\b{name}\s*\(", source)) > 1 for name in set(_DEFINED.findall(source)))
 
 
 def _statement(name: str, called: Iterable[str]) -> str:
@@ -133,6 +138,7 @@ def _statement(name: str, called: Iterable[str]) -> str:
     return _STATEMENTS[name]
 
 
+_DEFINED = re.compile(r"\bdef (\w+)")
 _FUTURE = re.compile(r"^from __future__ import (?:\([^)]*\)|[^\n(;]*)$\n?", re.MULTILINE)
 
 
