@@ -20,6 +20,7 @@ Each mark is searched once over the whole text, so many unclosed marks do not co
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -204,7 +205,7 @@ def _tagged(body: str, opening: re.Pattern[str], name: str, declared: Declared) 
     if body[: starts[0].start() if starts else None].strip():
         return None
     arguments: dict[str, Any] = {}
-    for start, following in zip(starts, [*starts[1:], None], strict=True):
+    for start, following in itertools.zip_longest(starts, starts[1:]):
         piece = body[start.end() : following.start() if following else None]
         closings = list(_PARAMETER_END.finditer(piece))
         if closings:

@@ -8,7 +8,8 @@ is recognised only in these places:
   arguments, ``[f(a=1), g(b="x")]`` or ``f(a=1)``, or the name of a declared tool and a JSON object on the next line;
 - in code fences at the end of the message, if they contain JSON calls of declared tools.
 
-A text that looks like a call but cannot be parsed is reported. So no verifier takes it for an answer without calls.
+A text that looks like a call but cannot be parsed, or that has a declared name in the place of a call (``f(a=1)`` in
+prose, ``Action: f``), is reported. So no verifier takes it for an answer without calls.
 """
 
 from __future__ import annotations
@@ -33,6 +34,18 @@ _UNKNOWN_MARK = re.compile(
     r"<[^<>\n/]{0,30}(?:tool|function)[\s_▁:-]?calls?[^<>\n]{0,30}>|\[TOOL_CALLS?\]|<start_function_call>",
     re.IGNORECASE,
 )
+_CALL_SYNTAX = (
+    r"(?<!\w)(?:NAME)(?:\.call)?\((?=[^\n]*\)\W*\Z)"  # f(a=1), print(f("x")), at the end
+    r"|:\s*[\"'](?:functions\.)?(?:NAME)[\"']|[\"'](?:NAME)[\"']\s*:\s*\{"  # "tool": "f", "f": {…}
+    r"|(?i:action|tool|function|call)(?i:[ _]name)?\W{0,4}:\W{0,4}(?:NAME)(?!\w)"  # Action: f
+    r"|<(?:NAME)[\s/>]|>\s*(?:NAME)\s*<"  # <f>…</f>, <tool_name>f</tool_name>
+    r"|(?<!\w)(?:NAME)[\s*`]{0,4}\{"  # f{"a": 1}
+)
+"""Matches a call in which ``NAME`` is replaced by the names of the declared tools."""
+_SUPPOSED = re.compile(
+    r"\b(?:could|would|might|may|can) (?:\w+ )?(?:call|use|run|invoke|try) [^.\n]{0,20}\Z", re.IGNORECASE
+)
+"""Matches the words before a call that is only supposed: "You could call f(a=1)"."""
 _NAMES = ("name", "function", "tool", "tool_name")
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
 
@@ -127,6 +140,22 @@ def _unread(text: str, declared: Declared) -> str:
         return "the text looks like a call in JSON, but it cannot be read"
     if any(_declared_json_calls(fence, declared) for fence in text.split("```")[1::2]):
         return "the text contains a call in a code fence and continues after it, so it may be an example"
+    return _call_in_text(text, declared)
+
+
+def _call_in_text(text: str, declared: Declared) -> str:
+    """Return the reason why ``text`` may contain a call in prose, or in a notation of its own; "" if there is none.
+
+    A declared name stands where a call has its name: ``f(a=1)`` at the end, ``"name": "f"``, ``Action: f``, ``<f>``.
+    A Python call before an explanation is an example.
+    """
+    names = [name for name in declared.names if name and name in text]
+    if not names:
+        return ""
+    syntax = _CALL_SYNTAX.replace("NAME", "|".join(map(re.escape, names)))
+    for found in re.finditer(syntax, text):
+        if not _SUPPOSED.search(text, max(0, found.start() - 60), found.start()):
+            return f"the text contains {found[0].strip()[:60]!r}, so it may contain a call"
     return ""
 
 
@@ -138,7 +167,13 @@ def _calls(text: str, declared: Declared) -> list[Made]:
         values = _values(text)
         if values:
             return _from_values(values, declared)
-    return list(python_calls(text, declared.names))
+    return [(_without_method(name, declared), made) for name, made in python_calls(text, declared.names)]
+
+
+def _without_method(name: str, declared: Declared) -> str:
+    """Return the name of the tool in ``f.call``, which Llama writes for its own tools."""
+    tool = name.removesuffix(".call")
+    return tool if tool in declared and name not in declared else name
 
 
 def _from_values(values: Sequence[Any], declared: Declared) -> list[Made]:

@@ -200,6 +200,19 @@ def test_python_calls_round_trip(arguments: dict[str, Any]) -> None:
         "[get_weather(city=name_of_city)]",
         '{"name": "get_weather", "arguments": {"city": "Oslo"',
         '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```\nThis call returns the weather.',
+        'I look it up.\n\n```tool_code\nget_weather(city="Oslo")\n```',
+        '```tool_code\nprint(get_weather(city="Oslo"))\n```',
+        'Here is the call:\n\n[get_weather(city="Oslo")]',
+        'weather = get_weather(city="Oslo")',
+        '**get_weather(city="Oslo")**',
+        'Sure! {"name": "get_weather", "arguments": {"city": "Oslo"}}',
+        'functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
+        '<tool_use>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_use>',
+        'Thought: I need the weather.\nAction: get_weather\nAction Input: {"city": "Oslo"}',
+        '{"action": "get_weather", "action_input": {"city": "Oslo"}}',
+        "<get_weather><city>Oslo</city></get_weather>",
+        '<use_tool><tool_name>get_weather</tool_name><arguments>{"city": "Oslo"}</arguments></use_tool>',
+        'call:get_weather{city: "Oslo"}',
     ],
 )
 def test_what_looks_like_a_call_but_cannot_be_read_is_reported(text: str) -> None:
@@ -213,6 +226,8 @@ def test_what_looks_like_a_call_but_cannot_be_read_is_reported(text: str) -> Non
     [
         "The weather in Oslo is fine.",
         'You could call get_weather(city="Oslo") for that.',
+        'You could call `get_weather(city="Oslo")`',
+        '```python\nget_weather(city="Oslo")\n```\nThis code looks up the weather.',
         '{"answer": 42}',
         '```json\n{"answer": 42}\n```',
         '```json\n{"name": "Ada", "arguments": {}}\n```',
@@ -224,3 +239,13 @@ def test_what_looks_like_a_call_but_cannot_be_read_is_reported(text: str) -> Non
 def test_prose_is_no_call(text: str) -> None:
     assert written_calls(text if text.startswith("{") else "See:\n" + text, TOOLS).calls == ()
     assert written_calls(text, TOOLS).unread == ""
+
+
+def test_a_call_without_arguments_is_read_in_the_form_of_qwen() -> None:
+    text = "<tool_call>\n<function=Find Trains>\n</function>\n</tool_call>"
+    assert read(text) == [("Find Trains", {})]
+    assert read('<invoke name="Find Trains">\n</invoke>') == [("Find Trains", {})]
+
+
+def test_the_method_call_of_llama_names_the_tool() -> None:
+    assert read('<|python_tag|>get_weather.call(city="Oslo")') == [("get_weather", {"city": "Oslo"})]
