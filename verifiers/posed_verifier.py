@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema
 from bestofn.builders.formats.judge_request import judge_replies, judge_request
 from bestofn.builders.protocols import Sampler, Verifier
@@ -14,6 +15,7 @@ from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
 from bestofn.verifiers.stance import Reading, Stance, read_stance
+from bestofn.verifiers.stance_doubts import notices_nothing
 
 OUTCOMES: dict[Stance, Outcome] = {
     "flags": "pass",
@@ -64,7 +66,7 @@ class PosedVerifier:
             verdict = await self.well_posed.verify(query, candidate)
             return replace(verdict, detail={**verdict.detail, **recorded})
         outcome = OUTCOMES[shown]
-        if outcome == "fail" and (posed == "vague" or reading.rule == "statement"):
+        if outcome == "fail" and (posed == "vague" or not _answers(reading, query, candidate)):
             outcome = "abstain"
         detail: dict[str, object] = {**recorded, "posed": posed, "flaw": query.metadata.get("flaw") or ""}
         if self.refusals is not None:
@@ -87,6 +89,13 @@ def _reading(query: Query, candidate: Candidate) -> Reading:
     if candidate.messages and candidate.messages[-1].get("tool_calls"):
         return Reading("calls", "call")
     return read_stance(candidate.text, str(query.metadata.get("symbol") or ""), query.text, query.tools)
+
+
+def _answers(reading: Reading, query: Query, candidate: Candidate) -> bool:
+    """Return whether an answer to a malformed problem certainly answers it."""
+    if reading.rule in ("statement", "model"):
+        return reading.rule == "model"
+    return notices_nothing(without_thinking(candidate.text)[1], query.text, stated=reading.rule == "result")
 
 
 def _is_unsure(reading: Reading, posed: str) -> bool:

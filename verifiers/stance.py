@@ -17,6 +17,7 @@ from bestofn.builders.records import Tool
 from bestofn.verifiers import calibration
 from bestofn.verifiers.refusal_patterns import classify
 from bestofn.verifiers.requests_for_information import asks_for_information, is_courtesy
+from bestofn.verifiers.stance_doubts import is_nothing
 
 Stance = Literal["answers", "hedges", "flags", "asks", "refuses", "calls", "silent"]
 Rule = Literal[
@@ -62,7 +63,11 @@ FLAGS = re.compile(
     rf"outcomes))|"
     rf"\bmutually\sexclusive\s{_CLAIMS}\b|"
     r"\b(?:leaves?|left)\sout\b|\bover-?determined|\bill-(?:posed|defined)|\bmalformed|\bflawed|\bimpossible\b|"
-    r"\bunsolvable|\bundefined|"
+    r"\bunsolvable|\bunanswerable|\bundefined|\bundetermined|"
+    r"\b(?:no|not\senough|insufficient)\sinfo\b|\b(?:something|anything)(?:\sis|'s)\s(?:missing|off|wrong)\b|"
+    r"\bempty\ssolution\sset|\bpremise\sis\s(?:false|wrong)|\btrick\squestion|\bno\svalues?\s(?:of\s\w+\s)?satisf|"
+    r"\bcan(?:not|'t)\shappen\b|\bviolates?\sthe\striangle|\b(?:is|are)(?:n't|\snot)\s(?:\w+\s)?valid\b|"
+    r"\bnowhere\sto\sbe\sfound|\b(?:do|does)(?:n't|\snot)\stell\b|\bonly\sknow\sthat\b|"
     r"\b(?:do|does)(?:n't|\snot)\s(?:agree|match|fit|add\sup|make\ssense|exist|work(?!\swell))\b|"
     r"\b(?:has|have|is|are|there's)\sno\s(?!(?:other|more|longer)\b)(?:\w+\s){0,2}?(?:solutions?|answer|number|"
     r"triangle|value|way|such|formula|day)\b|"
@@ -154,7 +159,7 @@ def read_stance(text: str, symbol: str = "", question: str = "", tools: Sequence
     result = _result(answer)
     if result is None:
         return _without_result(answer, question)
-    if FLAGS.search(result) or (symbol and _leaves_open(result, symbol)):
+    if FLAGS.search(result) or is_nothing(result) or (symbol and _leaves_open(result, symbol)):
         return Reading("flags", "flaw")
     if FLAGS.search(answer) or ASKS.search(answer):
         return Reading("hedges", "result with a flaw")

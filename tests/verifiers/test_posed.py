@@ -178,3 +178,47 @@ def test_a_model_without_a_readable_answer_changes_nothing(reply: str | Exceptio
 def test_what_stops_the_run_is_raised() -> None:
     with pytest.raises(BudgetError):
         verdict("Hm.", sampler=Told(BudgetError("spent")))
+
+
+def on(question: str, text: str) -> str:
+    asked = Query("q", "math", ({"role": "user", "content": question},), metadata={"posed": "contradiction"})
+    candidate = Candidate(0, ({"role": "assistant", "content": text},))
+    return asyncio.run(PosedVerifier(AlwaysPass()).verify(asked, candidate)).outcome
+
+
+EGGS = "A dozen eggs cost $3. What does a loaf cost?"
+TRAIN = "A train leaves at 3. How far does it go?"
+PRIME = "Find the even prime that is greater than 2."
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (EGGS, "Nothing in the problem links the egg price of $3 to a loaf."),
+        (EGGS, "There's not enough info here. We know that 12 eggs cost $3."),
+        (EGGS, "It is indeterminate; only the eggs' price of $3 is known."),
+        (EGGS, "Did the original question include a bread price? As written I only have the $3."),
+        (PRIME, "There aren't any: every even number above 2 has the factor 2."),
+        (PRIME, "None. 2 is the only even prime."),
+        (PRIME, r"\boxed{\varnothing}"),
+        ("x > 3 and x < 2. Find x.", "The two inequalities, x > 3 and x < 2, exclude each other."),
+        ("Probabilities 0.7 and 0.6 of complementary events?", "The numbers must be in error: 0.7 + 0.6 = 1.3."),
+        (TRAIN, "Die Geschwindigkeit ist nicht angegeben. Bekannt ist nur die Abfahrt um 15:03."),
+        (TRAIN, "Falta información: no se indica la velocidad. Sale a las 15."),
+        (TRAIN, "L'énoncé ne donne pas la vitesse du train, qui part à 15 h."),
+        (TRAIN, "Mancano dati: sappiamo solo che parte alle 15."),
+        (TRAIN, "Faltam dados: só sabemos que parte às 15."),
+        (TRAIN, "Недостаточно данных: известно только время, 15 часов."),
+        (TRAIN, "题目没有给出速度，只知道15点出发。"),
+        (TRAIN, "速度が与えられていないため、求められません。出発は15時です。"),
+        (TRAIN, "속도가 없습니다. 15시에 출발합니다."),
+        (TRAIN, r"没有给出速度，若假设为 60，则 \boxed{180}"),
+    ],
+)
+def test_an_answer_that_may_notice_the_flaw_does_not_fail(question: str, text: str) -> None:
+    assert on(question, text) != "fail"
+
+
+@pytest.mark.parametrize("text", ["A loaf costs $4.", r"\boxed{4}", "Ein Brot kostet 4 Dollar.", "面包的价格是4美元。"])
+def test_a_figure_without_any_doubt_still_fails(text: str) -> None:
+    assert on(EGGS, text) == "fail"
