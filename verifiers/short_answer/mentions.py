@@ -47,8 +47,13 @@ def mentions(text: Text, spelling: Sequence[str]) -> list[Mention]:
 
 
 def scattered(text: Text, spelling: Sequence[str]) -> list[Mention]:
-    """Return the places where all content words of ``spelling`` are close together, in any order."""
+    """Return the places where all content words of ``spelling`` are close together, in any order.
+
+    The order of numbers counts: the score 2-3 is not 3-2.
+    """
     wanted = {form for form in spelling if form not in FUNCTION_WORDS}
+    if all(form.isdigit() for form in wanted):
+        return []
     if len(wanted) < 2 or not all(form in text.index for form in wanted):
         return []
     rarest = min(wanted, key=lambda form: len(text.index[form]))

@@ -48,8 +48,9 @@ def _append(found: list[tuple[Token, ...]], current: list[Token], question: Ques
 def same_person(reference: Sequence[str], name: Sequence[Token]) -> bool:
     """Return whether two names agree: the last name is equal, the first names are equal or one is an initial.
 
-    Middle names may be missing. ``R. J. Mitchell`` agrees with ``Reginald Mitchell``. The first words of the reference
-    may also be missing, if two words remain: ``Elizabeth Patterson`` for ``Mary Elizabeth Patterson``.
+    Middle names may be missing at the end: ``George W. Bush`` is not ``George H. W. Bush``. ``R. J. Mitchell`` agrees
+    with ``Reginald Mitchell``. The first words of the reference may also be missing, if two words remain: ``Elizabeth
+    Patterson`` for ``Mary Elizabeth Patterson``.
     """
     ours = [form for form in reference if form not in TITLES]
     theirs = [word.form for word in name if word.form not in TITLES]
@@ -60,8 +61,7 @@ def same_person(reference: Sequence[str], name: Sequence[Token]) -> bool:
     if not _agrees(ours[0], theirs[0]):
         return False
     shorter, longer = sorted((ours[1:-1], theirs[1:-1]), key=len)
-    rest = iter(longer)
-    return all(any(_agrees(part, other) for other in rest) for part in shorter)
+    return all(_agrees(part, other) for part, other in zip(shorter, longer, strict=False))
 
 
 def _agrees(first: str, second: str) -> bool:

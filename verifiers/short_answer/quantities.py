@@ -14,6 +14,7 @@ from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, form_of, plain
 Relation = Literal["same", "differs", "unknown"]
 MOST_TEXT = 2_000
 TOLERANCE = 0.005  # largest relative difference, because answers rarely state a fact with more digits
+TWO_DIGITS = 0.01  # relative; the largest difference of a value that is rounded to about two digits
 SMALL = 1_000  # smaller whole numbers are counts and must be equal
 _SCALES = {"thousand": 1e3, "k": 1e3, "million": 1e6, "m": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
 _NUMBER = re.compile(
@@ -104,11 +105,25 @@ def _quantity(match: re.Match[str]) -> Quantity:
 def relation(reference: Quantity, answer: Quantity) -> Relation:
     """Return whether two quantities are the same, differ, or cannot be compared because their units differ."""
     if reference.unit == answer.unit or not reference.unit or not answer.unit:
-        return "same" if _close(reference.value, answer.value) else "differs"
+        return _relation(reference.value, answer.value)
     there = _converted(answer.value, units.clean(answer.unit_text), units.clean(reference.unit_text))
     if there is not None:
-        return "same" if _close(reference.value, there) else "differs"
+        return _relation(reference.value, there)
     return "unknown"
+
+
+def _relation(ours: float, theirs: float) -> Relation:
+    """Return the relation of two values in one unit. It is unknown if one may be a rounding, or a misprint."""
+    if _close(ours, theirs):
+        return "unknown" if _in_full(ours) and _in_full(theirs) and ours != theirs else "same"
+    whole = ours == int(ours) and theirs == int(theirs)
+    gap = abs(ours - theirs) / max(abs(ours), abs(theirs))
+    return "unknown" if gap <= TWO_DIGITS and not (whole and abs(ours) < SMALL) else "differs"
+
+
+def _in_full(value: float) -> bool:
+    """Return whether a number is whole and is not rounded to tens, such as 8849."""
+    return value == int(value) and value % 10 != 0
 
 
 def _close(a: float, b: float) -> bool:

@@ -24,9 +24,24 @@ _END = re.compile(r"[.!?]+[\"')\]]*(?=\s+[\"'(\[]*[A-Z0-9\"])|[.!?][\"')]*\s*$|\
 _CLAUSE_START = re.compile(r"[;:,()]|\s-+\s|\b(?:but|and|although|though|while|whereas|because|who|which|that)\b", re.I)
 _NOT = re.compile(
     r"\b(?:not|never|no|nor|neither|without|except|excluding|cannot|incorrect|wrong|false|unlike)\b|n't\b"
-    r"|\b(?:ne|pas|jamais|nicht|keine?[rsnm]?|nie|nunca|не|нет)\b|不|没有|非|ない"
+    r"|\bdoubt\b|\b(?:ne|pas|jamais|não|nicht|keine?[rsnm]?|nie|nunca|не|нет)\b|不|没有|非|ない"
     r"|\b(?:rather than|instead of|other than|as opposed to|aside from|apart from|contrary to|mistaken for"
     r"|confused with)\b",
+    re.I,
+)
+_RELATIVE = (
+    r"student|pupil|son|daughter|brother|sister|wife|husband|father|mother|friend|rival|contemporary|follower|teacher"
+    r"|successor|predecessor|assistant|disciple"
+)
+_PASSIVE = r"succeeded|replaced|followed|preceded|defeated|beaten|overtaken|surpassed|inspired|influenced|taught"
+_OTHER_BEFORE = re.compile(
+    rf"\b(?:anything but|(?:some|others) (?:\w+ )?(?:say|claim|think|believe)|(?P<noun>{_RELATIVE}) of"
+    rf"|(?P<verb>{_PASSIVE}) by|(?P<loss>lost) to)\s+(?:the\s+)?[\"'(]*$",
+    re.I,
+)
+_OTHER_AFTER = re.compile(
+    rf"['\")\]]*\s*,?\s*(?:(?:is|was|are|were) (?P<verb>{_PASSIVE}) by|(?P<loss>lost) to)\b"
+    rf"|(?:'s?\s+\w+|'s?)?\s+(?P<noun>{_RELATIVE})\b",
     re.I,
 )
 _STILL_ASSERTS = re.compile(
@@ -168,7 +183,7 @@ class Sentences:
         before, after = _QUOTED.sub(_blanks, self.text[first:start]), self.text[end:last]
         if _denied(before, after, self.question):
             return "denied"
-        if start < self.correction or _doubtful(before, after):
+        if start < self.correction or _doubtful(before, after) or self._means_another(before, after):
             return "doubtful"
         if _BELIEF_AFTER.match(after) or _REJECTED.search(after):
             return "doubtful"
@@ -177,6 +192,15 @@ class Sentences:
         if _BELIEF.search(before) and (_CONTRAST.search(after) or _CONTRAST.search(self.text[last : last + 20])):
             return "doubtful"
         return "asserted"
+
+    def _means_another(self, before: str, after: str) -> bool:
+        """Return whether the text is about another one: ``X lost to``, ``a student of X``, ``succeeded by X``.
+
+        A word of the question ("Who was succeeded by …?") does not count.
+        """
+        found = [_OTHER_BEFORE.search(before[-160:]), _OTHER_AFTER.match(after)]
+        words = [next(filter(None, match.groups()), "") for match in found if match]
+        return any(not word or form_of(word) not in self.question for word in words)
 
     def is_example(self, start: int, end: int) -> bool:
         """Return whether the mention is one of several examples: ``including X, Y and Z``."""

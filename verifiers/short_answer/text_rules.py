@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from bestofn.verifiers.short_answer import dates
 from bestofn.verifiers.short_answer.case import SHORT, Case
 from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.formulas import formula
 from bestofn.verifiers.short_answer.lists import items
 from bestofn.verifiers.short_answer.mentions import Mention, mentions, scattered
 from bestofn.verifiers.short_answer.names import is_acronym, names, related, same_person
@@ -20,6 +22,9 @@ from bestofn.verifiers.short_answer.word_classes import CLASSES
 DISTINGUISHING = frozenset("north south east west new equatorial upper lower inner outer".split())
 """Words that turn a name into another name: ``South Korea`` is not ``Korea``."""
 _LABEL = re.compile(r"(?:^|\s)\(?(?:[A-Fa-f]|\d)[).]\s")
+_SYMBOL = re.compile(r"[A-Z][a-z]?")
+_CLAUSE = re.compile(r";|,?\s\b(?:but|while|whereas|though|although|however)\b|,\s(?=it\b|he\b|she\b|they\b)")
+_PRONOUN = re.compile(r"\W*(?:(?:but|while|whereas|though|although|however|and)\W+)?(?:it|he|she|they|this)\b", re.I)
 GUESSES = 12  # maximum number of words in an answer that may be a list of guesses
 MANY = 4  # so many accepted answers usually include all common names of the answer
 
@@ -90,10 +95,39 @@ def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Findin
         return Finding("abstain", "the reference is one of several examples", words)
     if case.question.several == 1 and _is_guess_list(case):
         return Finding("abstain", "the answer lists several guesses", words)
+    given = names(case.text.text, case.text.tokens, case.question)
+    wanted = {form for reference in case.references for form in reference.content}
+    others = [name[0].start for name in given if not wanted & {token.form for token in name}]
+    if any(is_contested(case, mention.start, other) for other in others):
+        return Finding("abstain", "another clause states another name", words)
     if _is_aside(case, mention):
         return Finding("abstain", "the reference is mentioned, but it is not clear whether it is the answer", words)
     method = "stated in the answer" if mention.exact else "same words in another order"
     return Finding("pass", method, words, reference.text)
+
+
+def is_contested(case: Case, position: int, other: int) -> bool:
+    """Return whether ``other`` is in another clause of the same sentence that repeats more words of the question.
+
+    In "X is large, but the capital is Y" the second clause answers the question about the capital. A pronoun repeats
+    the subject of the question.
+    """
+    number = case.sentences.number(position)
+    if case.sentences.number(other) != number or case.sentences.status(other, other) != "asserted":
+        return False
+    first, last = case.sentences.span(number)
+    bounds = [first, *(match.start() for match in _CLAUSE.finditer(case.text.text, first, last)), last]
+    ours = max(bound for bound in bounds[:-1] if bound <= position)
+    theirs = max(bound for bound in bounds[:-1] if bound <= other)
+    ends = dict(pairwise(bounds))
+    return ours != theirs and _repeats(case, theirs, ends[theirs]) > _repeats(case, ours, ends[ours])
+
+
+def _repeats(case: Case, start: int, end: int) -> float:
+    """Return how many words of the question a clause repeats. A pronoun at its beginning counts half."""
+    asked = {form for form in case.question.words if form not in FUNCTION_WORDS}
+    given = {token.form for token in case.text.tokens if start <= token.start < end}
+    return len(asked & given) + 0.5 * bool(_PRONOUN.match(case.text.text, start, end))
 
 
 def _lacks_parts(case: Case, found: Sequence[Mention]) -> bool:
@@ -218,7 +252,7 @@ def another(case: Case) -> Finding | None:
     first, last = case.first()
     sentence = [token for token in case.text.tokens if first <= token.start < last]
     found = names(case.text.text, sentence, case.question)
-    if not case.new_words or _shares(case) or not _same_script(case):
+    if not case.new_words or _shares(case) or not _same_script(case) or _is_symbol(case.text.text):
         return None
     kinds = {reference.kind for reference in case.references}
     if found and "name" in kinds and kinds <= {"name", "phrase"}:
@@ -231,6 +265,12 @@ def another(case: Case) -> Finding | None:
     if short and ("name" in kinds or (found and kinds == {"phrase"}) or len(case.references) >= MANY):
         return Finding("fail", "another short text", case.text.text[:100], case.references[0].text)
     return None
+
+
+def _is_symbol(text: str) -> bool:
+    """Return whether an answer is a chemical symbol or formula, which may stand for the name of a substance."""
+    bare = text.strip(" .\n")
+    return _SYMBOL.fullmatch(bare) is not None or (any(map(str.isdigit, bare)) and formula(bare) is not None)
 
 
 def _same_script(case: Case) -> bool:

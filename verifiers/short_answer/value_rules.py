@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bestofn.verifiers.short_answer import dates, formulas, quantities
+from bestofn.verifiers.short_answer import dates, formulas, quantities, text_rules
 from bestofn.verifiers.short_answer.case import SHORT, Case
 from bestofn.verifiers.short_answer.finding import Finding
 from bestofn.verifiers.short_answer.mentions import Mention
 from bestofn.verifiers.short_answer.questions import Question
 from bestofn.verifiers.short_answer.references import TRUTH_WORDS, Reference
 
+_BOUND = re.compile(
+    r"(?<!not until )(?<!\bnot )(?<!n't )\b(?:before|after|prior to|later than|earlier than)\s+$", re.IGNORECASE
+)
 _FORMULA_WORD = re.compile(r"[A-Z][\w()+-]*")
 
 
@@ -66,7 +69,11 @@ def date(case: Case) -> Finding | None:
         return None
     whole = len(wanted) == len(case.references)
     given = [date for date in dates.dates(case.text.text) if not case.in_question(date.start, date.end)]
-    asserted = [date for date in given if case.sentences.status(date.start, date.end) == "asserted"]
+    asserted = [
+        date
+        for date in given
+        if case.sentences.status(date.start, date.end) == "asserted" and not _BOUND.search(case.text.text[: date.start])
+    ]
     best = [dates.best_relation(wanted, date) for date in asserted]
     for date, closest in zip(asserted, best, strict=True):
         if closest in ("same", "finer"):
@@ -103,6 +110,8 @@ def _confirmed_date(
     number = case.sentences.number(date.start)
     if sum(case.sentences.number(other.start) == number for other in others) > 1 and len(wanted) == 1:
         return Finding("abstain", "the answer lists several dates", words)
+    if any(text_rules.is_contested(case, date.start, other.start) for other in others):
+        return Finding("abstain", "another clause states another date", words)
     if any(case.sentences.contrasts(other.start) and other.start > date.end for other in others):
         return Finding("abstain", "the answer goes on to another date", words)
     return Finding("pass", "same date", words, case.references[0].text)
@@ -123,6 +132,9 @@ def quantity(case: Case) -> Finding | None:
     slots = [(quantity, found) for quantity, found in pairs if _is_slot(case, quantity, given, wanted)]
     same = [quantity for quantity, found in slots if "same" in found]
     others = [quantity for quantity, found in slots if found == {"differs"} and not quantity.ordinal]
+    differing = [quantity for quantity, found in pairs if found == {"differs"}]
+    if same and any(text_rules.is_contested(case, same[0].start, other.start) for other in differing):
+        return Finding("abstain", "another clause states another number")
     if same and (not others or case.question.several > 1):
         return Finding("pass", "same quantity", case.words(same[0].start, same[0].end), case.references[0].text)
     if any("same" in found for _, found in pairs):
