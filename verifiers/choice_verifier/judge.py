@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from bestofn.builders.formats.multiple_choice import gold_options, letter_list, letters_of, listed_options
 from bestofn.builders.records import Query
+from bestofn.verifiers.choice_verifier.reading import Choice
 from bestofn.verifiers.choice_verifier.statements import EXPLICIT, Statement, final_statement
 from bestofn.verifiers.math_verifier.answer import Answer
 from bestofn.verifiers.math_verifier.judge import judge_answer
 
 Outcome = Literal["pass", "fail", "abstain"]
 MAX_OPTIONS = 26
+LETTER_I = 8  # index of the letter I
+_OF_OPTIONS = re.compile(r"^\W*(?:(?:[Bb]oth|[Ee]ither)\s+)?\(?[A-Z]\)?\s*(?:,|and|&|or)|\b[Aa]ll (?:of )?the above\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +73,35 @@ def judge_choice(golds: Sequence[str], text: str, options: Sequence[str] = ()) -
 def _compare(wanted: Sequence[frozenset[int]], statement: Statement, options: Sequence[str]) -> Finding:
     choice = statement.choice
     names = " or ".join(letters_of(gold) for gold in wanted)
-    if choice is None:
+    if choice is None and not statement.problem:
         return _by_value(wanted, statement, options, names)
+    if choice is None:
+        return Finding("abstain", statement.problem, statement.text[:200], "", names, statement.extraction)
     given = letters_of(choice.options)
-    reason = statement.problem or {
-        "doubt": "the answer leaves several options open",
-        "contradiction": "the answer has the letter of one option and the text of another",
-    }.get(choice.form, "")
+    reason = (
+        statement.problem
+        or _other_meaning(choice, options)
+        or {
+            "doubt": "the answer leaves several options open",
+            "contradiction": "the answer has the letter of one option and the text of another",
+        }.get(choice.form, "")
+    )
     if reason:
         return Finding("abstain", reason, choice.text, given, names, statement.extraction)
     outcome: Outcome = "pass" if choice.options in wanted else "fail"
     return Finding(outcome, choice.form, choice.text, given, names, statement.extraction)
+
+
+def _other_meaning(choice: Choice, options: Sequence[str]) -> str:
+    """Return why letters may not be the letters of options, or "".
+
+    "I" may be a pronoun or a numeral. "A and B" may be the option "Both A and B".
+    """
+    if len(options) in range(1, LETTER_I + 1) and LETTER_I in choice.options:
+        return "I may be a word or a numeral"
+    if choice.form == "letters" and any(_OF_OPTIONS.search(option) for option in options):
+        return "an option is about other options"
+    return ""
 
 
 def _by_value(wanted: Sequence[frozenset[int]], statement: Statement, options: Sequence[str], names: str) -> Finding:

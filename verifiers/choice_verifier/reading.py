@@ -41,6 +41,7 @@ _QUOTES = re.compile(r"""["'‘“「]([A-Za-z])["'’”」]""")
 _SUBJECT = re.compile(
     r"\s+(?:is|was|isn't|has|does|doesn't|would|cannot|can't|can|refers|describes)\b"
 )  # "B, C is wrong"
+_ANOTHER = re.compile(r"(?:\band\b|&|和)\s*(?:[Oo]ption\s+)?\(?[A-Z](?:[).:]|\s*$)")  # "A) Rome and C) Oslo"
 _CLAUSE_END = re.compile(r"\n|[。；!]|\.(?=\s|$)|\.(?=[A-Z][a-z])")
 _AFTER_TEXT = re.compile(r"\s*(?:$|[,;:(\[—–]|[-]\s|\.|\b(?:because|since|as|which|is|are|due|based|option|因为|,)\b)")
 _NO_OPTION = re.compile(
@@ -131,6 +132,8 @@ def _named_by_letter(statement: str, options: Sequence[str]) -> Choice | None:
     rest = statement[end:]
     if len(letters) == 1 and _names_other_text(letters[0], rest, options):
         form = "contradiction"
+    if len(letters) == 1 and _ANOTHER.search(_clause(rest)):
+        form = "doubt"
     return Choice(frozenset(letters), form, statement[start:end].strip())
 
 

@@ -70,7 +70,7 @@ _CORRECTION = re.compile(
 _WITHDRAWN = re.compile(
     r"\b(?:that|this|which|it)(?:'s| is| was| seems| can't be| cannot be) "
     r"(?:wrong|incorrect|not (?:right|correct)|right|a mistake)\b"
-    r"|\b(?:wait|hold on|scratch that)\b",
+    r"|\b(?:wait|hold on|scratch that)\b|\?\s*(?:no|nope|wrong)\b",
     re.IGNORECASE,
 )
 _NEXT_PROBLEM = re.compile(
@@ -89,6 +89,9 @@ _FIRST_LINE = re.compile(
 _LINE_OF_OPTION = re.compile(
     r"^[ \t]*(?:[-•] ?)?(?:option\s+|choice\s+|选项\s*)?[(\[]?([A-Z])[)\]]?[.):、]", re.IGNORECASE | re.MULTILINE
 )
+_SENTENCE_OF_OPTION = re.compile(
+    r"(?:^|\n|[.;]\s)[ \t]*(?:[-•] ?)?(?:[Oo]ption\s+)?[(\[]?([A-Z])(?:[)\].:]|\s(?:is|was)\b)"
+)
 _SENTENCE = re.compile(r"[^\n。；]+?(?:[。；]|\.(?=\s|$)|\n|$)")
 _WEAK_CUE = re.compile(
     r"(?:\b(?:option|choice|answer)\s+)?(?:\(\s*([A-Z])\s*\)|\b([A-Z])\b(?![.'’]))"
@@ -101,10 +104,16 @@ _MENTION = re.compile(
     r"\(\s*([A-Z])\s*\)|\b(?:option|choice|answer|pick)\s+([A-Z])\b|(?<![A-Za-z])([B-Z])\s*(?:选项|项|错|正确)|\b([B-Z])\s+(?:is|was)\b"
 )
 _REASON = re.compile(r"\b(?:because|since|as|while|whereas)\b|因为|由于|,\s*选项|,\s*而")
-_REJECTED = re.compile(r"\b(?:is|are|was)\s+(?:\w+\s+)?(?:wrong|incorrect|false|not)\b|isn't|错", re.IGNORECASE)
+_REJECTED = re.compile(
+    r"\b(?:is|are|was)\s+(?:\w+\s+)?(?:wrong|incorrect|false|not|distractor|trap)\b|isn't|错"
+    r"|\b(?:correct|right|true|best) (?:one|answer|choice|option) is\b",
+    re.IGNORECASE,
+)
 _SAYS_RIGHT = re.compile(r"\b(?:is|are)\s+(?:\w+\s+)?(?:correct|right|true)\b")
 _DENIED = re.compile(
-    r"\b(?:not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor)\b|不|错|排除|没有|误", re.IGNORECASE
+    r"\b(?:not|isn't|aren't|incorrect|wrong|false|cannot|can't|neither|nor|except|but|although|though|while|unlike"
+    r"|distractor)\b|不|错|排除|没有|误",
+    re.IGNORECASE,
 )
 
 
@@ -253,12 +262,21 @@ def _lone_choice(text: str, options: Sequence[str]) -> Choice | None:
     return None if mentions_others or _REJECTED.search(claim) else choice
 
 
+def _describes_options(text: str, options: Sequence[str]) -> bool:
+    """Return whether the text ends with a list of all options, one sentence for each."""
+    starts = _SENTENCE_OF_OPTION.findall(text[-2_000:])
+    letters = [chr(ord("A") + index) for index in range(max(3, len(options)))]
+    return [letter.upper() for letter in starts[-len(letters) :]] == letters
+
+
 def _closing(text: str, options: Sequence[str]) -> Statement | None:
     """Return the only option that the last sentence names, unless the sentence denies something."""
     sentences = [match[0].strip() for match in _SENTENCE.finditer(text[-2_000:]) if match[0].strip()]
     if not sentences:
         return None
     last = sentences[-1]
+    if _describes_options(text, options):
+        return Statement(None, "closing sentence", last, "the text describes each option")
     choice = read_choice(last, options)
     is_denied = _DENIED.search(last) is not None
     if choice is not None and choice.form in ("letter", "letters") and _SAYS_RIGHT.search(last) and not is_denied:
