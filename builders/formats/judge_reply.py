@@ -33,6 +33,12 @@ _SURE = {"high": "0.9", "medium": "0.7", "low": "0.4"}  # confidence in words
 _PUNCTUATION = " \t*_`'\".,;"
 _STATED = re.compile(r"(?:^|[,;|.]\s)[\s>*_#-]*([A-Za-z][A-Za-z _-]{1,30}?)[\s*_]*[:=][\s*_]*([^,;|(\n–—]{1,60})")
 _MOST_OBJECTS = 200
+_REVISES = re.compile(
+    r"\b(?:wait|hold on|on second thoughts?|scratch that|correction|i (?:misread|misjudged|was wrong|made an error)|"
+    r"i take (?:it|that) back|let me (?:re\w+|correct)|otherwise (?:no|yes|not|true|false))\b",
+    re.IGNORECASE,
+)
+"""Matches words after a verdict that take it back or restrict it."""
 
 UNSTATED: Mapping[str, Any] = {"confidence": 0.7, "cannot_judge": False}
 """The values of properties that a judge left out. 0.7 is the lowest confidence that ``with_judge`` accepts."""
@@ -100,6 +106,8 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
     fitting = [found for value in _own_objects(reply, quotable) if (found := _fitted(value, schema)) is not None]
     fitting = fitting or _stated_lines(reply, schema, quotable)
     decisive = {json.dumps(_without_free_texts(found, schema), sort_keys=True) for found in fitting}
+    if len(decisive) == 1 and _REVISES.search(reply, _last_verdict(reply, schema)):
+        return _error_message(text, schema, "is taken back; expected one object")
     if len(decisive) == 1:
         return fitting[-1]
     return _error_message(
@@ -109,6 +117,15 @@ def reply_object(text: str, schema: Mapping[str, Any], *quotable: str) -> dict[s
         if decisive
         else "contains no object that is not quoted from the judged text; expected an object",
     )
+
+
+def _last_verdict(reply: str, schema: Mapping[str, Any]) -> int:
+    """Return where the last object of ``reply``, or else the first line that states a property, ends."""
+    objects = [found.end for found in find_objects(reply, _MOST_OBJECTS)]
+    if objects:
+        return objects[-1]
+    names = {_key(key) for key, rule in schema["properties"].items() if not _is_free_text(rule)}
+    return next((stated.end(1) for stated in _STATED.finditer(reply) if _key(stated[1]) in names), 0)
 
 
 def _own_objects(reply: str, quotable: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -228,3 +228,31 @@ def test_plain_javascript_is_not_typescript(source: str) -> None:
 def test_any_text_is_read(text: str, language: str) -> None:
     assert isinstance(extract_program(text, language, "f"), str)
     assert all(block.text is not None for block in fenced(text))
+
+
+@pytest.mark.parametrize("mark", ['"""', "'''"])
+@pytest.mark.parametrize("tag", ["", "python"])
+def test_a_fence_in_a_docstring_does_not_end_the_program(mark: str, tag: str) -> None:
+    program = f"def f(x):\n    {mark}Adds.\n\n    ```{tag}\n    f(1)\n    ```\n    {mark}\n    return x + 1\n"
+    assert extract_program(f"Here:\n```python\n{program}```\nIt adds one.", "python", "f") == program
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "A common mistake is:",
+        "Do NOT write it like this:",
+        "For reference, the original version was:",
+        "A slower alternative, which would time out:",
+    ],
+)
+def test_another_program_after_the_program_is_a_guess(words: str) -> None:
+    right, other = "```python\ndef f(x):\n    return x + 1\n```\n", "```python\ndef f(x):\n    return x - 1\n```"
+    assert extract(f"{right}{words}\n{other}", "python", "f").guessed
+    assert not extract(f"{right}Here is the final version:\n{other}", "python", "f").guessed
+    assert not extract(f"{words}\n{other}\nThe program is:\n{right}", "python", "f").guessed
+
+
+def test_another_program_that_reads_input_is_a_guess() -> None:
+    answer = "```python\nprint(int(input()) + 1)\n```\nA slower version:\n```python\nprint(sum([int(input()), 1]))\n```"
+    assert extract(answer, "python").guessed

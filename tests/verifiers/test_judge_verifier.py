@@ -206,3 +206,23 @@ def test_numbers_keep_to_their_range() -> None:
     assert reply_object('{"score": "4"}', schema) == {"score": 4}
     assert isinstance(reply_object('{"score": 9}', schema), str)
     assert isinstance(reply_object('{"score": true}', schema), str)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Equivalent: yes\n\nWait, I misread the answer. They are not equivalent.",
+        "Equivalent: yes (if units are ignored), otherwise no",
+        '{"equivalent": true, "confidence": 0.9}\nOn second thought, 5 is not 6.',
+        '```json\n{"equivalent": false, "confidence": 0.9}\n```\nHold on: both are 6.',
+    ],
+)
+def test_a_verdict_that_is_taken_back_is_none(text: str) -> None:
+    schema = object_schema(equivalent={"type": ["boolean", "null"]})
+    assert "taken back" in str(reply_object(text, schema))
+
+
+def test_doubts_before_the_verdict_do_not_take_it_back() -> None:
+    schema = object_schema(equivalent={"type": ["boolean", "null"]})
+    assert reply_object("Wait, 5 is not 6.\nEquivalent: no\nConfidence: high", schema) == {"equivalent": False}
+    assert reply_object('Wait, 5 is not 6.\n{"equivalent": false}\nSo it fails.', schema) == {"equivalent": False}

@@ -36,7 +36,8 @@ class Extraction:
     """The program in an answer. ``source`` is "" if there is none.
 
     ``complete`` is False if the answer may end inside the program. ``guessed`` is True if the program was not marked as
-    code and text around it was left out. ``typed`` is True if the program is TypeScript.
+    code and text around it was left out, or if the answer may show it as a bad example after its own program.
+    ``typed`` is True if the program is TypeScript.
     """
 
     source: str = ""
@@ -75,7 +76,9 @@ def extract(answer: str, language: str, entry_point: str = "", named: Collection
         return Extraction()
     chosen = _choose(fitting, language, identifiers(entry_point) or set(named))
     source = _clean(with_helpers(fitting, chosen, language), language)
-    return _finished(Extraction(source, fitting[chosen].closed), language, entry_point, fitting[chosen].tag)
+    doubtful = _is_counterexample(fitting, chosen, language)
+    found = Extraction(source, fitting[chosen].closed, guessed=doubtful)
+    return _finished(found, language, entry_point, fitting[chosen].tag)
 
 
 def _finished(found: Extraction, language: str, entry_point: str, tag: str = "") -> Extraction:
@@ -120,6 +123,24 @@ def _choose(blocks: list[Block], language: str, wanted: set[str]) -> int:
         whole = [place for place in likely if _is_whole(blocks[place].text, language)]
         likely = [place for place in whole if _READS_INPUT.search(blocks[place].text)] or whole or likely
     return (likely or marked or [len(blocks) - 1])[-1]
+
+
+_REJECTED = re.compile(
+    r"\b(?:mistakes?|errors?|pitfalls?|wrong(?:ly)?|incorrect(?:ly)?|buggy|broken|bad|naive|slow\w*|brute[- ]force|"
+    r"inefficient|not|don't|avoid|never|instead of|originals?|originally|time out|would fail|fails|old|previous(?:ly)?|"
+    r"alternativ\w+|another (?:way|approach|version)|comparison|reference|optional\w*)\b",
+    re.IGNORECASE,
+)
+"""Matches a line that may introduce a bad example, or another version of the program."""
+
+
+def _is_counterexample(blocks: list[Block], chosen: int, language: str) -> bool:
+    """Return whether the chosen block may be a bad example: an earlier block is a program too, and the text says so."""
+    if not _REJECTED.search(blocks[chosen].before):
+        return False
+    names = definitions(blocks[chosen].text, language)
+    earlier = [block for block in blocks[:chosen] if block.language == blocks[chosen].language]
+    return any(not names or names & definitions(block.text, language) for block in earlier)
 
 
 _READS_INPUT = re.compile(r"\binput\(|\bstdin\b|\bopen\(0\)|\breadline\b|readFileSync\((?:0|['\"]/dev/stdin)")

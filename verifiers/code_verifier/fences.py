@@ -17,6 +17,7 @@ _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^
 _TAG = "|".join(sorted(map(re.escape, _BY_TAG), key=len, reverse=True))
 _INLINE_FENCE = re.compile(rf"^.*?\S.*?(?P<marks>`{{3,}})[ \t]*(?P<info>(?:{_TAG})\b[^`\n]*)$", re.IGNORECASE)
 _ONE_LINE = re.compile(rf"^.*?(?P<marks>`{{3,}})(?P<info>(?:{_TAG})\b)[ \t]+(?P<code>[^`\n]+)(?P=marks)", re.IGNORECASE)
+_QUOTES = re.compile(r"\"{3}|'{3}")
 _CLOSING_END = re.compile(r"^(?P<code>.*[^`\s])(?P<marks>`{3,})[ \t]*$")
 _CODE_AFTER_TAG = re.compile(
     r"[(=:]|^(?:import|from|print|return|def|class|select|echo|const|let|var)\b", re.IGNORECASE
@@ -38,6 +39,7 @@ class Block:
     language: str
     closed: bool = True
     tag: str = ""
+    before: str = ""
 
 
 def visible_text(answer: str) -> str:
@@ -83,23 +85,31 @@ def fenced(text: str) -> list[Block]:
     blocks: list[Block] = []
     opened: re.Match[str] | None = None
     lines: list[str] = []
-    for line in text.split("\n"):
+    before, quotes = "", 0
+    every = text.split("\n")
+    last_quotes = max((at for at, line in enumerate(every) if _QUOTES.search(line)), default=-1)
+    for at, line in enumerate(every):
         if opened is None:
             whole = _ONE_LINE.match(line)
             if whole:
-                blocks.append(Block(whole["code"].strip(), _language(whole["info"]), tag=whole["info"].lower()))
+                tag = whole["info"].lower()
+                blocks.append(Block(whole["code"].strip(), _language(tag), tag=tag, before=before))
                 continue
             opened = _FENCE.match(line) or _INLINE_FENCE.match(line)
-            lines = []
+            lines, quotes = [], 0
+            before = line if opened is None and line.strip() else before
             continue
         rest = _closed_by(line, opened["marks"])
-        if rest is None:
+        if rest is None or (
+            quotes % 2 and at < last_quotes and line[:1].isspace()
+        ):  # a fence in a docstring is indented
             lines.append(line)
+            quotes += len(_QUOTES.findall(line))
             continue
-        blocks.append(_block(opened, [*lines, rest] if rest else lines, closed=True))
+        blocks.append(_block(opened, [*lines, rest] if rest else lines, True, before))
         opened = None
     if opened is not None:
-        blocks.append(_block(opened, lines, closed=False))
+        blocks.append(_block(opened, lines, False, before))
     return blocks
 
 
@@ -114,14 +124,14 @@ def _closed_by(line: str, marks: str) -> str | None:
     return match["code"] if match and match["marks"].startswith(marks) and "`" not in match["code"] else None
 
 
-def _block(opened: re.Match[str], lines: list[str], closed: bool) -> Block:
+def _block(opened: re.Match[str], lines: list[str], closed: bool, before: str) -> Block:
     info = opened["info"].strip().split(None, 1)
     tag = (re.sub(r"[{}.,:]", " ", info[0]).split() or [""])[0].lower() if info else ""
     indent = opened.groupdict().get("indent") or ""
     if len(info) == 2 and tag in _BY_TAG and _is_code_after_tag(info[1]):
         lines = [indent + info[1], *lines]
     text = "\n".join(line.removeprefix(indent) for line in lines)
-    return Block(text, _language(tag), closed, tag)
+    return Block(text, _language(tag), closed, tag, before)
 
 
 def _is_code_after_tag(text: str) -> bool:

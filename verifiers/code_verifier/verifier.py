@@ -49,7 +49,7 @@ def _doubt(found: Extraction, cut: bool, status: str) -> str:
     if status == "syntax error" and not found.complete:
         return "the end of the program is not marked, and it has a syntax error"
     if found.guessed:
-        return "the program is not marked as code, and where it begins and ends is a guess"
+        return "which part of the answer is the program is a guess"
     return "the answer is TypeScript, and removing its types is a guess" if found.typed else ""
 
 
