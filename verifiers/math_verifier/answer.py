@@ -15,7 +15,7 @@ class Answer:
     ``rival`` is another answer that the text announces after a box, without words of correction. ``runs_on`` is true
     if the model then invented another problem and answered that problem too. ``cut_off`` is the end of a text that
     marks no answer and ends in the middle of a sentence or a formula, otherwise "". ``before`` is the rest of the last
-    paragraph, if its last sentence was taken.
+    paragraph, if its last sentence was taken. ``is_one_of_several`` is true if the same line has another box before it.
     """
 
     text: str
@@ -25,3 +25,4 @@ class Answer:
     runs_on: bool = False
     cut_off: str = ""
     before: str = ""
+    is_one_of_several: bool = False

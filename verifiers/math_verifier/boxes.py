@@ -52,7 +52,10 @@ def boxed(text: str) -> Answer | None:
         names = [_NAME.search(text[max(0, box[0] - 20) : box[0]].rstrip(" $(\\")) for box in listed]
         named = [f"{name[1]} = {content}" if name else content for name, content in zip(names, contents, strict=True)]
         return Answer(", ".join(named), "boxes", rival=rival)
-    return Answer(contents[-1], "boxed", tuple(unwrapped(content) for _, _, content in others), rival)
+    line = text.rfind("\n", 0, boxes[-1][0])
+    several = any(start > line and content != boxes[-1][2] for start, _, content in boxes)
+    earlier = tuple(unwrapped(content) for _, _, content in others)
+    return Answer(contents[-1], "boxed", earlier, rival, is_one_of_several=several)
 
 
 def _boxes(text: str) -> list[Box]:

@@ -10,8 +10,10 @@ from bestofn.verifiers.math_verifier.answer import Answer
 MOST_CHARACTERS = 3_000  # number of characters at the end of the text that are examined
 CUT_OFF = 1_000  # if a text is cut off, the reference is searched in so many characters at its end
 MOST_BEFORE = 3  # the last sentence and the two before it
+MOST_WORDS = 4  # a text with fewer words and no mark of its end is not cut off
 SHORT = 200  # maximum length, in characters, of a text that is the answer as a whole
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
+_BARE = re.compile(r"[\s*$]*-?[\d.,/]+[\s*$.]*")  # a first line that is only a number
 _UNFINISHED = re.compile(
     r"(?:[=+*/,(\\&^_{<]|<<[^<>]*|\b(?:an?|the|of|for|to|and|or|is|are|by|with|in|at|per|that|have|when))\s*$",
     re.IGNORECASE,
@@ -59,7 +61,10 @@ def closing(text: str) -> Answer | None:
     cut_off = text[-CUT_OFF:] if _is_cut_off(text, sentences[-1]) else ""
     if len(text) <= SHORT and "\n" not in text and len(sentences) <= 1:
         return Answer(sentences[0] if sentences and len(_sentences(text)) > 1 else text, "whole text", cut_off=cut_off)
-    return Answer(sentences[-1], "closing sentence", cut_off=cut_off, before=" ".join(sentences[-MOST_BEFORE:-1]))
+    first = text.split("\n", 1)[0]
+    before = [first] if _BARE.fullmatch(first) else []
+    before += sentences[-MOST_BEFORE:-1]
+    return Answer(sentences[-1], "closing sentence", cut_off=cut_off, before=" ".join(before))
 
 
 def _is_cut_off(text: str, sentence: str) -> bool:
@@ -71,6 +76,8 @@ def _is_cut_off(text: str, sentence: str) -> bool:
         return True
     if any(text.count(opening) > text.count(closing) for opening, closing in _PAIRS):
         return True
+    if len(text.split()) < MOST_WORDS:
+        return False  # "none", "no solution"
     return text[-1].isalpha() and re.fullmatch(r"[A-Za-z ,;:'\"-]+", sentence) is not None
 
 

@@ -14,11 +14,16 @@ _NAMES = {
     "peso": r"\bMXN\b|\bpesos?\b",
 }
 _CURRENCIES = [(name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _NAMES.items()]
+_BARE_DOLLARS = re.compile(r"\s*\$\s*\d[\d,.]*\s*")
 _HINT = re.compile(r"[$€£¥￥₹]|USD|EUR|GBP|JPY|INR|CHF|MXN|dollar|euro|yen|rupee|franc|peso|pounds|Rs", re.IGNORECASE)
 
 
 def currencies(text: str) -> frozenset[str]:
-    """Return the names of the currencies in ``text``. A bare ``$`` is ignored, because it may delimit a formula."""
+    """Return the names of the currencies in ``text``.
+
+    A bare ``$`` is ignored, because it may delimit a formula, unless the text is one amount such as ``$5.50``.
+    """
     if not _HINT.search(text):
         return frozenset()
-    return frozenset(name for name, pattern in _CURRENCIES if pattern.search(text))
+    found = {name for name, pattern in _CURRENCIES if pattern.search(text)}
+    return frozenset(found | {"dollar"} if _BARE_DOLLARS.fullmatch(text) else found)

@@ -23,7 +23,9 @@ from bestofn.verifiers.math_verifier.sentences import mentions, stated
 from bestofn.verifiers.math_verifier.unfinished import unfinished
 from bestofn.verifiers.math_verifier.worded import worded
 from bestofn.verifiers.math_verifier.words import is_blank
+from bestofn.verifiers.math_verifier.words import special as special_answer
 
+_PREFIX = re.compile(r"^0[bxo](?=[0-9A-Fa-f])")
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
@@ -132,11 +134,25 @@ def _decide(
     match = _unless_doubtful(match, reference, answer)
     if match.equal is False and any(compare(gold, read(other), terms).equal for other in answer.others):
         match = Unclear("another box near the last one is equal")
+    if match.equal is False and answer.is_one_of_several and has_several_values(gold):
+        match = Unclear("one of several boxes")
+    if match.equal is False and any(compare(gold, read(other), terms).equal for other in _spellings(answer.text)):
+        match = Unclear("another reading is equal")
     if match.equal is False and answer.before and mentions(gold, answer.before):
         match = Unclear("the reference's value is named in the sentence before")
-    if match.equal is None and answer.cut_off and not _states(answer.cut_off, reference, gold):
+    special = special_answer(answer.text) is not None  # "There are no solutions" is complete
+    if match.equal is None and answer.cut_off and not special and not _states(answer.cut_off, reference, gold):
         match = _without_answer(gold, "the text breaks off")
     return match, show(gold), show(given)
+
+
+def _spellings(text: str) -> list[str]:
+    """Return other readings of a short text: an exclamation, the letter j as the imaginary unit, a ratio, a prefix."""
+    if len(text) > SHORT:
+        return []
+    bare = text.strip(" $.")
+    others = [bare.rstrip("!"), re.sub(r"j\b", "i", bare), bare.replace(":", "-"), _PREFIX.sub("", bare)]
+    return [other for other in dict.fromkeys(others) if other and other != bare]
 
 
 def _without_answer(gold: Node, reason: str) -> Match:

@@ -143,7 +143,8 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
 _DIGIT = re.compile(r"\d")
 _BOUND = re.compile(r"[<>]|\\(?:le|ge|ne)(?![A-Za-z])|(?:(?:strictly )?(?:more|less|greater|fewer)) than\b")
 _LIMITED = re.compile(
-    r"\b(?:(?:greater|more|less|fewer|larger|smaller|higher|lower) than|at (?:least|most)|close to)\s+[\\$£€]*-?\d",
+    r"(?:\b(?:(?:greater|more|less|fewer|larger|smaller|higher|lower) than|at (?:least|most)|close to"
+    r"|not|never|anything but)|n't(?: be)?)\s+[\\$£€]*-?\d",
     re.I,
 )
 _DENIED = re.compile(r"(?:not|never|neither|anything but)\b", re.IGNORECASE)

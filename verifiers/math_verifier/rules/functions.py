@@ -27,6 +27,8 @@ def functions(reference: Node, candidate: Node, terms: Terms) -> Match:
     equal = equal_at_points(reference, candidate)
     if equal is False and _added(reference) and _added(reference) == _added(candidate):
         equal = _differ_by_a_constant(reference, candidate)
+    if equal is False and _only_lacks_a_constant(reference, candidate):
+        return Unclear("only one side has a constant of integration")
     if equal is False:
         return _renamed(reference, candidate, terms) or _unrelated(reference, candidate, terms)
     return decided(equal, "values at points" if equal else "no points to compare at", reference, candidate)
@@ -137,6 +139,19 @@ def _added(node: Node) -> frozenset[str]:
     if not isinstance(node, Apply) or node.head != "+":
         return frozenset()
     return frozenset(part.name for part in node.args if isinstance(part, Symbol) and _is_constant_of_integration(part))
+
+
+def _only_lacks_a_constant(reference: Node, candidate: Node) -> bool:
+    if bool(_added(reference)) == bool(_added(candidate)):
+        return False
+    return equal_at_points(_without_constant(reference), _without_constant(candidate)) is True
+
+
+def _without_constant(node: Node) -> Node:
+    if not _added(node) or not isinstance(node, Apply):
+        return node
+    rest = tuple(part for part in node.args if not _is_constant_of_integration(part))
+    return rest[0] if len(rest) == 1 else Apply("+", rest)
 
 
 def _is_constant_of_integration(node: Node) -> bool:

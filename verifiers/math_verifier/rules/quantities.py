@@ -93,6 +93,8 @@ def _percentages(reference: Node, candidate: Node, terms: Terms, same: Same) -> 
     as_number = same(ours, _hundredth(theirs), terms)
     if as_number.equal:
         return as_number
+    if as_number.equal is None and not plain.equal:
+        return as_number
     value = value_of(ours)
     if plain.equal and (terms.percent or value is None or abs(value) >= 1 or value == 0):
         return plain

@@ -21,7 +21,8 @@ _DOLLARS = re.compile(r"\$\s?\d|dollar|USD", re.IGNORECASE)
 _DEGREES = re.compile(r"\b(?:in|of|many) degrees\b|degree measure", re.IGNORECASE)
 _ORDER = re.compile(
     r"\b(?:in (?:increasing|decreasing|ascending|descending|that) order|respectively|from (?:least|smallest"
-    r"|greatest|largest)|ordered(?! (?:\$|pairs?|triples?|triplets?|quadruples?|quintuples?|tuples?|sets?)))\b",
+    r"|greatest|largest)|(?:sort|arrange)\b(?=.*\d)"
+    r"|ordered(?! (?:\$|pairs?|triples?|triplets?|quadruples?|quintuples?|tuples?|sets?)))\b",
     re.IGNORECASE,
 )
 _INTERVAL = re.compile(
