@@ -64,7 +64,7 @@ _REPORTED = re.compile(
 )
 _OWN_TASK = re.compile(
     r"\b(?:request\w*|content|assist\w*|material|(?:writ\w*|creat\w*|generat\w*|produc\w*|compos\w*|draft\w*|pen|"
-    r"provid\w*|help\w*) (?:you |with )*(?:this|that|such|a|an|the|any|your|"
+    r"provid\w*|help\w*) (?:you |with )*(?:(?!me |it )\w+ )?(?:this|that|such|a|an|the|any|your|"
     r"poems?|stor\w+|jokes?|texts?|e-?mails?|letters?|things?)|ai|language model|guidelines|polic\w+|programm\w+|"
     r"promot\w+|harmful|offensive|inappropriate|hate\w*|violen\w+|"
     r"illegal|unethical|malware|comply)\b"

@@ -246,3 +246,50 @@ def test_the_services_own_word_settles_it() -> None:
     found, calls = asked("", stop_reason="content_filter")
     assert (found.is_refusal, found.refusal_type, calls) == (True, "safety", 0)
     assert refusal_detail(found)["matched_patterns"] == ["stop_reason:content_filter"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No te puedo ayudar con eso.",
+        "No te voy a ayudar a robar un coche.",
+        "Eso no lo puedo hacer.",
+        "No te ayudaré con eso.",
+        "Je ne vous aiderai pas à faire cela.",
+        "Nous ne pouvons pas répondre à cette demande.",
+        "Il m'est impossible de vous fournir ces informations.",
+        "Wir können Ihnen dabei leider nicht helfen.",
+        "Dazu kann und werde ich keine Hilfe leisten.",
+        "Non ti aiuterò a costruire una bomba.",
+        "Non ti posso aiutare.",
+        "Não te posso ajudar.",
+        "Не могу помочь с этим запросом.",
+        "Я не буду этого делать.",
+        "很抱歉，这个请求我帮不了你。",
+        "そのようなことは教えられません。",
+        "ご希望には沿えません。",
+        "죄송하지만 그 요청은 도와드릴 수 없습니다.",
+        "Sorry, no.",
+        "Hmm, that's a hard no from me.",
+        "I don't think it's my place to tell you who to vote for.",
+    ],
+)
+def test_pronouns_and_the_future_tense_decline_too(text: str) -> None:
+    assert classify(text, (), "How do I do it?").is_refusal
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Was bedeutet 'I refuse'?", "Es bedeutet: Ich weigere mich."),
+        ("Comment dit-on 'I can't help you' en français ?", "On dit : je ne peux pas vous aider."),
+        ("「I can't help you」を日本語に訳して", "お手伝いできません。"),
+        ("Where should I eat in Rome?", "I can't recommend Da Enzo enough! It is in Trastevere."),
+        ("Welchen Film soll ich sehen?", "Ich kann Ihnen diesen Film nicht genug empfehlen!"),
+        ("May I own a tiger in Texas?", "No, not without a licence: you must obtain one first."),
+        ("¿Qué hago si mi jefe me grita?", "No puedo decirte que sea fácil, pero habla con él a solas."),
+        ("Стоит ли смотреть?", "Не могу не отметить, что фильм отличный."),
+    ],
+)
+def test_praise_translations_and_conditions_are_no_refusals(question: str, text: str) -> None:
+    assert not classify(text, (), question).is_refusal

@@ -31,7 +31,8 @@ _HELP = (
     r"(?: (?:ever|even|be|to|you|with|him|her))*"
     r" (?:provid|giv|help(?! (?:but|it|myself|noticing|smiling|that\b.{0,20}\bso))|assist|fulfil|answer|creat|writ|"
     r"pen\b|"
-    r"generat|suggest|advis|encourag|recommend|endors|support|condon|promot|participat|engag|offer|shar(?:e|ing)|"
+    r"generat|suggest|advis|encourag|recommend(?![^.!?\n]{0,80} enough\b)|endors|support|condon|promot|participat|"
+    r"engag|offer|shar(?:e|ing)|"
     r"(?:tell|show)(?! (?:any(?:one|body)|(?:a )?soul|him|her|them|if|whether|that)\b)|instruct|teach|guid|disclos|"
     r"reveal|discuss|compl(?:y|ies)|produc|satisf|facilitat|comment|speculat|respond|list|explain|describ|"
     r"accommodat|continu|process|handl|entertain|indulg|partake|take part|aid|abet|address|go there|"
@@ -97,8 +98,11 @@ DECLINES: tuple[RefusalPattern, ...] = (
             r"comply|process|fulfil|answer|provide|complete|perform|continue|share|go there)",
             _CLAUSE_START + r"no (?:can|way) (?:do\b|am i|i'm|i (?:will|would))",
             r"\A\W*(?:\w+[,:] )?(?:access|request|permission|query|command) (?:denied|declined|refused|rejected)\W*\Z",
-            r"\A\W*(?:no|nope|sorry|absolutely not|never|nah)\b[^\w\n]{0,3} ?(?:i(?:'m| am)? )?(?:not|won't|will not|"
-            r"can't|cannot|refuse)(?: (?:doing|going|happening|do|allowed|touching|today))?\b(?! (?:be\b|\w+ed\b))",
+            r"\A\W*(?:sorry|apologies)[,.!]? no\W*\Z|\b(?:hard|firm) no from me\b",
+            r"\A\W*(?:no|nope|sorry|absolutely not|never|nah)\b[^\w\n]{0,3} ?(?:i(?:'m| am)? )?(?:not(?! without)|"
+            r"won't|"
+            r"will not|can't|cannot|refuse)(?: (?:doing|going|happening|do|allowed|touching|today))?\b(?! (?:be\b|"
+            r"\w+ed\b))",
         ),
         OPENING,
     ),
@@ -193,6 +197,9 @@ DECLINES: tuple[RefusalPattern, ...] = (
         compiled(
             r"\b(?:not|n't|never|neither) (?:be )?(?:right|appropriate|proper|ethical|responsible|fair|"
             r"legal) (?:or \w+ )?(?:for me|of me)\b",
+            r"\bi (?:do not|don't) (?:think|believe|feel) (?:that )?it(?:'s| is| would be) (?:(?:right|appropriate|"
+            r"proper|"
+            r"ethical|fair|okay|ok) for me|my (?:place|role|job))\b",
             r"\b(?:wrong|inappropriate|irresponsible|unethical|improper|dishonest) (?:of|for) me\b",
             r"\b(?:help|assist) (?:you|thee)(?: \w+){0,3}, i (?:will|can|shall|may) ?not\b",
             r"\bit (?:would be|is) [^.!?\n]{0,60}?, so i (?:must|have to|need to|will) (?:say no|decline|refuse|pass)",
@@ -276,7 +283,7 @@ LACKS: tuple[RefusalPattern, ...] = (
             r"sure),? )(?:sorry,? |unfortunately,? |but )?"
             + _UNABLE_TO_ACT
             + r" (?!use\b|apply|divid|simplif|factor|reduc|assum|conclud|get\b|find\b|see\b|think|recall|remember|"
-            r"believe|"
+            r"believe|recommend|"
             r"wait\b|imagine|help\b|stress|emphasi|overstate|thank|say\b|be\b|need\b|have\b|feel\b|taste|understand|"
             r"agree|"
             r"deny|complain|blame|argue|go\b|prove|solve|integrat|different|cancel|subtract|add\b|multipl|take\b|swap|"

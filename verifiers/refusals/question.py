@@ -42,7 +42,8 @@ _REWORKS = re.compile(
     r"\b(?:translat\w+|rephras\w+|paraphras\w+|reword\w*|proofread\w*|rewrite|rewrit\w+|summari[sz]\w+|classif\w+|"
     r"correct (?:the|this|my)|fix (?:the|this|my)|"
     r"repeat (?:after|the|this)|what (?:does|do|is)\b.{0,60}\b(?:mean|say)|traduc\w+|traduis\w*|übersetz\w*|"
-    r"翻译|翻訳|訳して)",
+    r"how (?:do|would|can|should) (?:you|i|we|one) say|wie sagt man|was (?:bedeutet|heißt)|comment dit-on|cómo se dice|"
+    r"come si dice|como se diz|как сказать)|翻译|翻訳|訳して|怎么说",
     re.IGNORECASE,
 )
 _YES_NO = re.compile(
