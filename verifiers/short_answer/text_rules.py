@@ -226,7 +226,7 @@ def another_numeral(case: Case) -> Finding | None:
     for reference in case.references:
         for spelling in reference.spellings:
             places = [at for at, form in enumerate(spelling) if form.isdigit()]
-            if len(places) != 1 or len(spelling) < 2:
+            if len(places) != 1 or len(spelling) < 2 or reference.text.strip()[:1].isdigit():
                 continue
             other = _number_in_place(given, spelling, places[0])
             if other and other != spelling[places[0]]:

@@ -64,6 +64,7 @@ def test_a_right_answer_next_to_others_does_not_fail(asked: tuple[str, str], ans
     ("asked", "answer"),
     [
         (EVEREST, "About 8.8 km"),
+        (("What is the speed of light?", "299,792,458 m/s"), "3 x 10^8 m/s"),
         (("Which gas do plants take in?", "carbon dioxide"), "CO2"),
         (("Which element has atomic number 6?", "Carbon"), "C"),
     ],
