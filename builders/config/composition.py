@@ -35,7 +35,6 @@ ROOT_TYPES: dict[str, object] = {
     "budget_usd": PositiveNumber | None,
     "out": str | None,
     "journal": str | None,
-    "trusted": list[str],
 }
 """The types of root keys whose values have limits, or whose default in the YAML file does not show the type."""
 QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none")

@@ -35,13 +35,14 @@ _UNKNOWN_MARK = re.compile(
     re.IGNORECASE,
 )
 _CALL_SYNTAX = (
-    r"(?<!\w)(?:NAME)(?:\.call)?\((?=[^\n]*\)\W*\Z)"  # f(a=1), print(f("x")), at the end
-    r"|:\s*[\"'](?:functions\.)?(?:NAME)[\"']|[\"'](?:NAME)[\"']\s*:\s*\{"  # "tool": "f", "f": {…}
+    r":\s*[\"'](?:functions\.)?(?:NAME)[\"']|[\"'](?:NAME)[\"']\s*:\s*\{"  # "tool": "f", "f": {…}
     r"|(?i:action|tool|function|call)(?i:[ _]name)?\W{0,4}:\W{0,4}(?:NAME)(?!\w)"  # Action: f
     r"|<(?:NAME)[\s/>]|>\s*(?:NAME)\s*<"  # <f>…</f>, <tool_name>f</tool_name>
     r"|(?<!\w)(?:NAME)[\s*`]{0,4}\{"  # f{"a": 1}
 )
 """Matches a call in which ``NAME`` is replaced by the names of the declared tools."""
+_CALL_AT_END = r"(?<!\w)(?:NAME)(?:\.call)?\("
+"""Matches a call in the last line of a text that ends in a bracket: ``f(a=1)``, ``print(f("x"))``."""
 _SUPPOSED = re.compile(
     r"\b(?:could|would|might|may|can) (?:\w+ )?(?:call|use|run|invoke|try) [^.\n]{0,20}\Z", re.IGNORECASE
 )
@@ -152,8 +153,11 @@ def _call_in_text(text: str, declared: Declared) -> str:
     names = [name for name in declared.names if name and name in text]
     if not names:
         return ""
-    syntax = _CALL_SYNTAX.replace("NAME", "|".join(map(re.escape, names)))
-    for found in re.finditer(syntax, text):
+    any_name = "|".join(map(re.escape, names))
+    ending = re.search(r"\)\W{0,40}\Z", text[-60:])
+    last_line = text.rstrip().rfind("\n") + 1 if ending else len(text)
+    at_end = re.compile(_CALL_AT_END.replace("NAME", any_name)).finditer(text, last_line)
+    for found in (*re.finditer(_CALL_SYNTAX.replace("NAME", any_name), text), *at_end):
         if not _SUPPOSED.search(text, max(0, found.start() - 60), found.start()):
             return f"the text contains {found[0].strip()[:60]!r}, so it may contain a call"
     return ""

@@ -143,9 +143,9 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     ids=lambda text: text[:12],
 )
 def test_hostile_texts_end_soon(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert written_calls(text, [F]).calls == ()
-    assert time.perf_counter() - started < 20  # quadratic reading would take minutes
+    assert time.process_time() - started < 20  # quadratic reading would take minutes
 
 
 @pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": Infinity}', "[]", '"x"', "3", "{", "\x00"])
