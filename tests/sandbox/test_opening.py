@@ -65,7 +65,8 @@ def test_a_container_that_is_being_made_or_started_is_removed(seconds) -> None:
 
 @pytest.mark.skipif(local_sandbox.sys.platform != "linux", reason="the sandbox is for Linux")
 def test_a_box_that_is_being_tested_is_closed(monkeypatch) -> None:
-    closed = []
+    closed: list[Any] = []
+    testing = asyncio.Event()
 
     class Box:
         async def run(self, program: Any) -> None: ...
@@ -77,6 +78,7 @@ def test_a_box_that_is_being_tested_is_closed(monkeypatch) -> None:
         return Box()
 
     async def endless(*given: Any) -> list[Any]:
+        testing.set()
         await asyncio.sleep(60)
         return []
 
@@ -85,7 +87,7 @@ def test_a_box_that_is_being_tested_is_closed(monkeypatch) -> None:
 
     async def use() -> None:
         opening = asyncio.create_task(LocalSandbox().__aenter__())
-        await asyncio.sleep(0.05)
+        await testing.wait()
         opening.cancel()
         with pytest.raises(asyncio.CancelledError):
             await opening
