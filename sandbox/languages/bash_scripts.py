@@ -3,7 +3,7 @@
 ``languages.bash`` starts them. Each message is a list of words that end with NUL. A request is the number of its words,
 then ``here`` or ``sub``, the names of variables, the standard input and the command. ``here`` runs the command in the
 program's own shell, so it keeps its variables. The answer is the output, the status, the standard error, and the values
-of the variables as pairs of words, with an empty word at the end.
+of the variables as pairs of words, with an empty word at the end. The standard error is also that of the run.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ while IFS= read -r -d '' -u 4 __count; do
   fi
   IFS= read -r -d '' __out <"$__calls.out"
   IFS= read -r -d '' __err <"$__calls.err"
+  printf '%s' "$__err" >&2
   printf '%s\0' "$__out" "$__status" "$__err" >&3
   for __word in $__wanted; do [[ ! -v $__word ]] || printf '%s\0' "$__word" "${!__word}" >&3; done
   printf '\0' >&3
