@@ -7,6 +7,8 @@ import time
 
 _MISSING_SHARE = 0.25  # a run that lacks more than this share of its time is not judged
 _LEAST_WAIT_S = 0.02  # shorter waits are normal and are ignored
+_SUPERVISOR = 1  # process id in a box; every other process in a box belongs to the run
+_TICKS = os.sysconf("SC_CLK_TCK")  # per second, in /proc
 
 
 class FairClock:
@@ -14,7 +16,8 @@ class FairClock:
 
     ``wall_s`` is the limit in seconds for one call or case, ``total_s`` for all of them together. The limits are
     extended by the time of waiting, but by at most ``2 * total_s``. ``starved`` is True if the processes waited longer
-    than that, by more than a quarter of ``wall_s``.
+    than that, by more than a quarter of ``wall_s``. Processes of one run that wait for each other are not extended:
+    the run waits only while all its processes together get less than one processor.
     """
 
     def __init__(self, pids: set[int], wall_s: float, total_s: float) -> None:
@@ -22,7 +25,8 @@ class FairClock:
         self.most_s = 2 * total_s
         self.added_s = 0.0
         self.starved = False
-        self.end = time.monotonic() + total_s
+        self.started = time.monotonic()
+        self.end = self.started + total_s
         self.deadline = 0.0
         self.restart()
 
@@ -35,7 +39,8 @@ class FairClock:
         left = self.deadline - time.monotonic()
         if left > 0:
             return left
-        waited_s = sum(_wait_of(pid) for pid in self.pids)
+        without_s = time.monotonic() - self.started - _used_by_all()
+        waited_s = max(0.0, min(without_s, sum(_wait_of(pid) for pid in self.pids)))
         more_s = min(waited_s, self.most_s) - self.added_s
         if more_s > _LEAST_WAIT_S:
             self.added_s += more_s
@@ -52,6 +57,21 @@ def _wait_of(pid: int) -> float:
         with open(f"/proc/{pid}/schedstat") as file:
             return int(file.read().split()[1]) / 1e9
     except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+def _used_by_all() -> float:
+    """Return the processor time of all processes of the run that are not reaped, and of the children they reaped."""
+    return sum(_used_by(int(name)) for name in os.listdir("/proc") if name.isdigit() and int(name) != _SUPERVISOR)
+
+
+def _used_by(pid: int) -> float:
+    """Return the processor time of a process and of the children that it reaped, in seconds; 0.0 if it is not known."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            times = file.read().rpartition(")")[2].split()[11:15]  # utime, stime, cutime, cstime
+        return sum(map(int, times)) / _TICKS
+    except (OSError, ValueError):
         return 0.0
 
 

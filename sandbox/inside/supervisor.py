@@ -53,6 +53,7 @@ from bestofn.sandbox.languages import BY_NAME
 _WIRE_IN, _WIRE_OUT = 0, 1
 _POLL_S = 0.002  # seconds between checks of the main process, on kernels without pidfd_open
 _NOISE = 32 << 20  # more bytes of debugging output end a run; of fewer bytes the first ones are kept
+_OF_RUNTIME = 16  # Node starts up to so many threads itself
 _PIPE = 64 << 10
 _MAP_BYTES = 64 << 10  # an output map of at most this size is kept in memory between runs
 
@@ -290,7 +291,7 @@ class Supervisor:
         status = stopped or status_of(code, cpu_s, child.caps)
         if waited_s > seconds / 2 and cpu_s < seconds / 4:
             status = "infra"  # the program mostly waited for a processor, so its time limit was not fair
-        if status == "infra" and (left or self.traces.processes):
+        if status == "infra" and (left or self.traces.processes > _OF_RUNTIME):
             status = "timeout"  # the processes that the program started may be the cause
         if any(output.over for output in outputs) and status in ("ok", "error"):
             status = "output"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import SandboxError
-from bestofn.builders.records import Execution, Program, Verdict
+from bestofn.builders.records import Execution, Limits, Program, Verdict
 from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from tests.sandbox.verdicts import verdicts_in, written
@@ -73,12 +73,12 @@ STEPS = [*[TRACE] * 2, *[LOUD, TRACE] * 4]
 LOCK = "import fcntl\nwith open('/usr/bin/env') as f: fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX); {}"
 
 
-async def run_all(backend: Any, programs: list[str]) -> list[Execution]:
+async def run_all(backend: Any, programs: list[Program]) -> list[Execution]:
     async with backend(workers=1) as sandbox:
-        return [await sandbox.run(Program("python", source)) for source in programs]
+        return [await sandbox.run(program) for program in programs]
 
 
-def executions(backend: Any, programs: list[str]) -> list[Execution]:
+def executions(backend: Any, programs: list[Program]) -> list[Execution]:
     try:
         return asyncio.run(run_all(backend, programs))
     except SandboxError as error:
@@ -104,7 +104,7 @@ def test_idioms_of_honest_programs_work(name: str, verdicts: dict[str, Verdict])
 @pytest.mark.sandbox
 @BACKENDS
 def test_counters_do_not_tell_what_the_run_before_did(backend: Any) -> None:
-    runs = executions(backend, STEPS)
+    runs = executions(backend, [Program("python", source) for source in STEPS])
     traces = [[int(word) for word in run.stdout.split()] for run in runs if run.stdout]
     assert {time for _, _, time in traces} == {0}, "the time of /tmp is constant"
     pairs = itertools.pairwise(traces[1:])
@@ -115,5 +115,17 @@ def test_counters_do_not_tell_what_the_run_before_did(backend: Any) -> None:
 @pytest.mark.sandbox
 @BACKENDS
 def test_locks_on_system_files_have_no_effect(backend: Any) -> None:
-    (run,) = executions(backend, [LOCK.format("print('locked')")])
+    (run,) = executions(backend, [Program("python", LOCK.format("print('locked')"))])
     assert run.stdout == "locked\n", run
+
+
+@pytest.mark.sandbox
+@BACKENDS
+def test_a_flood_ends_at_a_limit_and_only_its_beginning_is_kept(backend: Any) -> None:
+    """Noise is cut, but a program that prints without end is stopped."""
+    limits = Limits(wall_s=1)
+    flood = "import os\ndef f():\n    while True: os.write({}, b'x' * 65536)"
+    programs = [Program("python", flood.format(fd), calls=({"name": "f", "args": []},), limits=limits) for fd in (1, 2)]
+    for run in executions(backend, programs):
+        assert run.status in ("output", "timeout"), run.status
+        assert 0 < len(run.stdout + run.stderr) <= max(limits.stdout_bytes, limits.stderr_bytes)

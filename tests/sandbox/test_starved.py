@@ -78,9 +78,10 @@ class Waits:
     """The time, and how long the processes of a run have waited for a processor until then."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.waited = 100.0, 0.0
+        self.now, self.waited, self.used = 100.0, 0.0, 0.0
         monkeypatch.setattr(clock.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(clock, "_wait_of", lambda pid: self.waited)
+        monkeypatch.setattr(clock, "_used_by_all", lambda: self.used)
 
 
 def test_time_without_a_processor_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +113,27 @@ def test_a_program_that_got_nearly_all_of_its_time_is_a_timeout(monkeypatch: pyt
     assert fair.left() <= 0
     assert fair.left() <= 0
     assert not fair.starved
+
+
+def test_a_program_that_waits_for_its_own_processes_is_not_extended(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = Waits(monkeypatch)
+    fair = FairClock({1}, 2.0, 2.0)
+    waits.now, waits.waited, waits.used = 102.0, 1.9, 3.8
+    assert fair.left() <= 0
+    assert not fair.starved
+
+
+def test_the_time_of_reaped_children_counts() -> None:
+    before = clock._used_by(os.getpid())
+    child = os.fork()
+    if child == 0:
+        begun = time.process_time()
+        while time.process_time() - begun < 0.2:
+            pass
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert clock._used_by(os.getpid()) - before > 0.15
+    assert clock._used_by(1 << 30) == 0.0
 
 
 def test_each_case_has_its_own_time_within_the_total(monkeypatch: pytest.MonkeyPatch) -> None:
