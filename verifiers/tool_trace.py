@@ -44,6 +44,12 @@ def corrected_calls(candidate: Candidate) -> list[bool]:
     return [failed[at] and any(same_name(name, later) for later in names[at + 1 :]) for at, name in enumerate(names)]
 
 
+def turns_of_calls(candidate: Candidate) -> list[int]:
+    """Return, for each call that no mock tool refused, the number of the assistant message that contains it."""
+    turns = [turn for turn, message in enumerate(candidate.messages) for _ in message.get("tool_calls") or ()]
+    return [turn for turn, refused in zip(turns, refused_calls(candidate), strict=True) if not refused]
+
+
 def _failed_calls(candidate: Candidate) -> list[bool]:
     """Return, for each call in order, whether its result in the messages is an error."""
     open_calls: list[tuple[str, int]] = []

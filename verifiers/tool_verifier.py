@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from bestofn.builders.formats.tool_calls import to_chat
+from bestofn.builders.formats.tool_calls import call_name, to_chat
 from bestofn.builders.formats.written_calls import written_calls
 from bestofn.builders.records import Candidate, JsonObject, Query, ReferenceSource, Tool, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.tool_matching import Matching, Order, difference, match
-from bestofn.verifiers.tool_schema import MadeCall, examine
+from bestofn.verifiers.tool_schema import MadeCall, examine, same_name
 from bestofn.verifiers.tool_state import state_differences
-from bestofn.verifiers.tool_trace import corrected_calls, refused_calls
+from bestofn.verifiers.tool_trace import corrected_calls, refused_calls, turns_of_calls
 from bestofn.verifiers.tool_values import contains_fact
 
-Finding = tuple[bool, str]
-"""(holds, reason): whether the answer meets one part of the reference, and the reason."""
+Finding = tuple[bool | None, str]
+"""(holds, reason): whether the answer meets one part of the reference (None: undecided), and the reason."""
 
 
 class ToolVerifier:
@@ -92,13 +92,16 @@ class ToolVerifier:
             "facts": reference.facts,
         }
         detail["rule"] = "; ".join(part for part, given in compared.items() if given)
-        failed = [reason for holds, reason in findings if not holds]
+        failed = [reason for holds, reason in findings if holds is False]
+        undecided = [reason for holds, reason in findings if holds is None]
         broken = _broken_tool(candidate)
         if failed and broken:
             reason = f"a mock tool failed ({broken}), so the answer cannot be judged: {'; '.join(failed)}"
             return Verdict("error", 0.0, reason, self.name, detail)
         if failed:
             return calibrated(Verdict("fail", 0.0, "; ".join(failed), self.name, detail))
+        if undecided:
+            return Verdict("abstain", 0.0, "; ".join(undecided), self.name, detail)
         return calibrated(Verdict("pass", 0.0, "; ".join(reason for _, reason in findings), self.name, detail))
 
     def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> tuple[list[MadeCall], str]:
@@ -154,7 +157,10 @@ class ToolVerifier:
         if matching.missing:
             return False, _missing(expected, calls, matching, tools, self.lenient)
         if matching.extra and self.extra_calls == "fail":
-            return False, f"{_named([calls[index] for index in matching.extra])} was called but not expected"
+            extra = _named([calls[index] for index in matching.extra])
+            if _may_be_lookups(matching, calls, expected, candidate):
+                return None, f"{extra} was called in another turn; the reference does not say whether that is allowed"
+            return False, f"{extra} was called but not expected"
         one = len(expected) == 1
         return True, "the expected call was made" if one else f"all {len(expected)} expected calls were made"
 
@@ -166,6 +172,24 @@ class ToolVerifier:
             return calibrated(Verdict("fail", 0.0, explanation, self.name, detail | {"rule": "declarations"}))
         seen = f"{len(calls)} well-formed calls" if calls else "no call"
         return Verdict("abstain", 0.0, f"{seen}; there is no trusted reference to compare with", self.name, detail)
+
+
+def _may_be_lookups(
+    matching: Matching, calls: Sequence[MadeCall], expected: Sequence[JsonObject], candidate: Candidate
+) -> bool:
+    """Return whether all extra calls may only look something up for the expected calls.
+
+    This is so if each extra call uses a tool that the reference does not name, in a turn without an expected call.
+    """
+    turns = turns_of_calls(candidate)
+    if len(turns) != len(calls):
+        return False  # the calls are written in one text
+    expected_turns = {turn for place, turn in enumerate(turns) if place not in matching.extra}
+    named = [call_name(call) for call in expected]
+    return not any(
+        turns[place] in expected_turns or any(same_name(calls[place].name, name) for name in named)
+        for place in matching.extra
+    )
 
 
 def _broken_tool(candidate: Candidate) -> str:

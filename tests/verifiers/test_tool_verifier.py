@@ -384,3 +384,11 @@ def test_an_expected_call_counts_although_its_result_is_an_error() -> None:
     rome = {"name": "w", "arguments": {"city": "Rome"}}
     assert verdict(expecting(WEATHER, rome), made).outcome == "pass"
     assert verdict(expecting(rome), made).outcome == "pass"
+
+
+def test_a_lookup_before_the_expected_call_is_no_fail() -> None:
+    lookup, again = (("l", {"xs": [1]}), "[]"), (OSLO, "12 degrees")
+    assert verdict(expecting(WEATHER), trace(lookup, again)).outcome == "abstain"
+    assert verdict(expecting(WEATHER), trace(again, again)).outcome == "fail", "the expected tool is called twice"
+    assert verdict(expecting(WEATHER), trace(again)).outcome == "pass"
+    assert verdict(expecting(WEATHER, TIME), trace(lookup, again)).outcome == "fail", "an expected call is missing"
