@@ -307,8 +307,8 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
             raise ConfigError(unknown_root_key(key, config, [*known, *groups], f"`bestofn {config_name}`"))
         if key in groups and isinstance(value, bool | int | float | str):
             raise ConfigError(f"{key} is {value!r}; expected {key}.KEY=VALUE, or {groups[key]}=NAME to choose one.")
-        checked(value, ROOT_TYPES.get(key, Any), key)
         _check_type(key, value, known.get(key))
+        checked(value, ROOT_TYPES.get(key, Any), key)
 
 
 def unknown_root_key(key: str, config: Mapping[str, Any], known: Sequence[str], owner: str) -> str:
