@@ -35,7 +35,8 @@ def _counts(figures: RunFigures) -> str:
 
 def _files(manifest: Row, run: Path) -> list[str]:
     views: Mapping[str, int] = manifest.get("views") or {}
-    loaded = next((name for name in LOADED if views.get(name)), "")
+    filled = {name.partition("/")[0] for name, rows in views.items() if rows}
+    loaded = next((name for name in LOADED if name in filled), "")
     return [
         f"Data:   {run}",
         *(f"        {name}: {count:,} rows" for name, count in views.items()),

@@ -170,3 +170,10 @@ def test_a_failing_judge_is_a_problem_of_the_run(failed: int, asked: int, senten
         assert sentence in facts
         assert sentence in headline(figures, {}, Path("run"))
         assert any(sentence in line for line in notes(to_json(figures)))
+
+
+def test_the_summary_shows_how_to_load_the_first_table_that_has_rows(tmp_path: Path) -> None:
+    figures = figures_of(query("code", "pf", [1, 0]))
+    views = {"candidates": 2, "dpo/train": 0, "dpo/test": 0, "kto/train": 2}
+    assert f"data_dir='{tmp_path}/kto'" in headline(figures, {"views": views}, tmp_path)
+    assert f"data_dir='{tmp_path}/dpo'" in headline(figures, {"views": views | {"dpo/train": 1}}, tmp_path)
