@@ -11,8 +11,10 @@ import math
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
+from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, ExecutionStatus, JsonObject, Limits, Program
 from bestofn.sandbox.inside import plain
@@ -25,6 +27,7 @@ SLOW_CASES = 3  # maximum time of one execution, as a multiple of the limit for 
 LONGEST = 3  # maximum time on a busy machine, as a multiple: time spent waiting for a processor does not count
 START_S = 60.0  # time limit for a box to start and send its greeting
 RESULT_BYTES = 8 << 20  # maximum size of all results or verdicts of one execution
+_LARGE = 1 << 16  # bytes of a reply that are decoded in a thread, so that the event loop continues
 
 _TOO_BUSY = (
     "the machine is too busy to time a program: the program got almost no processor time. Lower sandbox.workers, or "
@@ -105,7 +108,9 @@ class Box:
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
-        execution = _execution(reply, *parts, key=key, tested=bool(program.tests))
+        wanted = max(1, len(program.calls), len(program.tests))
+        decoded = partial(_execution, reply, *parts, key=key, tested=bool(program.tests), wanted=wanted)
+        execution = await in_thread(decoded) if sum(map(len, parts)) > _LARGE else decoded()
         if reply.status == "infra":  # no retry, because the machine would still be too busy
             return replace(execution, detail={**execution.detail, "reason": _TOO_BUSY})
         return execution
@@ -187,7 +192,7 @@ def _request(program: Program, key: str) -> tuple[bytes, bytes]:
 
 
 def _execution(
-    reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdict: bytes, *, key: str, tested: bool
+    reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdict: bytes, *, key: str, tested: bool, wanted: int
 ) -> Execution:
     errors = stderr.decode("utf-8", "replace")
     status: ExecutionStatus = reply.status  # type: ignore[assignment]
@@ -199,7 +204,7 @@ def _execution(
         stdout=stdout.decode("utf-8", "surrogateescape"),
         stderr=errors,
         seconds=reply.seconds,
-        returns=_returns(verdict or result, tested, key),
+        returns=_returns(verdict or result, tested, key, wanted),
         detail={"cpu_s": reply.cpu_s, "flags": reply.flags},
     )
 
@@ -208,17 +213,20 @@ def _ran_out_of_memory(stderr: str, exit_code: int) -> bool:
     return stderr.endswith("MemoryError\n") or (exit_code == -6 and "heap out of memory" in stderr)
 
 
-def _returns(raw: bytes, tested: bool, key: str) -> tuple[JsonObject, ...]:
+def _returns(raw: bytes, tested: bool, key: str, wanted: int) -> tuple[JsonObject, ...]:
     """Parse ``raw``: one line per call with its result, or one line per test with its verdict.
 
-    ``tested`` is True if the lines contain verdicts. A malformed line becomes an entry with the key ``error``.
+    ``tested`` is True if the lines contain verdicts. A malformed line becomes an entry with the key ``error``. After
+    one line more than ``wanted``, the rest is ignored.
     """
     entries: list[JsonObject] = []
-    for line in raw.split(b"\n"):
+    for line in raw.split(b"\n", wanted + 1)[: wanted + 1]:
         if not line:
             continue
         try:
             form = plain.loads(line)
+            if not isinstance(form, dict):
+                raise plain.NotPlain("not a message")
             entries.append(_test_entry(form, key) if tested else _call_entry(form))
         except (plain.NotPlain, KeyError, TypeError, ValueError, RecursionError) as error:
             entries.append({"error": f"NotPlain: {str(error)[:200]}"})

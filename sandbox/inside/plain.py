@@ -20,6 +20,9 @@ from collections.abc import Callable
 from typing import Any
 
 DEPTH = 200  # maximum levels of nesting that are encoded
+_FRACTION_BITS = 20_000  # of numerator and denominator; the time to reduce a fraction grows with the square
+_EQUAL_HASHES = 1_000  # members of a set with the same hash; the time to build it grows with the square
+_CONTAINERS = 500_000  # in one line
 
 Form = Any
 """The JSON form of a value. It may come from an untrusted process, so only ``decode`` may convert it."""
@@ -143,20 +146,39 @@ def _items(body: Form, other: Other | None) -> list[Any]:
     return [decode(item, other) for item in body]
 
 
+def _hashable(items: list[Any]) -> list[Any]:
+    """Return ``items``. Raises ``NotPlain`` if so many have the same hash that a set of them would take minutes."""
+    if len(items) > _EQUAL_HASHES and max(collections.Counter(map(hash, items)).values()) > _EQUAL_HASHES:
+        raise NotPlain("too many equal hashes")
+    return items
+
+
+def _dict(body: Form, other: Other | None) -> dict[Any, Any]:
+    keys = _hashable([decode(key, other) for key, _ in body])
+    return dict(zip(keys, [decode(item, other) for _, item in body], strict=True))
+
+
+def _fraction(body: Form, other: Other | None) -> fractions.Fraction:
+    numbers = _items(body, other)
+    if any(int(number).bit_length() > _FRACTION_BITS for number in numbers):
+        raise NotPlain("a fraction is too long")
+    return fractions.Fraction(*map(int, numbers))
+
+
 _MAKERS: dict[str, Callable[[Form, Other | None], Any]] = {
     "f": lambda body, other: float({"nan": "nan", "inf": "inf", "-inf": "-inf", "-0": "-0.0"}[body]),
     "i": lambda body, other: int(body, 16),
     "t": lambda body, other: tuple(_items(body, other)),
-    "d": lambda body, other: {decode(key, other): decode(item, other) for key, item in body},
+    "d": _dict,
     "dq": lambda body, other: collections.deque(_items(body, other)),
-    "s": lambda body, other: set(_items(body, other)),
-    "fs": lambda body, other: frozenset(_items(body, other)),
+    "s": lambda body, other: set(_hashable(_items(body, other))),
+    "fs": lambda body, other: frozenset(_hashable(_items(body, other))),
     "b": lambda body, other: bytes.fromhex(body),
     "ba": lambda body, other: bytearray.fromhex(body),
     "c": lambda body, other: complex(*_items(body, other)),
     "r": lambda body, other: range(*body),
     "dec": lambda body, other: decimal.Decimal(body),
-    "q": lambda body, other: fractions.Fraction(*_items(body, other)),
+    "q": _fraction,
     "date": lambda body, other: datetime.date.fromisoformat(body),
     "dt": lambda body, other: datetime.datetime.fromisoformat(body),
     "time": lambda body, other: datetime.time.fromisoformat(body),
@@ -173,7 +195,9 @@ def dumps(form: Form) -> bytes:
 
 
 def loads(raw: bytes) -> Form:
-    """Parse the form in ``raw``. Raises ``NotPlain`` if it is not JSON or is nested too deep for the parser."""
+    """Parse the form in ``raw``. Raises ``NotPlain`` if it is not JSON, too large, or nested too deep to parse."""
+    if raw.count(b"{") + raw.count(b"[") > _CONTAINERS:
+        raise NotPlain("too many values")
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bestofn.sandbox import box
 from bestofn.sandbox.inside import plain
 
 SCALARS = (
@@ -117,3 +118,33 @@ def test_depth_is_bounded() -> None:
 def test_single_values_of_numpy_are_plain(value: object, plain_value: object) -> None:
     found = plain.decode(plain.encode([value]))[0]
     assert (type(found), found) == (type(plain_value), plain_value)
+
+
+PRIME = (1 << 61) - 1  # integers that differ by it have the same hash
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"q": [{"i": "f" * 1_000_000}, {"i": "e" * 1_000_000}]},
+        {"s": [PRIME * number for number in range(1, 50_000)]},
+        {"fs": [PRIME * number for number in range(1, 50_000)]},
+        {"d": [[PRIME * number, 0] for number in range(1, 50_000)]},
+        [{"dq": []}] * 300_000,
+    ],
+    ids=["fraction", "set", "frozenset", "dict", "deques"],
+)
+def test_values_that_would_take_long_to_decode_are_refused(form: Any) -> None:
+    with pytest.raises(plain.NotPlain):
+        plain.decode(plain.loads(plain.dumps(form)))
+
+
+@pytest.mark.parametrize("line", [b"[]", b"3", b"null", b'"x"', b"{}", b"[[]]", b'{"passed":1}'])
+@pytest.mark.parametrize("tested", [True, False])
+def test_any_line_of_a_program_is_an_entry(line: bytes, tested: bool) -> None:
+    (entry,) = box._returns(line + b"\n", tested, "", 1)
+    assert "error" in entry
+
+
+def test_lines_that_nobody_asked_for_are_ignored() -> None:
+    assert len(box._returns(b'{"value":1}\n' * 1_000, False, "", 2)) == 3
