@@ -114,8 +114,8 @@ async def judge(case: dict[str, Any], watched: Watched, bait: Bait) -> list[str]
     text = f"```{tests.language}\n{case['program']}\n```"
     verdict = await CodeVerifier(watched).verify(query, Candidate(0, ({"role": "assistant", "content": text},)))
     wrong = list(watched.troubles)
-    wanted = {"control": "pass", "verdict": "fail"}.get(case["kind"], verdict.outcome)
-    if verdict.outcome != wanted:
+    wanted = {"control": ("pass",), "verdict": ("fail", "abstain")}.get(case["kind"], (verdict.outcome,))
+    if verdict.outcome not in wanted:  # an attack may pass the plain run, which gives no pass
         wrong.append(f"verdict {verdict.outcome}: {verdict.explanation}")
     await asyncio.sleep(0.3)
     wrong += filter(None, [bait.taken()])
