@@ -32,11 +32,14 @@ ROOT_TYPES: dict[str, object] = {
     "shard_size": PositiveCount,
     "test_share": Share,
     "max_error_share": Share,
-    "budget_usd": PositiveNumber | None,
-    "out": str | None,
-    "journal": str | None,
+    "budget_usd": PositiveNumber,
+    "out": str,
+    "journal": str,
 }
-"""The types of root keys whose values have limits, or whose default in the YAML file does not show the type."""
+"""The types of root keys whose values have limits, or whose default in the YAML file does not show the type.
+
+Null is always accepted here: it means that the key is not set.
+"""
 QUIET = ("hydra/job_logging=none", "hydra/hydra_logging=none")
 PLACES = ("hydra.output_subdir=null", "hydra.run.dir=.", "hydra.job.chdir=false")
 
@@ -308,7 +311,8 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
         if key in groups and isinstance(value, bool | int | float | str):
             raise ConfigError(f"{key} is {value!r}; expected {key}.KEY=VALUE, or {groups[key]}=NAME to choose one.")
         _check_type(key, value, known.get(key))
-        checked(value, ROOT_TYPES.get(key, Any), key)
+        if value is not None:
+            checked(value, ROOT_TYPES.get(key, Any), key)
 
 
 def unknown_root_key(key: str, config: Mapping[str, Any], known: Sequence[str], owner: str) -> str:

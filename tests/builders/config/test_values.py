@@ -23,7 +23,7 @@ from bestofn.builders.run.pipeline import prepared_run
         ("sampling.top_p=3", r"sampling\.top_p is 3"),
         ("dataset.offset=-2", r"dataset\.offset is -2 .*expected int\. Input"),
         ("dataset.max_queries=0", r"dataset\.max_queries is 0"),
-        ("budget_usd=abc", r"budget_usd is 'abc' .*expected float \| None"),
+        ("budget_usd=abc", r"budget_usd is 'abc' .*expected float"),
         ("budget_usd=0", "budget_usd is 0"),
         ("shard_size=ten", "shard_size is 'ten'"),
         ("shard_size=0", "shard_size is 0"),
