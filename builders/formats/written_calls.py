@@ -155,7 +155,7 @@ def _call_in_text(text: str, declared: Declared) -> str:
         return ""
     any_name = "|".join(map(re.escape, names))
     ending = re.search(r"\)\W{0,40}\Z", text[-60:])
-    last_line = text.rstrip().rfind("\n") + 1 if ending else len(text)
+    last_line = text.rfind("\n", 0, text.rfind(")")) + 1 if ending else len(text)
     at_end = re.compile(_CALL_AT_END.replace("NAME", any_name)).finditer(text, last_line)
     for found in (*re.finditer(_CALL_SYNTAX.replace("NAME", any_name), text), *at_end):
         if not _SUPPOSED.search(text, max(0, found.start() - 60), found.start()):
