@@ -103,7 +103,7 @@ class QueryKind(NamedTuple):
 
 
 def mix_of(query: QueryRecord) -> str:
-    """Return which verdicts the candidates of ``query`` got; a key of ``analysis.problems.CAUSES``."""
+    """Return which verdicts the candidates of ``query`` got; a key of ``analysis.problems.REMEDIES``."""
     outcomes = {candidate.outcome for candidate in query.candidates}
     if {"pass", "fail"} <= outcomes:
         return "passes and fails"
