@@ -1,4 +1,4 @@
-"""A loopback server that fails at a chosen share of requests, in twelve ways in which real services fail."""
+"""A loopback server on which a chosen share of the requests fails, in twelve ways in which real services fail."""
 
 from __future__ import annotations
 

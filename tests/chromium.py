@@ -31,7 +31,7 @@ FLAGS = [
 
 
 def chromium() -> str:
-    """The browser's path; without one the test is skipped, or fails where BESTOFN_REQUIRE_CHROMIUM is set."""
+    """Return the path of the browser. Without a browser, skip the test, or fail it if BESTOFN_REQUIRE_CHROMIUM is set."""
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         if os.environ.get("BESTOFN_REQUIRE_CHROMIUM"):
@@ -41,7 +41,7 @@ def chromium() -> str:
 
 
 def visit(page: Path, scripts: list[str]) -> tuple[list[Any], list[str], float]:
-    """Open ``page``, evaluate ``scripts`` in order: their values, the page's errors, seconds until it had loaded."""
+    """Open ``page`` and evaluate ``scripts`` in order. Return their values, the page's errors, and the seconds to load it."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [chromium(), *FLAGS, f"--user-data-dir={profile}", "about:blank"],

@@ -1,4 +1,4 @@
-"""What holds for every test, and the order of files when several processes share them."""
+"""Settings for all tests, and the order of the test files when several processes run them."""
 
 from __future__ import annotations
 

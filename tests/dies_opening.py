@@ -1,4 +1,4 @@
-"""A verifier that takes its process down when it is opened, for tests of lost workers."""
+"""A verifier that kills its process when it is opened, for tests of lost workers."""
 
 from __future__ import annotations
 

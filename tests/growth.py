@@ -1,4 +1,4 @@
-"""How the work of a function grows with its input: a bound that holds on every processor."""
+"""An upper bound for the growth of a function's work with its input, which holds on every processor."""
 
 from __future__ import annotations
 

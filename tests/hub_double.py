@@ -14,7 +14,7 @@ from aiohttp import web
 
 
 class HubDouble:
-    """``with HubDouble() as hub: … hub.url``. ``refuse_commit`` answers that many commits well and the rest with 400."""
+    """``with HubDouble() as hub: … hub.url``. After ``refuse_commit`` successful commits, every further commit gets status 400."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}

@@ -27,7 +27,7 @@ class SlowToOpen(LastNumber):
 
 
 class SlowToLoad(SlowToOpen):
-    """One whose opening is a minute in a thread that nothing can interrupt, as when a model loads."""
+    """A verifier that opens for a minute in a thread that cannot be interrupted, as when a model loads."""
 
     async def __aenter__(self) -> None:
         await in_thread(self._load)

@@ -131,8 +131,7 @@ def test_everything_public_has_a_docstring() -> None:
 def public_definitions(tree: ast.Module) -> Iterator[Function | ast.ClassDef]:
     """Functions and classes of a module, and what a public class defines under a public name.
 
-    A method that only implements a protocol is described there: the names of protocol methods are left out, and so
-    are properties of one line.
+    Methods of a protocol and properties of one line are omitted, because the protocol describes its methods.
     """
     for node in tree.body:
         if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):

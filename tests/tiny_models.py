@@ -36,7 +36,7 @@ def tokenizer(*, distinct_pad: bool = True) -> Any:
 
 
 def llama_config(tok: Any, **changes: Any) -> Any:
-    """The configuration of a Llama model of two small layers, with ``changes``."""
+    """Return the configuration of a Llama model with two small layers, updated with ``changes``."""
     from transformers import LlamaConfig
 
     shape = {

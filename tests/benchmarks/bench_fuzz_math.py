@@ -3,8 +3,8 @@
 ``python tests/benchmarks/bench_fuzz_math.py [megabytes] [seed]`` mutates the pairs of the test tables (cut, doubled,
 spliced, bytes flipped, signs repeated), judges each by its reference, and prints the slowest.
 
-The second part takes the equal pairs of the tables. A rewriting that keeps the meaning (layout, phrases, remarks) must
-not make a right answer ``fail``. A near miss (one digit or sign changed) must not ``pass``.
+The second part uses the equal pairs of the tables. A change that keeps the meaning (layout, phrases, remarks) must not
+make a right answer ``fail``. A near miss (one digit or sign changed) must not ``pass``.
 
 The exit code is 1 if an answer raised, took more than two seconds, or got a wrong verdict in the second part.
 """
@@ -96,7 +96,7 @@ def equal_pairs() -> list[tuple[str, str]]:
 
 
 def near_misses(answer: str) -> list[str]:
-    """Return answers in which the first digit is one more, or the sign of the first number is another one."""
+    """Return two wrong answers: one with the first digit increased by 1, one with the sign of the first number changed."""
     digit = re.search(r"(?<![\d._^{,])[1-8](?![\d.,_}])", answer)
     if (
         digit is None

@@ -57,7 +57,7 @@ def compare(prompts: int, rounds: int, kinds: list[str]) -> None:
 
 
 def one(who: str, port: int, prompts: int, concurrency: int, native: bool) -> dict[str, Any]:
-    """Run one client in a new process; returns the JSON that it prints."""
+    """Run one client in a new process, and return the JSON that it prints."""
     asked, n = (prompts, N) if native else (prompts * N, 1)
     if who == "engine":
         words = [__file__, "--engine", port, prompts, concurrency, N if native else 1, 1024]
@@ -72,7 +72,7 @@ def one(who: str, port: int, prompts: int, concurrency: int, native: bool) -> di
 
 
 def report(kind: str, concurrency: int, measured: dict[str, list[dict[str, Any]]]) -> None:
-    """Means over the rounds, and the engine's share."""
+    """Print the means over the rounds, and the rate of the engine as a share of the bare client's rate."""
 
     def mean(who: str, what: str) -> float:
         return sum(run[what] for run in measured[who]) / len(measured[who])
@@ -87,7 +87,7 @@ def report(kind: str, concurrency: int, measured: dict[str, list[dict[str, Any]]
 
 
 def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
-    """``asked`` in the loop that a build has."""
+    """Run ``asked`` in the event loop that a build uses."""
     sys.path.insert(0, str(ROOT))
     from bestofn.builders.concurrency.event_loop import Loop
 
@@ -96,7 +96,10 @@ def engine(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) 
 
 
 async def asked(port: int, prompts: int, concurrency: int, max_n: int, waiting: int) -> dict[str, Any]:
-    """``prompts`` × N through journal, limits and ledger, ``waiting`` queries at a time; CPU without the imports."""
+    """Sample N completions for each of ``prompts`` prompts with journal, rate limits and budget.
+
+    ``waiting`` queries are in flight at a time. The CPU time excludes the imports.
+    """
     from bestofn.builders.providers.openai_chat import OpenAIChat
     from bestofn.builders.records import Request, Sampling
     from bestofn.builders.sampling.cost import Ledger
@@ -127,7 +130,7 @@ async def asked(port: int, prompts: int, concurrency: int, max_n: int, waiting: 
 
 
 async def bare(port: int, prompts: int, n: int, concurrency: int) -> dict[str, Any]:
-    """The limit: one session, ``concurrency`` workers, answers read and dropped."""
+    """Send the same requests with one session and ``concurrency`` workers. The replies are read and discarded."""
     import aiohttp
 
     numbers = iter(range(prompts))
@@ -155,7 +158,7 @@ def facts(completions: int, wall: float, before: resource.struct_rusage) -> dict
 
 @contextlib.contextmanager
 def server(tail: bool, latency_s: float = 0.2) -> Iterator[int]:
-    """The port of a mock server in a process of its own."""
+    """Start a mock server in a new process, and yield its port."""
     script = Path(__file__).with_name("completion_server.py")
     words = [sys.executable, str(script), str(latency_s), *(["tail"] if tail else [])]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:

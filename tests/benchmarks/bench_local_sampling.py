@@ -60,7 +60,10 @@ async def measure(rounds: int) -> None:
 
 
 async def plain(engine: LocalEngine, requests: Sequence[Request]) -> int:
-    """Tokens that transformers samples itself, in batches of ``ROWS`` answers to prompts sorted by length."""
+    """Sample with ``generate`` of transformers, and return the number of tokens.
+
+    Prompts are sorted by length; a batch has ``ROWS`` answers.
+    """
     import torch
     from transformers import GenerationConfig
 
@@ -107,7 +110,7 @@ async def through_server(client: openai.AsyncOpenAI, requests: Sequence[Request]
 
 @contextlib.contextmanager
 def served() -> Iterator[str]:
-    """Run ``bestofn serve`` with the embedded policy in its own process; gives the URL of its ``/v1``."""
+    """Run ``bestofn serve`` with the embedded policy in a new process, and yield the URL of its ``/v1``."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

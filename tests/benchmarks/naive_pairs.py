@@ -1,16 +1,17 @@
-"""Do verified pairs teach more than naive ones? The embedded policy, one round of DPO each, the same number of pairs.
+"""Compares DPO training on verified pairs with training on pairs by simpler rules, with the same number of pairs each.
 
     python -m tests.benchmarks.naive_pairs [out=runs/naive] [queries=600] [heldout=400] [seed=0] [trl.…=…]
 
 Four ways to make pairs of the same candidates (queries × 8) are compared:
 
 - ours: ``verified_vs_refuted``;
-- by a reward model: the highest against the lowest reward of a query, whatever the verdicts, as is usual where nothing
-  is verified; the reward model is trained on the pairs of other queries;
-- by verification score: the highest against the lowest, with ties when all candidates of a query pass or all fail;
+- by a reward model: the highest against the lowest reward of a query; verdicts are ignored. The reward model is trained
+  on the pairs of other queries;
+- by verification score: the highest against the lowest, ties included;
 - by length: the longest against the shortest answer.
 
-Prints held-out pass@1 after training on each, and the gain of ours over it with a 95 % interval paired by query.
+Prints held-out pass@1 after training on each. For each of the other ways it prints the gain of ``ours``, with a 95 %
+interval paired by query.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def max_min(ours: pa.Table, run: Path, score: Score) -> pa.Table:
-    """Two pairs per query: best against worst and second best against second worst by ``score``; ties are not excluded."""
+    """Return two pairs per query: best against worst, and second best against second worst by ``score``, ties included."""
     columns = ["query_id", "candidate_idx", "split", "output_messages", "input_messages", "tools"]
     columns += ["reward_final", "quality_total_response_length"]
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -100,12 +101,12 @@ def max_min(ours: pa.Table, run: Path, score: Score) -> pa.Table:
 
 
 def talk(messages: str) -> list[str]:
-    """Messages of the candidates table in the form of the training tables."""
+    """Convert messages of the candidates table to the form of the training tables."""
     return [json.dumps(message) for message in trainable(json.loads(messages))]
 
 
 def as_run(pool: Path, pairs: pa.Table, out: Path) -> Path:
-    """A run folder with these pairs, which ``bestofn train`` accepts as a finished build."""
+    """Write a run folder with these pairs that ``bestofn train`` accepts as a finished build."""
     (out / "dpo").mkdir(parents=True, exist_ok=True)
     shutil.copy(pool / "manifest.json", out)
     pq.write_table(pairs, out / "dpo" / "train.parquet")

@@ -1,4 +1,4 @@
-"""A completion marker never belongs to another part, wherever the run or the machine stopped."""
+"""A shard's completion marker always matches the shard, wherever the process or the machine stopped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def config(*more: str) -> dict[str, Any]:
 
 
 def run(out: Path, *more: str) -> Path:
-    """The one shard of a build with these settings, run into ``out``."""
+    """Run the only shard of a build with these settings into ``out``."""
     with pipeline.prepared_run(config(*more), out) as prepared:
         ((number, queries),) = pipeline.shards(prepared.source, 16)
         return pipeline.run_shard(prepared, number, queries)
@@ -75,7 +75,7 @@ def test_a_received_part_does_not_get_the_marker_of_the_previous_part(
 
 
 def test_a_part_is_on_disk_before_it_is_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a power failure there must be no marker of a part whose bytes were not written."""
+    """After a power failure, no marker may exist for a shard whose bytes were not written."""
     synced: list[tuple[str, int]] = []
     fsync = os.fsync
 

@@ -134,7 +134,7 @@ class OpenAIDouble:
 
 
 class AnthropicDouble:
-    """Message batches. A job has ended at the second check; ``told`` replaces the reply to a submission."""
+    """Message batches. A job has ended at the second check; ``told`` is returned as the reply to a submission."""
 
     def __init__(self) -> None:
         self.looked: Counter[str] = Counter()
@@ -306,7 +306,7 @@ def test_a_batch_is_looked_at_however_long_ago_it_was_sent_off(tmp_path, polls: 
 
 
 def looked_at(double: Any, *answers: Answer) -> Callable[[Sent], Answer]:
-    """``double``, except that ``answers`` are the replies to the first status checks of a batch job."""
+    """Change ``double`` so that ``answers`` are the replies to the first status checks of a batch job."""
     told = list(answers)
 
     def answer(sent: Sent) -> Answer:
@@ -370,7 +370,7 @@ def test_who_asks_after_the_batch_has_failed_is_told_too(tmp_path) -> None:
 
 
 def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object], n: int = 2, **settings: Any) -> None:
-    """Run and cancel as soon as ``arrived`` returns a true value."""
+    """Start a run, and cancel it as soon as ``arrived`` returns a true value."""
 
     async def leave() -> None:
         journal, provider = Journal(tmp_path / "j.sqlite"), chat(server, **settings)
@@ -415,7 +415,7 @@ def test_a_stop_sends_nothing_more_online(tmp_path) -> None:
 
 
 def leave_before_the_id(double: OpenAIDouble, tmp_path, server: WireServer) -> None:
-    """Run and cancel after the batch job has arrived, before its id comes back."""
+    """Start a run, and cancel it after the service has received the batch job and before the run has received its id."""
     double.told = Answer(after_s=1.0)
     leave_once(tmp_path, server, lambda: double.lines)
     double.told = None
@@ -489,7 +489,7 @@ def test_who_will_not_wait_says_so_and_pays_twice(tmp_path) -> None:
 
 
 def others_asked(tmp_path, provider, first: int = 6) -> None:
-    """A run that needs no sample of the run before."""
+    """Run with other queries, so that no sample of the previous run is needed."""
 
     async def run() -> None:
         journal = Journal(tmp_path / "j.sqlite")
@@ -730,7 +730,7 @@ def test_where_the_service_cannot_be_asked_the_plan_stands(tmp_path) -> None:
 
 @pytest.mark.parametrize("most", [1000, 2, 4])
 def test_anthropics_are_found_by_time_and_size(tmp_path, most: int) -> None:
-    """Jobs of equal size may be confused: the requests that one does not answer are in another, and none goes online."""
+    """Jobs of equal size may be confused. A request without a result in one job is in another job, and none is sent online."""
     double = AnthropicDouble()
     double.told = Answer(cut=True)
     terms = replace(TERMS, most=most)

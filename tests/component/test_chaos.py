@@ -1,4 +1,4 @@
-"""A service that fails at 30 % of requests: no answer is lost, repeated or misplaced, and few requests are repeated."""
+"""A service on which 30 % of the requests fail: no answer is lost, repeated or misplaced, and few requests are repeated."""
 
 import asyncio
 

@@ -58,7 +58,7 @@ def test_greedy_answers_are_those_of_generate(network: Any) -> None:
 
 
 def assert_same_or_tied(network: Any, row: SequenceState, tokens: list[int]) -> None:
-    """Equal answers, or answers that differ where the model gives both tokens the same logit, up to rounding."""
+    """Assert that the answers are equal, or first differ at two tokens with the same logit, up to rounding."""
     place = next((i for i, pair in enumerate(zip(row.tokens, tokens, strict=False)) if pair[0] != pair[1]), None)
     if place is None:
         assert row.tokens == tokens
@@ -78,7 +78,7 @@ def test_an_answer_is_the_same_alone_and_in_a_batch(network: Any) -> None:
 
 
 def test_rows_that_end_early_leave_the_others_alone(network: Any) -> None:
-    """The first token of each row decides at what length it stops, so that the batch shrinks several times."""
+    """The first token of each row determines its length, so the batch shrinks several times."""
 
     def length(tokens: Sequence[int]) -> int:
         return 2 + 5 * (tokens[0] % 5)

@@ -28,7 +28,7 @@ QUICK: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of sums; every third query uses a tool, with call, result and answer on both sides of its pairs."""
+    """A run of sums. Every third query uses a tool; both sides of its pairs contain call, result and answer."""
     return write_run(tmp_path_factory.mktemp("runs") / "sums", 60)
 
 

@@ -74,7 +74,7 @@ def rows(queries: int, candidates: int) -> list[dict[str, Any]]:
 
 
 def page(nested: list[dict[str, Any]], described: dict[str, Any], name: str) -> str:
-    """The page of these rows, all of them in its browser."""
+    """Write the report page of these rows, with all rows in its list."""
     figures = RunFigures(pairs=PairFigures())
     for row in nested:
         query = record_of_nested_row(row)
@@ -114,7 +114,7 @@ def test_filters_search_and_keys_work_and_nothing_is_injected(tmp_path: Path) ->
 
 
 def test_opens_at_its_top_and_colours_code_alone(tmp_path: Path) -> None:
-    """The list of queries has its own scroll bar, and the styles of charts and of highlighted code do not mix."""
+    """The list of queries scrolls separately, and the styles of charts do not change highlighted code."""
     file = tmp_path / "report.html"
     file.write_text(page(rows(60, 8), {"queries": 60, "config": {"n": 8}}, "run"), "utf-8")
     last = "document.querySelector('#list li.on').getBoundingClientRect().bottom"

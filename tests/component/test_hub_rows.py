@@ -42,7 +42,7 @@ def put(hub: HubDouble, *splits: str) -> None:
 
 @pytest.mark.parametrize("streaming", [True, False])
 def test_without_a_split_the_only_one_is_read_and_none_is_guessed(tmp_path: Path, streaming: bool) -> None:
-    """A held-out set is named without one: its training rows are not what must be kept apart."""
+    """For example, a held-out set may be named without a split. Its training rows must not be used for decontamination."""
     with HubDouble() as hub:
         put(hub, "test")
         assert read(hub, tmp_path, streaming=streaming) == ["test"]

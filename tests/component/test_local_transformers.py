@@ -43,12 +43,12 @@ def sampled(requests: Sequence[Request], n: int, **settings: Any) -> list[list[C
 
 
 def facts(completions: Sequence[Completion]) -> list[Any]:
-    """What does not depend on the batch: everything but the time, and the log-probability within one step."""
+    """Return the fields that do not depend on the batch: no times, and no log-probabilities (see ``logprobs``)."""
     return [(dict(one.message), one.stop_reason, one.usage) for one in completions]
 
 
 def logprobs(completions: Sequence[Completion]) -> Any:
-    """The log-probabilities, equal to others within one step: rounding depends on batch and processor."""
+    """Return the log-probabilities for a comparison with a tolerance, because rounding depends on batch and processor."""
     return pytest.approx([one.logprob for one in completions], abs=1.01 * LOGPROB_STEP)
 
 
@@ -72,7 +72,7 @@ def test_two_runs_are_equal_whatever_the_order_and_the_batches() -> None:
 
 
 def test_a_later_sample_is_the_same_alone() -> None:
-    """Sample i uses seed + i, so a larger n, or a request for one index, gives the same answers."""
+    """Sample i uses seed + i. So a larger n, or a request for a single index, gives the same answers."""
     (four,) = sampled([request(seed=10)], 4)
     (third,) = sampled([request(seed=12)], 1)
     assert facts(third)[0][0] == facts(four)[2][0]

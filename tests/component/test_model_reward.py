@@ -85,7 +85,7 @@ def test_tools_of_the_query_are_read(folder: Path) -> None:
 
 
 def test_a_conversation_is_scored_in_the_form_that_it_is_published_in(folder: Path) -> None:
-    """A reward model gets messages in the form of its training data: arguments of calls are objects."""
+    """A reward model gets messages in the form of its training data, in which the arguments of calls are objects."""
     arguments = '{"a": 1}'
     call = {"id": "c", "type": "function", "function": {"name": "add", "arguments": arguments}}
     said = (

@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def client(hub: HubDouble, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the words in a new process, because the client reads its endpoint at import."""
+    """Run a Python program in a new process, because the Hub client reads its endpoint at import."""
     env = os.environ | {
         "HF_ENDPOINT": hub.url,
         "HF_HUB_DISABLE_XET": "1",

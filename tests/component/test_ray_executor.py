@@ -95,7 +95,7 @@ def table(out: Path) -> list[dict[str, Any]]:
 
 
 def test_dataset_and_rate_are_those_of_a_single_machine(cluster, expected, tmp_path) -> None:
-    """Two shard workers without the run's folder, verification on the node with the resource, one account's rate."""
+    """Two shard workers cannot see the run's folder, verification runs on the node with the resource, and the rate limit holds."""
     with OpenAIServer() as server:
         executor = RayExecutor(
             address=cluster.address,
@@ -179,7 +179,7 @@ def test_an_error_that_stops_the_run_keeps_its_type(cluster, tmp_path) -> None:
 
 @pytest.fixture
 def tight(cluster, monkeypatch) -> Iterator[dict[str, float]]:
-    """The resource of a node whose memory monitor kills every worker."""
+    """Start a node whose memory monitor kills every worker, and return its resource."""
     monkeypatch.setenv("RAY_memory_usage_threshold", "0.01")
     monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "100")
     node = with_retries(lambda: cluster.add_node(**NODE, resources={"tight": 1}))
@@ -189,7 +189,7 @@ def tight(cluster, monkeypatch) -> Iterator[dict[str, float]]:
 
 
 def test_a_worker_killed_for_its_memory_is_a_lost_worker(cluster, tight, tmp_path) -> None:
-    """Ray raises another error for it than for other lost workers."""
+    """Ray raises a different error for this worker than for other lost workers."""
     with OpenAIServer(latency_s=0.05) as server:
         executor = RayExecutor(cluster.address, Place(1, 0.5, resources=tight), shards_in_flight=2)
         with pytest.raises(MachineError, match=r"(?s)(lost its worker 3 times|before they were ready).*low on memory"):
@@ -239,7 +239,7 @@ def test_wrong_settings_are_refused_before_any_actor_starts(tmp_path) -> None:
 
 
 def driver(cluster: Cluster, given: dict[str, Any], folder: Path) -> subprocess.Popen[str]:
-    """A build on ``cluster`` in its own process, into ``folder/ray``."""
+    """Start a build on ``cluster`` in a new process, into ``folder/ray``."""
     file = folder / "config.json"
     file.write_text(json.dumps(given))
     words = [sys.executable, "-c", DRIVER, cluster.address, str(file), str(folder / "ray")]

@@ -1,4 +1,4 @@
-"""Rows with the prompt "-" get their problem from the original dataset; its tests judge programs in a real sandbox."""
+"""Rows with the prompt "-" get their problem from the original dataset. Its tests judge programs in a real sandbox."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ LIMITS = RolloutLimits(turns=6)
 
 
 def turn_of(dialogue: Dialogue, number: int, words_only: bool) -> Sequence[Call] | str:
-    """What the model sends after ``number`` turns. A looping model stops only when calls are forbidden."""
+    """Return what the model sends after ``number`` turns. A model that repeats a call stops only if calls are forbidden."""
     if not dialogue.loops:
         return dialogue.turns[number]
     if words_only:
@@ -337,9 +337,9 @@ SHAPES = (ChatShape(), ResponsesShape(), AnthropicShape())
 def played(
     shape: Any, dialogue: Dialogue, folder: Path, runs: int = 1, *, same_ids: bool = False
 ) -> tuple[list[list[Candidate]], list[Sent]]:
-    """The siblings' candidates of each run of one dialogue, through HTTP, limits, journal, loop and worlds.
+    """Run one dialogue over HTTP ``runs`` times, and return the candidates of each run.
 
-    ``same_ids``: a server that counts the ids of its calls anew in each turn.
+    With ``same_ids``, the server uses the same call ids in each turn.
     """
 
     def answer(sent: Sent) -> Answer:

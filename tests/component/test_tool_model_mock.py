@@ -1,4 +1,4 @@
-"""A model invents the result of a tool over real HTTP: it is asked once, and the journal keeps its answer."""
+"""A model invents the result of a tool, over real HTTP. One request is sent, and the journal stores its reply."""
 
 from __future__ import annotations
 

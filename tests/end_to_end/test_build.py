@@ -149,7 +149,7 @@ def test_interrupt_keeps_every_answer(tmp_path: Path) -> None:
 
 
 def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:
-    """The notes of a slow verifier in a build that is interrupted while the verifier opens."""
+    """Interrupt a build while a slow verifier opens, and return the notes of the verifier."""
     notes = tmp_path / "notes"
     slow = f"stages.verify.verifier={{_target_: tests.slow_to_open.{verifier}, notes: {notes}}}"
     with OpenAIServer() as server:

@@ -1,4 +1,4 @@
-"""The wheel, installed where only the wheel is: its one name, its commands, and the PyPI package ``verifiers`` next to it.
+"""The installed wheel: its only package, its commands, and the PyPI package ``verifiers`` in the same environment.
 
 The packages that bestofn needs come from the environment of the tests. Set ``BESTOFN_REQUIRE_INDEX=1`` (CI does) to
 require the package index, from which the real ``verifiers`` is installed.
@@ -31,7 +31,7 @@ def run(*words: str | Path, cwd: Path, **surroundings: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from a copy of the sources, without what earlier builds and runs left."""
+    """Build a wheel from a copy of the sources, without the files of earlier builds and runs."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     left_out = shutil.ignore_patterns(".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "tests")
@@ -55,7 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of a new environment that holds the wheel and borrows its requirements."""
+    """Return the interpreter of a new environment with the wheel; its requirements come from the environment of the tests."""
     home = tmp_path_factory.mktemp("installed") / "env"
     run(sys.executable, "-m", "venv", home, cwd=home.parent)
     inside = Path(run(home / "bin/python", "-c", "import site; print(site.getsitepackages()[0])", cwd=home).strip())

@@ -22,7 +22,7 @@ from tests.loopback import OpenAIServer
 
 
 def run(words: list[str]) -> str:
-    """What ``bestofn regenerate`` prints for these words."""
+    """Run ``bestofn regenerate`` with these words, and return its output."""
     return regenerated(parse(REGENERATE, words))
 
 
@@ -40,7 +40,7 @@ def words(data: Path, url: str, out: Path) -> list[str]:
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch):
-    """A finished run of 12 sums in three shards, and its server."""
+    """Build a run of 12 sums in three shards, and yield it with its server."""
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
     data = tmp_path / "sums.jsonl"
     rows = [{"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)} for i in range(12)]

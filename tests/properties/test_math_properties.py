@@ -1,6 +1,6 @@
 # ruff: noqa: SIM905, a list of words reads best as words
-"""What holds for every answer: no text raises, sameness is symmetric, printing and reading lose nothing, and neither a
-thread nor a process changes a verdict."""
+"""Properties of every answer: no text raises, equality is symmetric, printing and parsing keep the value, and verdicts
+do not depend on threads or processes."""
 
 import asyncio
 import threading

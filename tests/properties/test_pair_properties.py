@@ -117,7 +117,7 @@ def worth(one: Judged) -> float:
 
 
 def texts_of(table: list[Judged], outcome: str) -> set[str]:
-    """The distinct texts that may be on a side, computed from the documented rules."""
+    """Return the distinct texts that may be on one side of a pair, computed from the documented rules."""
     return {
         trace_text(one)
         for one in table

@@ -175,7 +175,7 @@ def test_ensemble_of_z_scores_prices_disagreement() -> None:
 
 
 def test_every_tournament_of_four() -> None:
-    """A tournament on four has 0, 1 or 2 cyclic triples: 24, 16 and 24 of the 64."""
+    """A tournament of four has 0, 1 or 2 cyclic triples. Of the 64 tournaments, 24 have none, 16 have one and 24 have two."""
     pairs = list(itertools.combinations(range(4), 2))
     counts = {0: 0, 1: 0, 2: 0}
     for won in itertools.product((0, 1), repeat=6):

@@ -1,4 +1,4 @@
-"""Bait for hostile programs: secrets and listeners on this machine, and whether a program reached them."""
+"""Bait for hostile programs: secrets and listeners on this machine, and a check whether a program reached them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Bait:
                         listener.accept()[0].close()
 
     def filled(self, program: str) -> str:
-        """``program`` with the names of this bait filled in."""
+        """Return Return ``program`` with the names of this bait filled in."""
         names = {
             "{tcp}": self._tcp.getsockname()[1],
             "{udp}": self._udp.getsockname()[1],
@@ -80,7 +80,7 @@ class Bait:
         return program
 
     def taken(self) -> str:
-        """What a program reached since the last call, or ""."""
+        """Return what a program reached since the last call; "" if it reached nothing."""
         found = [f"reached the {name} listener" for name in self.reached]
         self.reached.clear()
         secret = self.folder / "secret"
@@ -93,7 +93,7 @@ class Bait:
 
 
 def _lingering() -> list[int]:
-    """Processes of this machine that a hostile program started under the name XLINGER and that still run."""
+    """Return the running processes of this machine that a hostile program started under the name XLINGER."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

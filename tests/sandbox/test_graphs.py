@@ -1,4 +1,4 @@
-"""Objects of the tests' own classes on their way to the program."""
+"""Objects whose classes are defined in the tests are passed to the program."""
 
 from __future__ import annotations
 

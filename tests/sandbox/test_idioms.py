@@ -1,4 +1,4 @@
-"""What honest programs use of the system works, and a box keeps no message from one run for the next."""
+"""The system features that honest programs use work, and a box passes no information from one run to the next."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_locks_on_system_files_have_no_effect(backend: Any) -> None:
 @pytest.mark.sandbox
 @BACKENDS
 def test_a_flood_ends_at_a_limit_and_only_its_beginning_is_kept(backend: Any) -> None:
-    """Noise is cut, but a program that prints without end is stopped."""
+    """Long output is truncated, but a program that prints without end is stopped."""
     limits = Limits(wall_s=1)
     flood = "import os\ndef f():\n    while True: os.write({}, b'x' * 65536)"
     programs = [Program("python", flood.format(fd), calls=({"name": "f", "args": []},), limits=limits) for fd in (1, 2)]

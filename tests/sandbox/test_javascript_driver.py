@@ -1,4 +1,4 @@
-"""The strict JavaScript driver: right programs pass whatever their tests look at, and no wrong program passes."""
+"""The strict JavaScript driver: right programs pass with every kind of test, and no wrong program passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mock tools: who answers an unknown tool, which calls are refused or cached, and that worlds are separate."""
+"""The mock tools: results of unknown tools, refused and cached calls, and separate worlds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPEN = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 
 
 class Model:
-    """A sampler that invents results of tools with a function of the question that it gets."""
+    """A sampler that invents tool results with a function of the request."""
 
     name = model = identity = "model"
     free, max_n, batch = True, 1, False

@@ -1,4 +1,4 @@
-"""The pool of boxes, with scripted boxes: which are replaced, which runs are repeated, how many boxes exist."""
+"""The pool of boxes, with scripted boxes: replaced boxes, repeated runs, and the number of boxes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OK = Execution(status="ok", exit_code=0, stdout="", stderr="", seconds=0.1)
 
 
 class Told:
-    """A box that does one item of ``script`` per run: return an execution, raise an error, or become unfit."""
+    """A box that performs one item of ``script`` per run: it returns an execution, raises an error, or becomes unfit."""
 
     def __init__(self, script: Iterable[Execution | Exception | str], opened: list[Told]) -> None:
         self.script = iter(script)

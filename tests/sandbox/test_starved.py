@@ -30,7 +30,7 @@ def _spin(nice: int, processor: int) -> int:
 
 
 def test_waiting_for_a_processor_is_told_from_using_it() -> None:
-    """A program that only computes either runs or waits for a processor; the wait that its end cuts short counts too."""
+    """A program that only computes either runs or waits for a processor. A wait that has not ended when the program ends counts too."""
     processor = min(os.sched_getaffinity(0))
     spinners = [_spin(0, processor), _spin(0, processor)]
     try:
@@ -75,7 +75,7 @@ def test_a_starved_run_is_the_machines_trouble_and_never_the_programs() -> None:
 
 
 class Waits:
-    """The time, and how long the processes of a run have waited for a processor until then."""
+    """A time, and how long the processes of a run have waited for a processor until this time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.waited, self.used = 100.0, 0.0, 0.0

@@ -22,7 +22,7 @@ def frames(parts: Sequence[tuple[int, bytes]]) -> bytes:
 def through(
     kind: type[SocketStream], sent: bytes, cuts: Sequence[int], wanted: Sequence[int]
 ) -> tuple[SocketStream, list]:
-    """What a stream of ``kind`` returns for the sizes ``wanted``, when ``sent`` arrives split at ``cuts``."""
+    """Return what a stream of ``kind`` reads for the sizes ``wanted``, if ``sent`` arrives split at ``cuts``."""
 
     async def run() -> tuple[SocketStream, list]:
         ours, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""Foreign declarations match the right category; nonsense matches no tool with confidence."""
+"""Declarations of other projects match the right category, and nonsense matches no tool with high confidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests as people write them: a right program passes, a wrong one fails, unusable tests give ``error``."""
+"""Tests in common styles: a right program passes, a wrong one fails, and unusable tests give ``error``."""
 
 from __future__ import annotations
 

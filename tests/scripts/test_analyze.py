@@ -85,7 +85,7 @@ def test_what_a_larger_n_buys(tmp_path: Path) -> None:
 
 
 def test_how_far_the_choice_goes(tmp_path: Path) -> None:
-    """Two equally frequent answers have the estimator's documented values; a single answer has a divergence of 0."""
+    """Two equally frequent answers give the documented values of the estimator. A single answer gives a divergence of 0."""
     two = [[(True, 0.9, "a"), (False, 0.1, "b")] * 4] * 3
     found = analyze(pool(tmp_path / "x.parquet", two), resamples=10)["curves"]
     assert found["k"] == [1, 2, 4, 8]
@@ -138,7 +138,7 @@ def test_a_reward_that_is_no_number_is_none(tmp_path: Path) -> None:
 
 
 def test_a_verdict_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A model calls a tool of this name, and the verdict quotes it."""
+    """The name of a called tool contains escape sequences, and the verdict quotes the name."""
     path = pool(tmp_path / "x.parquet", QUERIES)
     table = [
         row | {"verification_explanation": "made\x1b[2J\x9b1m\u202e \x07\n"} for row in pq.read_table(path).to_pylist()

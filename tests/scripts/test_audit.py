@@ -22,7 +22,7 @@ from tests.wire_server import Answer, Sent, WireServer
 
 
 def run(*words: object) -> str:
-    """What ``bestofn audit`` prints for these words."""
+    """Run ``bestofn audit`` with these words, and return its output."""
     return audit(parse(AUDIT, [str(word) for word in words]))
 
 

@@ -24,13 +24,13 @@ class Step(NamedTuple):
 
 
 def recipes() -> dict[str, list[Step]]:
-    """Title of a recipe -> its steps."""
+    """Return the steps of each recipe by its title."""
     part = PAGE.read_text("utf-8").split("## Add something of your own")[1].split("## How we write")[0]
     return {section.splitlines()[0].strip(): list(steps(section)) for section in part.split("### ")[1:]}
 
 
 def steps(section: str) -> Iterator[Step]:
-    """The code blocks of a recipe; the text before a block of another kind than sh ends with the file's name."""
+    """Return the code blocks of a recipe. The text before a block that is not of the kind sh ends with the file's name."""
     for block in BLOCK.finditer(section):
         names = re.findall(r"`([\w/]+\.\w+)`", block["before"])
         yield Step("" if block["kind"] == "sh" else names[-1], block["text"])

@@ -1,4 +1,4 @@
-"""What the pages show is true: commands are understood with all their settings, links lead somewhere, Python runs."""
+"""The pages are correct: commands are accepted with all their settings, links have a target, and Python code runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def blocks(page: Path, *kinds: str) -> list[str]:
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
-    """(page, words) for every line of the pages that calls bestofn."""
+    """Return Return (page, words) for every line of the pages that calls bestofn."""
     for page in PAGES:
         if page == ROOT / EXECUTED:
             continue
@@ -49,7 +49,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 
 def filled(word: str) -> str:
-    """``word`` with its placeholders replaced."""
+    """Return Return ``word`` with its placeholders replaced."""
     if word == "provider=…":
         return "provider=scripted"
     for name, value in PLACEHOLDERS.items():

@@ -49,7 +49,7 @@ def test_figures_equal_pandas(runs: Path) -> None:
 
 
 def test_twenty_four_rows_by_hand(tmp_path: Path) -> None:
-    """8 queries of 3 candidates, one of 2, counted by hand: first 4/8, any 6/8, 10 of 23 verified."""
+    """Seven queries with 3 candidates and one with 2, counted by hand: first 4/8, any 6/8, 10 of 23 verified."""
     marks = ["100", "110", "111", "001", "000", "011", "000", "10"]
     rows = [
         {"query_id": f"q{q}", "candidate_idx": i, "split": "math" if q < 4 else "code", "is_verified": mark == "1"}

@@ -13,7 +13,7 @@ from bestofn.scripts.journal import main
 
 @pytest.fixture
 def run(tmp_path):
-    """A run's folder whose journal holds five answers of one model and one of another."""
+    """Make a run folder whose journal has five answers of one model and one answer of another model."""
 
     async def fill() -> None:
         journal = Journal(tmp_path / "journal.sqlite")

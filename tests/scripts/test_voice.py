@@ -18,7 +18,7 @@ from tests.wire_server import Answer, Sent, WireServer
 
 
 def run(words: list[str]) -> str:
-    """What ``bestofn voice`` prints for these words."""
+    """Run ``bestofn voice`` with these words, and return its output."""
     return voice(parse(VOICE, words))
 
 

@@ -60,7 +60,7 @@ def test_the_judge_is_asked_only_below_the_gate(outcome: str, confidence: float,
 @pytest.mark.parametrize("confidence", [0.39, 0.40])
 @pytest.mark.parametrize("flag", [True, False])
 def test_the_documents_policy_by_split(split: str, confidence: float, flag: bool) -> None:
-    """The judge decides on mathematics if the flag is set, on code below the gate, and on tool calls always."""
+    """The judge decides on math if the flag is set, on code below the confidence threshold, and on tool calls always."""
     judge, first = Says("pass", 0.9, "judge"), Says("fail", confidence)
     domains = {"math": Cascade(first, judge if flag else None), "code": Cascade(first, judge), "tool_calling": judge}
     by_split = BySplit(domains, default=judge)

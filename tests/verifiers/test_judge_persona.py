@@ -1,4 +1,4 @@
-"""The persona judge: its scale, its threshold, and that an answer cannot score itself."""
+"""The persona judge: its scale, its threshold, and answers that try to score themselves."""
 
 from __future__ import annotations
 

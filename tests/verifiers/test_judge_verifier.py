@@ -1,4 +1,4 @@
-"""The judge: its requests, how it reads replies, and that no candidate can judge itself."""
+"""The judge: its requests, the parsing of its replies, and candidates that try to judge themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions that try to exhaust a verifier: each is undecided immediately, and never a failure."""
+"""Expressions that would exhaust a verifier: each is undecided after a short time, and never fails."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Right answers that are easily misread as wrong ones, and the reverse."""
+"""Right answers that are easily misread as wrong ones, and wrong answers that are easily misread as right ones."""
 
 from __future__ import annotations
 

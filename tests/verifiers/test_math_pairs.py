@@ -38,7 +38,7 @@ def test_whole_text(kind, reference, text, equal):
 
 
 def test_the_table_is_as_large_as_promised_and_accuracy_holds():
-    """At least 97 % accuracy and at most 1 % false positives, including cases that are marked as known failures."""
+    """The accuracy is at least 97 % and at most 1 % are false positives; known failures count as wrong."""
     right = [(judge_answer(r, Answer(a, "given")).outcome == "pass") is equal for _, r, a, equal in PAIRS]
     wrong = [pair for pair in PAIRS if not pair[3]]
     false_positives = [pair for pair in wrong if judge_answer(pair[1], Answer(pair[2], "given")).outcome == "pass"]

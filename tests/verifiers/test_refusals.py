@@ -39,7 +39,7 @@ def test_the_labelled_set() -> None:
 
 
 def asked_rows() -> list[tuple[bool, str, str, str]]:
-    """Label, language, question and answer of the table with questions."""
+    """Yield label, language, question and answer from the table with questions."""
     rows = [line.split("\t") for line in ASKED.read_text("utf-8").splitlines() if line[0] in "+-"]
     return [(label == "+", language, question, text.replace("\\n", "\n")) for label, language, question, text in rows]
 
@@ -211,7 +211,7 @@ def asked(text: str, reply: str | Exception = YES, stop_reason: str = "stop"):
 
 @pytest.fixture
 def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patterns that are right in 0.6 of the answers if one matches, and in 0.95 if several match."""
+    """Set the measured accuracy of the patterns: 0.6 if one matches, and 0.95 if several match."""
 
     def measured(refuses: bool, patterns: tuple[str, ...]) -> float:
         return 0.0 if not refuses else 0.6 if len(patterns) == 1 else 0.95

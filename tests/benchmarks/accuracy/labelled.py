@@ -24,7 +24,7 @@ class Case:
     """One labelled answer.
 
     ``label`` is the decision that agrees with the label, such as ``pass`` or ``fail``; None if the row is not scored.
-    ``groups`` are the groups of rows, besides its set, that the row is counted in. ``row`` has the fields of the file.
+    ``groups`` names the groups of rows that this row counts in, in addition to its set. ``row`` has the fields of the file.
     """
 
     query: Query

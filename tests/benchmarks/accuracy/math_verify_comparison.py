@@ -1,7 +1,7 @@
 """Math-Verify on the same rows, in the same process: its figures, and the ratio of comparisons per second.
 
-The speed is that of the comparison in this process, without SymPy in worker processes. The start of a worker would
-otherwise be counted, and the wait for its time limit.
+The speed is measured without SymPy in worker processes. Otherwise the figure would include the start of a worker and
+the wait for its time limit.
 """
 
 from __future__ import annotations

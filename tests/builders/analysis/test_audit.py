@@ -69,7 +69,7 @@ def test_the_weights_of_an_outcome_add_up_to_one() -> None:
 
 
 def test_rates_hold_for_all_verdicts_although_queries_differ_in_size() -> None:
-    """Queries with four fails are always wrong, those with one fail never: the rate is that of the verdicts."""
+    """All fails of queries with four fails are wrong, and no other fail. The rate is the share of wrong fails among all fails."""
     queries = [row(number, "ffff" if number % 2 else "fppp") for number in range(2_000)]
     wrong = {one["query_id"]: one["verdicts"][1]["outcome"] == "fail" for one in queries}
     (figures,) = audit_figures(opinions(draw_sample(queries, 600), wrong))

@@ -18,7 +18,7 @@ from bestofn.scripts.compare import compare_runs
 
 
 def run(words: list[str]) -> str:
-    """What ``bestofn compare`` prints for these words."""
+    """Run ``bestofn compare`` with these words, and return its output."""
     return compare_runs(parse(COMPARE, words))
 
 
@@ -86,7 +86,7 @@ def test_a_run_equals_itself() -> None:
 
 
 def test_samples_added_for_what_was_found_do_not_count_in_the_rate() -> None:
-    """Adaptive sampling continues while all candidates pass: of pp|f only the two fixed samples count."""
+    """Adaptive sampling continues while all candidates pass. Of the samples pp|f, only the two fixed ones (pp) count."""
     adaptive = [row | {"n_fixed": 2} for row in rows(q1="ppf", q2="ffp", q3="ppppf")]
     rate, any_pass, *_ = compare(by_query(rows(q1="pp", q2="ff", q3="pp")), by_query(adaptive)).differences
     assert (rate.before, rate.after) == (pytest.approx(2 / 3), pytest.approx(2 / 3))

@@ -118,7 +118,7 @@ def test_a_length_biased_pointwise_judge_is_found() -> None:
 
 
 def test_a_judge_that_prefers_its_own_answers_is_found() -> None:
-    """It prefers its own answer in half of the pairs; the labels prefer both models equally often."""
+    """The judge prefers its own model's answer in half of the pairs. The labels prefer both models equally often."""
     draw = random.Random(2)
     pairs = []
     for number in range(400):

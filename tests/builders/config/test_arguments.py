@@ -1,4 +1,4 @@
-"""The grammar of the command line: what the words of a command mean, and what a wrong word is answered with."""
+"""The grammar of the command line: the meaning of the words of a command, and the messages for wrong words."""
 
 from __future__ import annotations
 

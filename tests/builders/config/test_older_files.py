@@ -1,4 +1,4 @@
-"""Experiment files of both documented forms, read as they stand."""
+"""Experiment files of both documented forms are read unchanged."""
 
 from __future__ import annotations
 

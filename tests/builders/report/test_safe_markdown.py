@@ -55,8 +55,7 @@ def test_nothing_a_model_wrote_becomes_a_tag(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\\[ ", "\\( ", "\\[ a \n", "\\boxed{", "```", "$$ ", "**a ", "`"])
 def test_the_work_is_linear_in_what_is_never_closed(text: str) -> None:
-    """A model that repeats itself must not hold up the report: eight times the text is not much more than eight times
-    the work, where it was sixty-four times."""
+    """A model that repeats itself must not delay the report: eight times the text takes about eight times the work."""
 
     def work(count: int) -> float:
         began = time.process_time()

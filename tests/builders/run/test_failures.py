@@ -1,4 +1,4 @@
-"""Failed requests are sent again by the same command, and nothing else is."""
+"""The same command sends failed requests again, and no other request."""
 
 from __future__ import annotations
 

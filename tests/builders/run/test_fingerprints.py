@@ -1,4 +1,4 @@
-"""Fingerprints: what makes them equal and what makes them differ."""
+"""Fingerprints: which changes of the settings keep them equal, and which change them."""
 
 from bestofn.builders.run.fingerprints import fingerprint
 

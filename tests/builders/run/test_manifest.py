@@ -1,4 +1,4 @@
-"""Which parts of a configuration the manifest leaves out."""
+"""The parts of a configuration that the manifest omits."""
 
 import pytest
 

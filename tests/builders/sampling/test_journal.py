@@ -188,7 +188,7 @@ def test_a_full_disk_stops_with_a_message_and_loses_nothing(tmp_path) -> None:
 
 
 def test_what_was_returned_survives_kill_9(tmp_path) -> None:
-    """A process is killed while it writes at full speed: the file holds every reply whose write had returned."""
+    """A process is killed while it writes. The journal contains every reply whose write had returned."""
     path = tmp_path / "j.sqlite"
     program = textwrap.dedent("""
         import asyncio, os, sys

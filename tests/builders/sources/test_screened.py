@@ -1,4 +1,4 @@
-"""Decontamination and deduplication: planted overlaps are found, and other prompts pass."""
+"""Decontamination and deduplication: planted overlaps are removed, and other prompts remain."""
 
 from __future__ import annotations
 

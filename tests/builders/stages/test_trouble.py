@@ -1,4 +1,4 @@
-"""Errors while a row is judged: the failure of one row is data, and an error that every row would meet stops the run."""
+"""Errors while a row is judged: the failure of one row is stored as data; an error that affects every row stops the run."""
 
 from __future__ import annotations
 

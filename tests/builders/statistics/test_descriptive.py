@@ -1,4 +1,4 @@
-"""Merged moments and length bias equal those of the whole."""
+"""Merged moments and the length bias equal those of all values together."""
 
 from __future__ import annotations
 

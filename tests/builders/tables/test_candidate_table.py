@@ -1,4 +1,4 @@
-"""Groups of a candidates table: the same whatever the batches, and for rows in any order."""
+"""Groups of a candidates table are the same for any batch size and any order of rows."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ UNFIT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("reason", UNFIT)
 def test_candidates_that_no_pair_accepts_are_not_taught(reason: str) -> None:
-    """Candidates that are cut off, refuse, use made-up tool results or are greedy need a rule that accepts them."""
+    """A candidate is not taught if it is truncated, refuses, uses invented tool results or is greedy, unless the pairing accepts it."""
     row = answers(UNFIT[reason], {})
     assert [flat["candidate_idx"] for flat in view_rows("kto", row)] == [1]
     assert [flat["candidate_idx"] for flat in view_rows("sft", row)] == [1]

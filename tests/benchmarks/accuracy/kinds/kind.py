@@ -34,9 +34,9 @@ class Kind:
     ``decide``       reads the decision from a verdict.
     ``positive``     the decisions that count as positive.
     ``one_half``     sets that exist only in the development half or only in the sealed half.
-    ``apart``        sets that are not counted in ``ALL``, because they ask another question.
+    ``apart``        sets that do not count in ``ALL``, because they measure something else.
     ``more_groups``  returns further groups of a result that depend on the verdict.
-    ``borrowed``     sets of other kinds that are also measured. They are counted apart, and ``sets=`` does not name them.
+    ``borrowed``     sets of other kinds that are also measured. They do not count in ``ALL``, and ``sets=`` cannot name them.
     ``concurrency``  how many answers are verified at once.
     ``without``      the reason why the kind has no verifier; "" if it has one.
     ``needs``        the setting that the kind cannot be measured without, such as ``provider``; "" if none.
