@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from bestofn.builders.analysis.comparison import Comparison, Difference, SplitChange, compare, outcomes_by_query
 from bestofn.builders.analysis.query_records import query_records
@@ -13,6 +12,7 @@ from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.report.number_format import MISSING
+from bestofn.builders.tables.candidate_table import runs_among
 from bestofn.scripts.catalogue import COMPARE
 
 
@@ -23,7 +23,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 def compare_runs(arguments: Arguments) -> str:
     """Return the comparisons as text or as JSON. Raises ``ConfigError`` if two runs have no query in common."""
-    paths = [Path(word) for word in arguments.runs]
+    paths = runs_among(arguments.runs, least=2)
     first = outcomes_by_query(query_records(paths[0]))
     comparisons: dict[str, Comparison] = {}
     for path in paths[1:]:

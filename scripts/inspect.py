@@ -5,10 +5,8 @@ RUN is the folder of a build or a Parquet file of candidates. A pattern such as 
 
 from __future__ import annotations
 
-import glob
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
@@ -25,23 +23,16 @@ def inspect(arguments: Arguments) -> None:
     from bestofn.builders.analysis.figures_json import to_json
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.report.inspect_text import print_run, print_runs
+    from bestofn.builders.tables.candidate_table import runs_among
 
     resamples = arguments.number("resamples")
-    runs = [to_json(figures_of_run(path), resamples=resamples) for path in expanded(arguments.runs)]
+    runs = [to_json(figures_of_run(path), resamples=resamples) for path in runs_among(arguments.runs)]
     if arguments.flag("json"):
         print(json.dumps(runs if len(runs) > 1 else runs[0], indent=2, ensure_ascii=False, allow_nan=False))
     elif len(runs) == 1:
         print_run(runs[0])
     else:
         print_runs(runs)
-
-
-def expanded(words: Sequence[str]) -> list[Path]:
-    """Return the paths for ``words``, with patterns expanded.
-
-    A pattern that matches nothing is returned unchanged, so that the later error message contains it.
-    """
-    return [Path(path) for word in words for path in (sorted(glob.glob(word)) or [word])]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -232,8 +233,8 @@ class _Parser:
         positionals: dict[str, tuple[str, ...]] = {}
         words = list(self.bare)
         for positional in self.command.positionals:
-            taken = words if positional.most is None else words[: positional.most]
-            words = words[len(taken) :]
+            taken = _expanded(words) if positional.most is None else words[: positional.most]
+            words = [] if positional.most is None else words[len(taken) :]
             self._check_positional(positional, taken)
             positionals[positional.name] = tuple(taken)
         if words:
@@ -269,6 +270,11 @@ class _Parser:
                 f"`bestofn {self.command.name}` needs {needed}; {len(taken) or 'none'} given. "
                 f"{positional.name}: {positional.text}. Example: {self.command.example}"
             )
+
+
+def _expanded(words: Sequence[str]) -> list[str]:
+    """Return ``words`` with patterns such as ``runs/*`` expanded. A pattern that matches nothing is unchanged."""
+    return [path for word in words for path in (sorted(glob.glob(word)) or [word])]
 
 
 def is_setting(word: str) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 from bestofn.builders.arrow_types import open_parquet, read_schema
 from bestofn.builders.errors import SourceError
 from bestofn.builders.tables.parquet_files import table_files
+
+logger = logging.getLogger(__name__)
 
 BATCH = 4_000  # limit on the rows in memory at once
 EXPECTED = "Expected the folder of a finished `bestofn build`, or a Parquet file of candidates."
@@ -68,7 +71,31 @@ def candidate_files(path: Path) -> list[Path]:
             return files
     if not path.exists():
         raise SourceError(f"{path} does not exist. {EXPECTED}")
+    if next(path.glob("*/candidates/*.parquet"), None):
+        raise SourceError(f"{path} contains runs and is not a run itself. Name the runs instead: '{path}/*'.")
     raise SourceError(f"{path} contains no candidates/*.parquet. {EXPECTED} An interrupted build has no tables yet.")
+
+
+def runs_among(words: Sequence[str], least: int = 1) -> list[Path]:
+    """Return the paths in ``words`` that have a candidates table. The others are named in a warning.
+
+    If a path does not exist, or if fewer than ``least`` paths remain, ``SourceError`` is raised.
+    """
+    runs: list[Path] = []
+    skipped: list[SourceError] = []
+    for path in map(Path, words):
+        try:
+            read(path)
+            runs.append(path)
+        except SourceError as error:
+            if not path.exists():
+                raise
+            skipped.append(error)
+    if skipped and len(runs) < least:
+        raise skipped[0]
+    for error in skipped:
+        logger.warning("Skipped: %s", error)
+    return runs
 
 
 def text_metadata(metadata: dict[bytes, bytes] | None) -> dict[str, str]:

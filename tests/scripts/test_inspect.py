@@ -14,7 +14,7 @@ import pytest
 
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
-from bestofn.scripts import report
+from bestofn.scripts import compare, report
 from bestofn.scripts.inspect import main
 from tests.runs import write_run
 
@@ -164,3 +164,24 @@ def test_a_report_is_not_written_over_a_folder(runs: Path, capsys: pytest.Captur
         report.main([str(runs / "baseline"), f"out={runs / 'improved'}"])
     assert "which is a folder; expected the file to write" in capsys.readouterr().err
     assert sorted(path.name for path in runs.iterdir()) == ["baseline", "improved"]
+
+
+def test_paths_that_are_no_runs_are_skipped_and_named(
+    runs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("baseline", "improved"):
+        (tmp_path / name).symlink_to(runs / name)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "log.txt").write_text("no table")
+    main([f"{tmp_path}/*", "json=true"])
+    assert [Path(run["run"]).name for run in json.loads(capsys.readouterr().out)] == ["baseline", "improved"]
+    assert f"{tmp_path / 'notes'} contains no candidates" in caplog.text
+    assert "log.txt is not a Parquet" in caplog.text
+    compare.main([f"{tmp_path}/*"])
+    assert f"{tmp_path / 'improved'}  compared with  {tmp_path / 'baseline'}" in capsys.readouterr().out
+
+
+def test_a_folder_of_runs_is_not_a_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([str(runs)])
+    assert f"Name the runs instead: '{runs}/*'" in capsys.readouterr().err
