@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# One process per processor; a file stays in one process, because its tests share what they set up.
+# The number of processes is in tests/conftest.py. A file stays in one process, because its tests share what they set up.
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-fast check bench format clean

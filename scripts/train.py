@@ -37,8 +37,15 @@ def train(config: JsonObject) -> JsonObject:
     print(
         f"\nmodel    {settings.out}\nTRL      trl {settings.method} --config {settings.out}/trl_{settings.method}.yaml"
     )
-    print(f"sample   bestofn build provider=transformers provider.model={settings.out} …")
+    print(next_step(settings))
     return metrics
+
+
+def next_step(settings: TrainingSettings) -> str:
+    """Return the line that says how to use the trained model: a policy samples, and a reward model scores."""
+    if settings.method == "reward":
+        return f"score    bestofn build reward=model reward.path={settings.out} …"
+    return f"sample   bestofn build provider=transformers provider.model={settings.out} …"
 
 
 def settings_of(config: JsonObject) -> TrainingSettings:

@@ -29,6 +29,11 @@ LONGEST_FIRST = (  # files of a minute or more: when one of them comes last, the
 )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of processes for ``-n auto``: two per processor, because tests often wait for a service."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; the order within a file stays."""
     tests = Path(__file__).parent

@@ -20,6 +20,7 @@ from bestofn.builders.pocket.policy import POCKET, model_path
 from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.parquet_files import rows_in, table_files
 from bestofn.builders.tables.views import view_features
+from bestofn.builders.training.progress import quiet_libraries, show_progress
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -111,8 +112,14 @@ def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction]
     ``reward_functions`` are used only by the method ``grpo``.
     Raises ``ConfigError`` if an argument of TRL is invalid or the runs have no data for the method.
     """
+    with quiet_libraries():
+        trainer, rows, held_out = _trainer(settings, reward_functions)
+        return _trained(settings, trainer, rows, held_out)
+
+
+def _trainer(settings: TrainingSettings, reward_functions: Sequence[RewardFunction]) -> tuple[Any, int, int]:
+    """Return the trainer, and the numbers of rows for training and for evaluation."""
     import trl
-    from transformers.trainer_utils import get_last_checkpoint
 
     arguments = trl_arguments(settings)
     data, held_out = dataset(settings, settings.runs, "train"), evaluation(settings)
@@ -120,20 +127,28 @@ def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction]
     extra = {"reward_funcs": list(reward_functions)} if settings.method == "grpo" else {}
     trainer = getattr(trl, METHODS[settings.method].trainer)(
         model=settings.model_path,
-        args=configuration(settings, arguments),
+        args=configuration(settings, {"disable_tqdm": True, **arguments}),
         train_dataset=data,
         eval_dataset=held_out,
         **extra,
     )
+    show_progress(trainer)
+    return trainer, len(data), len(held_out or ())
+
+
+def _trained(settings: TrainingSettings, trainer: Any, rows: int, held_out: int) -> dict[str, Any]:
+    """Train, evaluate, and save the model and its metrics. Returns the metrics."""
+    from transformers.trainer_utils import get_last_checkpoint
+
     checkpoint = get_last_checkpoint(str(settings.out)) if settings.resume else None
     if checkpoint:
         log.warning("resuming from %s; set resume=false to start from the beginning", checkpoint)
     metrics: dict[str, Any] = dict(trainer.train(resume_from_checkpoint=checkpoint).metrics)
-    if held_out is not None:
+    if held_out:
         metrics |= trainer.evaluate()
     trainer.save_model(str(settings.out))
-    rows, evaluated = rows_used(trainer, "train", len(data)), rows_used(trainer, "eval", len(held_out or ()))
-    metrics |= {"rows": rows, "rows_left_out": len(data) - rows, "evaluated_rows": evaluated}
+    used, evaluated = rows_used(trainer, "train", rows), rows_used(trainer, "eval", held_out)
+    metrics |= {"rows": used, "rows_left_out": rows - used, "evaluated_rows": evaluated}
     (settings.out / "metrics.json").write_text(
         json.dumps({"metrics": metrics, "log": trainer.state.log_history}, indent=1, default=str) + "\n"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from bestofn.builders.local_model.provider import LocalTransformers
 from bestofn.builders.pocket.policy import POCKET_WEIGHTS
 from bestofn.builders.records import Request, Sampling
 from bestofn.builders.training.trainers import METHODS, TrainingSettings, recipe, train, trl_arguments, write_yaml
+from bestofn.scripts.train import next_step
 
 pytestmark = pytest.mark.train
 
@@ -74,13 +76,24 @@ def test_a_large_model_is_trained_at_trls_own_rates(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "grpo"])
-def test_takes_steps_and_saves_a_model_and_metrics(method: str, run: Path, tmp_path: Path) -> None:
+def test_takes_steps_and_saves_a_model_and_metrics(
+    method: str, run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     metrics = train(settings(run, method, tmp_path, save_strategy="no"))
+    printed = capfd.readouterr()
+    assert re.search(r"(?m)^step 2 of 2 \| loss [\d.]+.* \| time 0:\d\d$", printed.err)
+    assert "it/s" not in printed.out + printed.err  # no progress bar of a library
+    assert "FutureWarning" not in printed.err
     assert metrics["rows"] > 4
     assert metrics["train_loss"] > 0
     assert (tmp_path / "model.safetensors").exists()
     logged = json.loads((tmp_path / "metrics.json").read_text())["log"]
     assert logged[-1]["step"] == 2
+
+
+def test_the_next_step_after_a_reward_model_is_scoring(run: Path, tmp_path: Path) -> None:
+    assert f"reward=model reward.path={tmp_path}" in next_step(settings(run, "reward", tmp_path))
+    assert f"provider.model={tmp_path}" in next_step(settings(run, "dpo", tmp_path))
 
 
 def test_what_dpo_saves_is_a_provider_again(run: Path, tmp_path: Path) -> None:
