@@ -30,6 +30,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 
 class BestofnError(Exception):
@@ -141,9 +142,37 @@ _RETRIED_LATER = _names(ProviderError) - _names(PermanentRefusal)
 _STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError, RedirectRefused)
 
 
+EXTRAS = {  # package -> the extra of bestofn that installs it
+    "accelerate": "local",
+    "datasketch": "screen",
+    "fastapi": "serve",
+    "ray": "ray",
+    "s3fs": "s3",
+    "safetensors": "local",
+    "torch": "local",
+    "transformers": "local",
+    "trl": "train",
+    "uvicorn": "serve",
+}
+
+
+def require(package: str) -> None:
+    """Raise ``ModuleNotFoundError`` if ``package`` is not installed. ``package`` is not imported."""
+    if find_spec(package) is None:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
+def missing_extra(error: object) -> str:
+    """Return the message to the user if ``error`` is about a missing package that an extra installs; otherwise ""."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if package not in EXTRAS:
+        return ""
+    return f"this needs the package {package}, which is not installed. Run: pip install 'bestofn[{EXTRAS[package]}]'"
+
+
 def raise_if_it_stops_the_run(outcome: object) -> None:
-    """Raise ``outcome`` if it is an error that affects every row: a refused key, a spent budget, a full disk."""
-    if isinstance(outcome, _STOPS_THE_RUN):
+    """Raise ``outcome`` if it is an error that affects every row, for example a refused key or a full disk."""
+    if isinstance(outcome, BaseException) and (isinstance(outcome, _STOPS_THE_RUN) or missing_extra(outcome)):
         raise outcome
 
 
@@ -179,9 +208,17 @@ def row_boundary() -> Generator[RowFailure]:
 
 @contextmanager
 def exit_on_error() -> Generator[None]:
-    """On a ``BestofnError``, print its message and end the program with its exit code. Other errors are not caught."""
+    """On a ``BestofnError``, print its message and end the program with its exit code.
+
+    A missing optional package is handled like a ``ConfigError``. Other errors are not caught.
+    """
     try:
         yield
     except BestofnError as error:
         print(f"bestofn: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
+    except ModuleNotFoundError as error:
+        if not (message := missing_extra(error)):
+            raise
+        print(f"bestofn: {message}", file=sys.stderr)
+        raise SystemExit(ConfigError.exit_code) from None

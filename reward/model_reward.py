@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from bestofn.builders.concurrency.threads import in_thread
-from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.trainable import trainable
 from bestofn.builders.records import Candidate, Query, Score, Tool, Verdict
 from bestofn.reward.memory_plan import check_memory
@@ -124,16 +124,9 @@ class ModelReward:
                 waiting.scores.set_result(scores)
 
     def _load(self) -> Family:
-        """Load model and tokenizer.
+        """Load model and tokenizer. Raises ``ConfigError`` if ``path`` cannot be loaded."""
+        import transformers
 
-        Raises ``MachineError`` if transformers is not installed, and ``ConfigError`` if ``path`` cannot be loaded.
-        """
-        try:
-            import transformers
-        except ModuleNotFoundError as error:
-            raise MachineError(
-                "A reward model needs torch and transformers. Install them with: pip install 'bestofn[local]'"
-            ) from error
         from bestofn.reward import sequence_scorer
 
         trust, revision = self.trust_remote_code, self.revision

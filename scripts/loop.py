@@ -21,7 +21,7 @@ from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import compose
 from bestofn.builders.config.objects import ObjectBuilder
-from bestofn.builders.errors import BestofnError, ConfigError
+from bestofn.builders.errors import BestofnError, ConfigError, require
 from bestofn.builders.records import Candidate, JsonObject, Query, Row, Score
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.parquet_files import rows_in, table_files
@@ -48,6 +48,7 @@ def loop(config: JsonObject) -> JsonObject:
     for key in ("rounds", "queries", "heldout", "n"):
         if config[key] < 1:
             raise ConfigError(f"{key} is {config[key]}; expected at least 1.")
+    require("trl")
     out, started = Path(config["out"]), time.perf_counter()
     heldout = ("heldout", config["heldout"], config["seed"])
     before = build(config, config["model"], *heldout, out / "before")

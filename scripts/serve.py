@@ -19,16 +19,11 @@ def main(words: Sequence[str] | None = None) -> None:
 def serve(config: JsonObject) -> None:
     """Run the server until it is interrupted.
 
-    Raises ``ConfigError`` if the extra ``serve`` is not installed, or if the host is public and no key is set.
+    Raises ``ConfigError`` if the host is public and no key is set.
     """
-    try:
-        import uvicorn
+    import uvicorn
 
-        from bestofn.builders.serving.app import create_app
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"bestofn serve needs the package {error.name}, which is not installed. Run `pip install 'bestofn[serve]'`."
-        ) from error
+    from bestofn.builders.serving.app import create_app
 
     provider = ObjectBuilder().build(config["provider"], "provider")
     host, port, key = config["host"], int(config["port"]), str(config["api_key"] or "")

@@ -94,10 +94,8 @@ def _connected(address: str | None, object_store_mb: int) -> Iterator[None]:
     If this process is already connected to a cluster, that cluster is used and stays connected.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray must not send usage statistics
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError("executor=ray needs Ray, which is not installed: pip install 'bestofn[ray]'") from error
+    import ray
+
     if ray.is_initialized():
         yield
         return

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, require
 from bestofn.builders.pocket.policy import POCKET, model_path
 from bestofn.builders.records import JsonObject
 from bestofn.builders.tables.parquet_files import rows_in, table_files
@@ -112,6 +112,7 @@ def train(settings: TrainingSettings, reward_functions: Sequence[RewardFunction]
     ``reward_functions`` are used only by the method ``grpo``.
     Raises ``ConfigError`` if an argument of TRL is invalid or the runs have no data for the method.
     """
+    require("trl")
     with quiet_libraries():
         trainer, rows, held_out = _trainer(settings, reward_functions)
         return _trained(settings, trainer, rows, held_out)

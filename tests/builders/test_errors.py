@@ -1,0 +1,39 @@
+"""Errors that end a command: their message, their exit code, and which of them stop a run."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bestofn.builders.errors import EXTRAS, exit_on_error, require, row_boundary
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_missing_optional_package_ends_the_command_with_its_extra(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end, exit_on_error():
+        raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
+    assert end.value.code == 2
+    printed = capsys.readouterr().err
+    assert (
+        printed == "bestofn: this needs the package torch, which is not installed. Run: pip install 'bestofn[local]'\n"
+    )
+
+
+def test_any_other_missing_module_is_a_defect() -> None:
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"), exit_on_error():
+        require("no_such_module")
+
+
+def test_a_missing_optional_package_is_not_the_failure_of_a_row() -> None:
+    with pytest.raises(ModuleNotFoundError), row_boundary():
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+
+def test_every_listed_package_is_in_its_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for package, extra in EXTRAS.items():
+        assert package in {re.split(r"[<>=\[]", requirement)[0] for requirement in extras[extra]}, package
