@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 INTERPOLATION = re.compile(r"\$\{([\w.]+)\}")
 MISSING_KEY = re.compile(r"Interpolation key '([^']+)' not found")
+TEMPLATE = re.compile(r"\btemplate\s*[:=]")
 TARGET = re.compile(r"\+{0,2}(\w+)\._target_=['\"]?([\w.]+)['\"]?")
 ROOT_GROUPS = ("dataset", "provider", "persona", "verifier", "sandbox", "tools", "reward", "pairs", "executor", "hub")
 ROOT_TYPES: dict[str, object] = {
@@ -145,6 +146,8 @@ def _override(word: str, words: Sequence[str], groups: set[str], folders: Sequen
         return word
     if (target := TARGET.fullmatch(word)) and target[1] in groups and not _is_chosen(target[1], words):
         return _choice_of_target(target[1], target[2])
+    if TEMPLATE.search(word):
+        word = word.replace("\\n", "\n")  # a quoted text of Hydra has no escape for a line break
     check_grammar(word)
     if key[0] in "+~" or key.startswith("hydra"):
         return word

@@ -75,6 +75,8 @@ def overrides_of(
     server, unless the generator is Claude. Raises ``ConfigError`` if a key is unknown.
     """
     flat = _flat(document, where) | dict(changes)
+    if str(flat.get("max_queries") or "").isdigit():  # these formats count per split, and the setting in total
+        flat["max_queries"] = int(flat["max_queries"]) * max(1, len(_splits(flat.get("splits"))))
     words = _provider(flat, environment, where) + _dataset(flat) + _persona(flat.get("persona")) + _verifier(flat)
     for key, write in _PLAIN.items():
         if flat.get(key) is not None:

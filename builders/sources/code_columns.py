@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +20,12 @@ SETTINGS = ("form", "language", "entry_point", "setup", "timeout_s")
 class CodeColumns:
     """The setting ``dataset.tests``. ``form`` is the encoding of the tests: a key of ``code_forms.FORMS``.
 
-    ``entry_point`` is the column with the name of the tested function. ``setup`` is the column with code that runs
-    before the program.
+    ``entry_point`` is the column with the name of the tested function; by default ``entry_point``, if there is one.
+    ``setup`` is the column with code that runs before the program. By default it is the question if the question is
+    the start of the tested function (HumanEval).
     """
 
-    form: str = "asserts"
+    form: str = "auto"
     language: str = "python"
     entry_point: Column | None = None
     setup: Column | None = None
@@ -38,17 +41,19 @@ class CodeColumns:
         for key in ("entry_point", "setup"):
             if values.get(key) is not None:
                 values[key] = Column.of(f"tests.{key}", values[key])
-        if values.get("form", "asserts") not in FORMS:
+        if values.get("form", "auto") not in FORMS:
             raise SourceError(f"dataset.tests.form is {values['form']!r}; expected {', '.join(FORMS)}")
         return cls(**values)
 
-    def read(self, value: object, row: Row) -> CodeTests | None:
+    def read(self, value: object, row: Row, question: str = "") -> CodeTests | None:
         """Decode the tests in ``value``, with the entry point and setup of ``row``. Returns None if there are none.
 
         Raises ``SourceError`` if the tests need an entry point and the row has none: no answer could be verified.
         """
-        entry_point = str((self.entry_point.value(row) if self.entry_point else "") or "")
+        entry_point = str((self.entry_point.value(row) if self.entry_point else row.get("entry_point")) or "")
         setup = (self.setup.value(row) if self.setup else "") or ""
+        if self.setup is None and starts_function(question, entry_point):
+            setup = question
         text = "\n".join(map(str, setup)) if isinstance(setup, list) else str(setup)
         tests = code_tests(value, self.form, self.language, entry_point, text, self.timeout_s)
         problem = entry_point_problem(tests) if tests else ""
@@ -58,3 +63,19 @@ class CodeColumns:
                 "the function, or leave such rows out."
             )
         return tests
+
+
+def starts_function(question: str, entry_point: str) -> bool:
+    """Return whether ``question`` is Python source that ends within the function ``entry_point``, and no prose."""
+    if not entry_point or not re.search(rf"^def {re.escape(entry_point)}\(", question, re.MULTILINE):
+        return False
+    try:
+        ast.parse(f"{question.rstrip()}\n    pass\n")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def as_task(question: str) -> str:
+    """Return the prompt that asks to complete the function whose start is ``question``."""
+    return f"Complete this Python function. Answer with the whole function.\n\n```python\n{question}```"

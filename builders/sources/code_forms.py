@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import pickletools
+import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
@@ -97,6 +98,25 @@ def _livecodebench_cases(value: object) -> list[object] | None:
     return listed
 
 
+def auto(value: object) -> Cases | None:
+    """Decode tests whose encoding their content shows; None if it shows none of the encodings."""
+    decoded = _decoded(value)
+    if isinstance(decoded, str):
+        return check(decoded) if "def check(" in decoded else asserts(decoded) if _TESTS.search(decoded) else None
+    items = [decoded] if isinstance(decoded, Mapping) else _as_list(decoded)
+    if items and all(isinstance(item, str) for item in items):
+        return asserts(items) if _TESTS.search("\n".join(map(str, items))) else None
+    keys = set(items[0]) if items and isinstance(items[0], Mapping) else set()
+    if {"inputs", "outputs"} <= keys:
+        return input_output(decoded)
+    if "testtype" in keys:
+        return livecodebench(items)
+    if {"input", "output"} <= keys and isinstance(items[0], Mapping):
+        return (input_output_columns if isinstance(items[0]["input"], list) else cases)(items)
+    return None
+
+
+_TESTS = re.compile(r"\b(?:assert\w*|expect|test_\w+)\b")
 MAX_UNPACKED_BYTES = 512 * 1024 * 1024
 """Limit on the size of one row's tests after decompression, in bytes."""
 _HARMLESS_OPCODES = {
@@ -124,6 +144,7 @@ def pickled_text(packed: str, max_bytes: int = MAX_UNPACKED_BYTES) -> str | None
 
 
 FORMS: dict[str, Callable[[object], Cases | None]] = {
+    "auto": auto,
     "asserts": asserts,
     "check": check,
     "input_output": input_output,

@@ -11,6 +11,7 @@ A column is a string or a mapping of steps, applied in this order:
                                            ``calls``: the tool calls in the text; ``list``: its last JSON list
     {path: text, regex: "Answer: (.*)"}    the first group of the last match
     {template: "{a}\\n\\n{b}"}               several columns in one text; the items of a list are on separate lines
+    {join: [instruction, input]}           the texts of several columns that are not empty, with blank lines between
     {constant: math}                       the same value for every row
 """
 
@@ -26,11 +27,12 @@ from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean, nearest
 from bestofn.builders.formats.tool_calls import expected_from_calls
 from bestofn.builders.formats.written_calls import written_calls
-from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.records import JsonObject, Row, paragraphs
 from bestofn.builders.sources.final_answers import after_hashes, last_boxed
 
 UNREADABLE_JSON = (ValueError, RecursionError)  # not JSON, more digits than Python reads, or nested too deeply
 LIST_OF_OBJECTS = re.compile(r"\[\s*\{")
+FIELD = re.compile(r"\{([^{}]+)\}")
 PATH_STEP = re.compile(r"([^.\[\]]+)|\[(-?\d+)\]")
 
 
@@ -81,6 +83,7 @@ class Column:
     regex: str = ""
     take: str = ""
     template: str = ""
+    join: Sequence[str] = ()
     constant: object = None
 
     @classmethod
@@ -117,11 +120,20 @@ class Column:
         """
         if self.template:
             return _filled(self.template, row, self.name)
+        if self.join:
+            values = (walk(row, path, self.name) for path in self.join)
+            return paragraphs([str(value) for value in values if value is not None and str(value).strip()])
         if self.paths:
             return [walk(row, path, self.name) for path in self.paths]
         if not self.path:
             return self.constant
         return self._after_steps(walk(row, self.path, self.name))
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns that this column reads."""
+        paths = [self.path, *self.paths, *self.join, *FIELD.findall(self.template)]
+        return [step[1] for path in paths if (step := PATH_STEP.match(path))]
 
     def _after_steps(self, value: object) -> object:
         """Apply the steps ``json``, ``then``, ``each``, ``regex`` and ``take`` to ``value``, in this order."""
@@ -173,7 +185,7 @@ def _filled(template: str, row: Row, name: str) -> str:
         value = walk(row, match.group(1), name)
         return "\n".join(map(str, value)) if isinstance(value, list) else str(value if value is not None else "")
 
-    return re.sub(r"\{([^{}]+)\}", value_of, template)
+    return FIELD.sub(value_of, template)
 
 
 def _decoded(text: str) -> object:

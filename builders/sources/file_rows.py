@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,9 +22,12 @@ from typing import BinaryIO, cast
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Row
 
+log = logging.getLogger(__name__)
+
 COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 HEAD_BYTES = 16 << 20  # bytes that are read in advance to collect keys; takes less than a second
 MAX_FIELD_CHARS = 1 << 30  # limit on the characters of one value in a CSV file
+DELIMITERS = (";", "\t", "|")
 JSON_EXPECTED = "Expected: one object per line, or one list of objects."
 
 
@@ -48,29 +52,46 @@ def json_rows(files: Sequence[Path]) -> Iterator[Row]:
 def csv_rows(files: Sequence[Path], delimiter: str = ",") -> Iterator[Row]:
     """Yield the rows of ``files`` in order. The first line of each file has the keys. An empty value is None.
 
-    Other values are texts. If a row has too few values, the others are None. Raises ``SourceError`` with file and line
-    if a row has too many values or is not CSV in UTF-8.
+    If the first line has no ``delimiter`` and has one of ``DELIMITERS``, the file is read with this one. Other values
+    are texts. If a row has too few values, the others are None. Raises ``SourceError`` with file and line if a row has
+    too many values or is not CSV in UTF-8.
     """
     csv.field_size_limit(MAX_FIELD_CHARS)
     for file in files:
-        with _opened(file) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
-            lines = csv.reader(text, delimiter=delimiter, strict=True)
-            try:
-                header = next(lines, [])
-                for values in lines:
-                    if len(values) > len(header):
-                        raise _unreadable(
-                            file,
-                            f"line {lines.line_num} has {len(values)} values",
-                            f"Expected: {len(header)} values, as in the first line. Put a value that contains "
-                            f"{delimiter!r} in quotes.",
-                        )
-                    if values:
-                        padded = [*values, *[""] * (len(header) - len(values))]
-                        yield {name: value or None for name, value in zip(header, padded, strict=True)}
-            except (csv.Error, UnicodeDecodeError) as error:
-                line = lines.line_num if isinstance(error, csv.Error) else _first_invalid_utf8(file)
-                raise _unreadable(file, f"line {line}: {error}", "Expected: CSV in UTF-8.") from error
+        yield from _csv_rows_of(file, _delimiter_of(file, delimiter))
+
+
+def _delimiter_of(file: Path, usual: str) -> str:
+    """Return ``usual``, or the other delimiter that the first line of ``file`` has instead."""
+    with _opened(file) as stream:
+        first = stream.readline().decode("utf-8-sig", "replace")
+    for delimiter in (usual, *DELIMITERS):
+        if any(len(values) > 1 for values in csv.reader([first], delimiter=delimiter)):
+            if delimiter != usual:
+                log.warning("%s: the values are separated by %r, not by %r; it is read so.", file, delimiter, usual)
+            return delimiter
+    return usual
+
+
+def _csv_rows_of(file: Path, delimiter: str) -> Iterator[Row]:
+    with _opened(file) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+        lines = csv.reader(text, delimiter=delimiter, strict=True)
+        try:
+            header = next(lines, [])
+            for values in lines:
+                if len(values) > len(header):
+                    raise _unreadable(
+                        file,
+                        f"line {lines.line_num} has {len(values)} values",
+                        f"Expected: {len(header)} values, as in the first line. Put a value that contains "
+                        f"{delimiter!r} in quotes.",
+                    )
+                if values:
+                    padded = [*values, *[""] * (len(header) - len(values))]
+                    yield {name: value or None for name, value in zip(header, padded, strict=True)}
+        except (csv.Error, UnicodeDecodeError) as error:
+            line = lines.line_num if isinstance(error, csv.Error) else _first_invalid_utf8(file)
+            raise _unreadable(file, f"line {line}: {error}", "Expected: CSV in UTF-8.") from error
 
 
 def _first_invalid_utf8(file: Path) -> int:

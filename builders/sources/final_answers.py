@@ -1,4 +1,4 @@
-"""Extracts the final answer from a worked solution: the last ``\\boxed{…}``, or the text after ``####``."""
+"""Extracts the final answer from a solution: the last ``\\boxed{…}``, the text after ``####``, or a short text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import re
 THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 BOX = re.compile(r"\\f?boxed\s*(?=\{)|\\boxed\s+")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a backslash escapes the next character, also another backslash
+
+MAX_STATED_CHARS = 60
+MAX_STATED_WORDS = 4
+CODE = re.compile(r"\b(?:return|def|print|import|lambda|select|console|function)\b", re.IGNORECASE)
+WORD = re.compile(r"(?<!\\)\b[^\W\d_]{2,}")  # without LaTeX commands
 
 THOUSANDS = re.compile(r"-?\$?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 
@@ -38,3 +43,16 @@ def after_hashes(text: str) -> str | None:
     if not answer:
         return None
     return answer.replace(",", "") if THOUSANDS.fullmatch(answer) else answer
+
+
+def answer_of_solution(text: str) -> str | None:
+    """Return the final answer of a solution: its last box, the text after ``####``, or a short text itself."""
+    return last_boxed(text) or after_hashes(text) or short_answer(text)
+
+
+def short_answer(text: str) -> str | None:
+    """Return ``text`` if it is only an answer, such as ``4``; None if it may be a worked solution or a program."""
+    text = text.strip()
+    if not text or "\n" in text or len(text) > MAX_STATED_CHARS or CODE.search(text):
+        return None
+    return text if len(WORD.findall(text)) <= MAX_STATED_WORDS else None

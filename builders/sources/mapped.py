@@ -11,6 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean
@@ -28,31 +29,24 @@ from bestofn.builders.records import (
     content_text,
 )
 from bestofn.builders.sources.choice_columns import ChoiceColumns, Options
-from bestofn.builders.sources.code_columns import CodeColumns
+from bestofn.builders.sources.code_columns import CodeColumns, as_task
 from bestofn.builders.sources.columns import Column, missing_column
+from bestofn.builders.sources.distinct import DistinctQueries
+from bestofn.builders.sources.final_answers import after_hashes, answer_of_solution, last_boxed
+from bestofn.builders.sources.limits import shares_of
 from bestofn.builders.sources.origins import Origins, Problem
-from bestofn.builders.sources.rows import rows
-from bestofn.builders.sources.seen_ids import SeenIds
-from bestofn.builders.sources.values import Turns, accepted_answers, as_list, prompt_of, unwrapped
+from bestofn.builders.sources.rows import is_one_split, rows
+from bestofn.builders.sources.usual_columns import unused_columns, usual_columns
+from bestofn.builders.sources.values import Turns, accepted_answers, as_list, is_content, prompt_of, unwrapped
 
 log = logging.getLogger(__name__)
 
-USUAL_NAMES = {
-    "id": ("query_id", "uuid", "unique_id", "task_id", "id"),
-    "question": ("question", "problem", "prompt", "instruction", "query", "text", "input"),
-    "messages": ("messages", "conversations", "conversation"),
-    "answer": ("answer", "gold", "expected_answer", "final_answer", "ground_truth", "target", "label", "answerKey"),
-    "choices": ("choices", "options"),
-    "solution": ("solution", "response", "output"),
-    "tools": ("tools",),
-    "tests": ("test_list", "tests"),
-}
-"""Part of a query → usual column names. If ``columns`` does not map the part, the first existing column is used."""
 PARTS = ("id", "split", "question", "system", "messages", "answer", "answers", "choices", "tools", "calls", "tests",
          "origin", "world_seed", "candidate", "candidates", "label", "candidate_model")  # fmt: skip
 MAX_ID_CHARS = 80  # a longer value of ``group_by`` (a whole prompt) is replaced by its hash
 DASH = "question is '-'"
 NO_OPTION = "answer that names no option, or several (kept without a reference)"
+UNREADABLE_TESTS = "tests that cannot be read in the form dataset.tests.form (kept without tests)"
 SEVERAL_ANSWERS = "answer that is a list of several (kept without a reference)"
 
 
@@ -75,10 +69,11 @@ class Mapped:
     """The queries of a table.
 
     ``columns`` maps the parts of a query (``PARTS``) to columns of a row (``builders.sources.columns``). For a part
-    that is not mapped, a column with one of its usual names is used, and the log reports this column. ``splits`` are
-    splits of the dataset. ``offset`` skips rows and ``max_queries`` limits queries, both per split. ``turns``: the
-    prompt ends at the ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see
-    ``ChoiceColumns``.
+    that is not mapped, a column with one of its usual names is used, and the log reports this column; a part that is
+    mapped to null has no column. ``splits`` are splits of the dataset. ``offset`` skips rows of each split.
+    ``max_queries`` limits the queries in total; it is spread evenly over the splits. ``turns``: the prompt ends at the
+    ``first`` or ``last`` user turn. ``tests``: see ``CodeColumns``. ``choices``: see ``ChoiceColumns``.
+    ``merge_repeats``: see ``DistinctQueries``. ``license`` is the license of the dataset, for the dataset card.
 
     The split of a query is the value of the column ``split``, or else the setting ``domain``. Without both, it depends
     on the query: tests → code, tools or tool calls → tool_calling, answer → math, otherwise chat.
@@ -116,6 +111,8 @@ class Mapped:
         offset: Count = 0,
         max_queries: PositiveCount | None = None,
         min_query_chars: int = 1,
+        merge_repeats: bool = True,
+        license: str = "",
     ) -> None:
         self.path = path
         self.name = name or str(path).rstrip("/").rsplit("/", 1)[-1]
@@ -123,6 +120,8 @@ class Mapped:
         self.splits = [part.strip() for part in splits.split(",")] if isinstance(splits, str) else list(splits or [])
         self.split, self.domain = split, domain
         self.columns = {key: Column.of(key, value) for key, value in (columns or {}).items() if value is not None}
+        self.unused_columns: list[str] = []
+        self._absent = [key for key, value in (columns or {}).items() if value is None]
         self.group_by = Column.of("group_by", group_by) if group_by else None
         self.turns: Turns = turns
         self.tests = CodeColumns.of(tests or {})
@@ -130,6 +129,7 @@ class Mapped:
         self.origins = origins
         self.reference_source: ReferenceSource = reference_source
         self.offset, self.max_queries, self.min_query_chars = offset, max_queries, min_query_chars
+        self.merge_repeats, self.license = merge_repeats, license
         self.skipped: Counter[str] = Counter()
         for key in self.columns:
             if key not in PARTS:
@@ -139,39 +139,40 @@ class Mapped:
                 )
 
     def __iter__(self) -> Iterator[Query]:
-        seen = SeenIds()
-        for query in self.with_duplicates():
-            if seen.add(query.id):
-                yield query
-            else:
-                self.skipped["duplicate id"] += 1
+        self.skipped.clear()
+        distinct = DistinctQueries(self.skipped, merge_repeats=self.merge_repeats)
+        for split, most in self._limits():
+            different = (distinct.take(query, split) for query in self._queries(split, most))
+            yield from islice((query for query in different if query is not None), most)
 
     def with_duplicates(self) -> Iterator[Query]:
-        """Yield the queries, including queries with the same id as an earlier query."""
+        """Yield the queries, including repeated queries."""
         self.skipped.clear()
-        yield from self._one_per_group(self.group_by) if self.group_by else self._one_per_row()
+        for split, most in self._limits():
+            yield from islice(self._queries(split, most), most)
 
-    def _one_per_row(self) -> Iterator[Query]:
-        for split in self.splits or [self.split]:
-            taken = 0
-            for row in self._rows(split):
-                if self.max_queries is not None and taken >= self.max_queries:
-                    break
-                query = self._query(row)
-                if query is not None:
-                    taken += 1
-                    yield query
+    def _limits(self) -> list[tuple[str | None, int | None]]:
+        """Return (split, limit on its queries) for each split."""
+        splits = self.splits or [self.split]
+        return list(zip(splits, shares_of(self.max_queries, len(splits)), strict=True))
 
-    def _one_per_group(self, group_by: Column) -> Iterator[Query]:
+    def _queries(self, split: str | None, most: int | None) -> Iterator[Query]:
+        """Yield the queries of one split, with repeated queries. ``most`` limits the groups, not the queries."""
+        if self.group_by:
+            yield from self._one_per_group(self.group_by, split, most)
+        else:
+            yield from (query for row in self._rows(split) if (query := self._query(row)) is not None)
+
+    def _one_per_group(self, group_by: Column, split: str | None, most: int | None) -> Iterator[Query]:
         groups: dict[str, _Group] = {}
-        for row in (row for split in self.splits or [self.split] for row in self._rows(split)):
+        for row in self._rows(split):
             value = group_by.value(row)
             key = "" if value is None else str(value)
             if not key.strip():
                 self.skipped["no group"] += 1
                 continue
             if key not in groups:
-                if self.max_queries is not None and len(groups) >= self.max_queries:
+                if most is not None and len(groups) >= most:
                     continue
                 query = self._query(row, query_id=key if len(key) <= MAX_ID_CHARS else content_id("", [], [key]))
                 if query is None:
@@ -184,14 +185,42 @@ class Mapped:
     # --- rows and columns --------------------------------------------------------------------------------------------
 
     def _rows(self, split: str | None) -> Iterator[Row]:
-        all_rows = rows(self.path, format=self.format, config=self.config, split=split, streaming=self.streaming)
+        column = self._split_column()
+        all_rows = rows(
+            self.path,
+            format=self.format,
+            config=self.config,
+            split=split,
+            streaming=self.streaming,
+            split_column=column,
+        )
         width = 0
         for number, row in enumerate(all_rows):
             if len(row) > width:  # the first row, or a row with more columns than all earlier rows
                 width = len(row)
                 self._complete_columns(row)
+                if column not in row and self.splits and is_one_split(self.path):
+                    self._refuse_splits(column, row)
             if number >= self.offset:
                 yield row
+
+    def _split_column(self) -> str:
+        """Return the column with the split of a row; "" if the column ``split`` is part of a pointer (``origins``)."""
+        mapped = self.columns.get("split") if self.splits else None
+        return (mapped.path if mapped else "split") if self.origins is None else ""
+
+    def _refuse_splits(self, column: str, row: Row) -> None:
+        """Raise ``SourceError`` for several splits of a table that has none; for one split, warn."""
+        problem = (
+            f"dataset.splits is {self.splits}, but {self.path} has no column {column or 'split'!r} and no files that "
+            "are named after splits"
+        )
+        if len(self.splits) > 1:
+            raise SourceError(
+                f"{problem}; every row would be read {len(self.splits)} times. The columns are {list(row)}. Set "
+                "dataset.columns.split to the column with the split, or leave out dataset.splits."
+            )
+        log.warning("%s: all rows are read.", problem)
 
     def _complete_columns(self, row: Row) -> None:
         """Check that the mapped columns exist in ``row``, and choose columns for other parts by their usual names.
@@ -200,26 +229,14 @@ class Mapped:
         """
         for column in self.columns.values():
             column.value(row)
-        chosen = {}
-        for part in USUAL_NAMES:
-            match = self._usual_column(part, row)
-            if match:
-                self.columns[part] = Column.of(part, match)
-                chosen[part] = match
+        chosen = usual_columns(self.columns, row, self._absent)
+        self.columns |= chosen
         if not {"question", "messages"} & set(self.columns):
             raise SourceError(f"{self.name}: {missing_column('question', 'question', list(row))}")
+        self.unused_columns = unused_columns(self.columns, row)
         if chosen:
-            log.info("%s: columns chosen by their usual names: %s", self.name, chosen)
-
-    def _usual_column(self, part: str, row: Row) -> str | None:
-        """Return the column of ``row`` for ``part``; None if the part is mapped already or no usual column exists."""
-        prompt_parts = {"question", "messages"}
-        if part in self.columns or (part in prompt_parts and prompt_parts & set(self.columns)):
-            return None
-        if part == "question" and "messages" in row:
-            return None
-        taken = {column.path for column in self.columns.values()}
-        return next((name for name in USUAL_NAMES[part] if name in row and name not in taken), None)
+            names = {part: ", ".join(column.column_names) for part, column in chosen.items()}
+            log.info("%s: columns chosen by their usual names: %s", self.name, names)
 
     def _value(self, row: Row, part: str) -> object:
         return self.columns[part].value(row) if part in self.columns else None
@@ -244,6 +261,8 @@ class Mapped:
             return None
         reference, options = self._reference(row, content_text(messages[-1].get("content")))
         messages = self.choices.with_prompt(messages, options)
+        if reference.tests and not self.tests.setup and reference.tests.setup == messages[-1].get("content"):
+            messages = [*messages[:-1], {**messages[-1], "content": as_task(reference.tests.setup)}]
         if problem is not None:
             reference = replace(reference, tests=problem.tests, source="gold" if problem.tests else reference.source)
         split = self._value(row, "split") if "split" in self.columns else self.domain
@@ -281,6 +300,8 @@ class Mapped:
         users = [message for message in prompt if message.get("role") == "user"]
         if not users:
             return "no user message"
+        if not all(is_content(message.get("content")) for message in prompt):
+            return "content of a message is not a text"
         text = content_text(users[0].get("content")).strip()
         if not text:
             return "empty question"
@@ -313,7 +334,9 @@ class Mapped:
             answer = self._answer(row)
         calls = self._value(row, "calls")
         encoded_tests = self._value(row, "tests")
-        tests = self.tests.read(encoded_tests, row) if encoded_tests else None
+        tests = self.tests.read(encoded_tests, row, question) if encoded_tests else None
+        if encoded_tests and tests is None:
+            self.skipped[UNREADABLE_TESTS] += 1
         nothing_known = answer is None and not answers and calls is None and tests is None
         reference = Reference(
             answer=answer,
@@ -335,7 +358,7 @@ class Mapped:
         return gold
 
     def _answer(self, row: Row) -> str | None:
-        """Return the reference answer: the column ``answer``, or else the last ``\\boxed{…}`` of the solution.
+        """Return the reference answer: the column ``answer``, or else the final answer of the column ``solution``.
 
         If the value contains ``####``, the answer is the text after it.
         """
@@ -352,9 +375,10 @@ class Mapped:
         solution = self.columns.get("solution")
         if answer is None and solution:
             text = str(solution.value(row) or "")
-            answer = Column("answer", path="text", take="boxed").value({"text": text})
+            is_reply = solution.path in ("response", "output") or "tests" in self.columns  # not only an answer
+            answer = (last_boxed(text) or after_hashes(text)) if is_reply else answer_of_solution(text)
         elif isinstance(answer, str) and "####" in answer:
-            answer = Column("answer", path="text", take="hashes").value({"text": answer})
+            answer = after_hashes(answer)
         return None if answer is None else str(answer)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bestofn.builders.errors import SourceError
 from bestofn.builders.records import Count, JsonObject, PositiveCount, Query
+from bestofn.builders.sources.limits import shares_of
 from bestofn.builders.sources.mapped import Mapped
 from bestofn.builders.sources.origins import Origins
 
@@ -34,7 +35,8 @@ class Nemotron:
     If ``version`` is None, a split comes from its version in ``PREFERRED_VERSION``, or from the only version that has
     it. If ``version`` lacks a split, the other version is used, with a warning; with ``strict``, this is an error. With
     ``origins``, ``code`` comes from version 1, because its rows name the original rows that hold the tests. ``paths``
-    names local copies to read instead of the Hub: {1: FOLDER, 2: FOLDER}, with a subfolder per split.
+    names local copies to read instead of the Hub: {1: FOLDER, 2: FOLDER}, with a subfolder per split. ``max_queries``
+    limits the queries in total; it is spread evenly over the splits.
     """
 
     name = "nemotron"
@@ -57,6 +59,7 @@ class Nemotron:
         code_version = 1 if origins is not None and version is None else version
         self.routes = {split: route(split, code_version if split == "code" else version, strict) for split in names}
         local = {str(key): value for key, value in (paths or {}).items()}
+        shares = shares_of(max_queries, len(self.routes))
         self._sources = [
             Mapped(
                 f"{local[str(chosen)]}/{split}" if str(chosen) in local else PATHS[chosen],
@@ -69,10 +72,10 @@ class Nemotron:
                 origins=origins if (chosen, split) == (1, "code") else None,
                 streaming=streaming,
                 offset=offset,
-                max_queries=max_queries,
+                max_queries=share,
                 min_query_chars=min_query_chars,
             )
-            for split, chosen in self.routes.items()
+            for (split, chosen), share in zip(self.routes.items(), shares, strict=True)
         ]
 
     def __iter__(self) -> Iterator[Query]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
@@ -18,6 +18,7 @@ from bestofn.builders.records import Row
 from bestofn.builders.sources.file_rows import COMPRESSION, csv_rows, json_rows
 
 READERS = {".jsonl": "json", ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "arrow"}
+MOST_NAMED = 10  # limit on the values that an error message lists
 SPLITS = ("train", "test", "validation", "valid", "val", "dev", "eval")  # the usual names of splits
 
 
@@ -34,7 +35,13 @@ class Table(Protocol):
 
 
 def rows(
-    path: str, *, format: str | None = None, config: str | None = None, split: str | None = None, streaming: bool = True
+    path: str,
+    *,
+    format: str | None = None,
+    config: str | None = None,
+    split: str | None = None,
+    streaming: bool = True,
+    split_column: str = "",
 ) -> Iterator[Row]:
     """Yield the rows of ``path`` in order.
 
@@ -43,8 +50,8 @@ def rows(
     ``streaming`` avoids a full download.
 
     If the files of a folder are named after splits (``train.jsonl``, ``gsm8k_test.csv``, ``valid/``), only the files of
-    ``split`` are read, or all files if ``split`` is None. In any other folder, and for a single file, ``split`` is
-    ignored.
+    ``split`` are read, or all files if ``split`` is None. In any other folder, and for a single file, the rows whose
+    column ``split_column`` is ``split`` are read. If there is no such column, ``split`` is ignored.
 
     A dataset of the Hub or of ``save_to_disk`` with several splits needs ``split``. No split is guessed. After
     a wrong guess, the training rows could be the held-out set, and the test prompts would not be protected.
@@ -56,12 +63,12 @@ def rows(
         raise SourceError(f"dataset.path is {path}: there is no such file{_near(local)}. Set dataset.path=…")
     try:
         chosen = _files_of_split(local, split) if local.exists() else path
-        written = _written_rows(chosen, format)
-        if written is not None:
-            yield from written
-            return
-        with _without_torch():
-            loaded = _load(chosen, format, config, split, streaming)
+        loaded = _written_rows(chosen, format)
+        if loaded is None:
+            with _without_torch():
+                loaded = _load(chosen, format, config, split, streaming)
+        if split is not None and split_column and chosen == local and not _is_saved(local):
+            loaded = _rows_of_split(loaded, split, split_column, path)
         yield from loaded
     except SourceError:
         raise
@@ -70,6 +77,14 @@ def rows(
             f"dataset.path is {path}: it cannot be read as {format or 'a dataset'} "
             f"({type(error).__name__}: {_first_line(error)}). Check the file, or set dataset.format."
         ) from error
+
+
+def is_one_split(path: str) -> bool:
+    """Return whether ``path`` is a file or folder whose files are not named after splits."""
+    local = Path(path).expanduser()
+    return local.is_file() or (
+        local.is_dir() and not _is_saved(local) and not any(_named_after(name, local) for name in SPLITS)
+    )
 
 
 def _written_rows(path: Path | list[Path] | str, format: str | None) -> Iterator[Row] | None:
@@ -82,6 +97,26 @@ def _written_rows(path: Path | list[Path] | str, format: str | None) -> Iterator
     if reader == "csv":
         return csv_rows(files, "\t" if _suffix(files[0]) == ".tsv" else ",")
     return None
+
+
+def _rows_of_split(all_rows: Iterable[Row], split: str, column: str, path: str) -> Iterator[Row]:
+    """Yield the rows whose ``column`` is ``split``, and all rows without this column.
+
+    Raises ``SourceError`` if rows have the column and none has this value.
+    """
+    others: dict[str, None] = {}
+    matched = False
+    for row in all_rows:
+        if column not in row or str(row[column]) == split:
+            matched = True
+            yield row
+        elif len(others) < MOST_NAMED:
+            others.setdefault(str(row[column]))
+    if others and not matched:
+        raise SourceError(
+            f"dataset.path is {path}: no row has the split {split!r}; the column {column!r} has {', '.join(others)}. "
+            "Set dataset.split to one of them, or dataset.split=null to read all rows."
+        )
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from itertools import islice
 from bestofn.builders.errors import SourceError
 from bestofn.builders.pocket.tasks import PARTS, SPLITS, Part, tasks
 from bestofn.builders.records import Count, PositiveCount, Query
+from bestofn.builders.sources.limits import shares_of
 
 
 class Starter:
@@ -18,8 +19,8 @@ class Starter:
 
     ``part`` is ``starter``, ``train`` (for training the pocket policy) or ``heldout`` (for measuring a trained policy).
     No task is in two parts (``builders.pocket.tasks``). ``splits``, ``offset`` and ``max_queries`` select from the
-    ``size`` queries; ``offset`` and ``max_queries`` apply to each split. The default ``size`` is 240 for ``starter``
-    and 1,000 for the other parts.
+    ``size`` queries. ``offset`` applies to each split. ``max_queries`` limits the queries in total; it is spread evenly
+    over the splits. The default ``size`` is 240 for ``starter`` and 1,000 for the other parts.
     """
 
     def __init__(
@@ -46,10 +47,12 @@ class Starter:
 
     def __iter__(self) -> Iterator[Query]:
         seen = dict.fromkeys(self.splits, 0)
+        limits = dict(zip(seen, shares_of(self.max_queries, len(seen)), strict=True))
         for task in islice(tasks(self.part, seed=self.seed), self.size):
             if task.split not in seen:
                 continue
             place = seen[task.split] - self.offset
             seen[task.split] += 1
-            if place >= 0 and (self.max_queries is None or place < self.max_queries):
+            most = limits[task.split]
+            if place >= 0 and (most is None or place < most):
                 yield task.query()

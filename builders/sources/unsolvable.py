@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 from bestofn.builders.errors import SourceError
@@ -151,7 +152,7 @@ class Unsolvable:
 
     The splits are ``math`` (solvable) and ``no_solution``. ``metadata`` has ``posed`` (``well``, ``no_solution``),
     ``flaw`` (the proof), ``family``, and ``origin``, which is equal for both problems of a pair. ``max_queries`` limits
-    the queries per split.
+    the queries in total.
     """
 
     name = "unsolvable"
@@ -159,9 +160,12 @@ class Unsolvable:
     def __init__(self, *, size: int = 60, seed: int = 0, max_queries: PositiveCount | None = None) -> None:
         if size < 1:
             raise SourceError(f"dataset.size is {size}; expected at least 1 problem")
-        self.size, self.seed = size if max_queries is None else min(size, max_queries), seed
+        self.size, self.seed, self.max_queries = size, seed, max_queries
 
     def __iter__(self) -> Iterator[Query]:
+        yield from islice(self._queries(), self.max_queries)
+
+    def _queries(self) -> Iterator[Query]:
         rng, names = Random(f"unsolvable {self.seed}"), list(FAMILIES)
         seen: set[str] = set()
         for number in range(self.size):

@@ -61,6 +61,13 @@ def prompt_of(value: object, turns: Turns) -> list[Message]:
     return [message for message in prompt if message["role"] != "system" or content_text(message["content"]).strip()]
 
 
+def is_content(content: object) -> bool:
+    """Return whether ``content`` is the content of a message: a text, a list of content parts, or None."""
+    if isinstance(content, list | tuple):
+        return all(isinstance(part, Mapping) for part in content)
+    return content is None or isinstance(content, str)
+
+
 def _message(item: object) -> Message | None:
     fields = item if isinstance(item, Mapping) else getattr(item, "__dict__", None)
     if not isinstance(fields, Mapping):

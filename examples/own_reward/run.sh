@@ -4,5 +4,5 @@ set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
 PYTHONPATH="$here" bestofn build --config-dir "$here/conf" 'trusted=[brevity]' reward=brevity reward.longest=40 \
-  dataset=starter dataset.max_queries=4 n=2 out=brevity-run
+  dataset=starter dataset.max_queries=12 n=2 out=brevity-run
 bestofn inspect brevity-run

@@ -82,12 +82,12 @@ def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         words = [
             f"experiment={name}",
             f"dataset.paths={{1: {tmp_path}/v1, 2: {tmp_path}/v2}}",
-            "dataset.max_queries=3",
             f"provider.base_url={server.url}",
             "sandbox=none",
             f"out={tmp_path}/run",
         ]
         config = compose(words)
+        config["dataset"]["max_queries"] = 3 * len(config["dataset"]["splits"])
         build(config)
         sent = [json.dumps(one.body, ensure_ascii=False) for one in server.sent]
     table = pq.read_table(tmp_path / "run" / "candidates" / "data.parquet")

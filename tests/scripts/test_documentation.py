@@ -99,7 +99,7 @@ def test_python_imports_what_exists(page: Path, text: str) -> None:
 def test_the_training_snippet_of_the_readme_runs(tmp_path: Path) -> None:
     (text,) = [text for text in blocks(ROOT / "README.md", "python") if "DPOTrainer" in text]
     bestofn = Path(sys.executable).with_name("bestofn")
-    words = ["dataset=starter", "dataset.max_queries=6", "n=4", "pairs=verified_vs_refuted", "out=runs/demo"]
+    words = ["dataset=starter", "dataset.max_queries=18", "n=4", "pairs=verified_vs_refuted", "out=runs/demo"]
     subprocess.run([bestofn, "build", *words], cwd=tmp_path, check=True, capture_output=True)
     weights = ROOT / "builders" / "pocket" / "weights"
     script = text.replace("your-model", str(weights)).replace('DPOConfig("out"', 'DPOConfig("out", max_steps=1')

@@ -72,7 +72,7 @@ def test_the_flat_form(tmp_path: Path) -> None:
     assert config["dataset"]["version"] == 2
     assert config["dataset"]["splits"] == ["math", "code", "tool_calling"]
     assert config["dataset"]["streaming"] is True
-    assert config["dataset"]["max_queries"] == 200
+    assert config["dataset"]["max_queries"] == 3 * 200
     assert config["n"] == 8
     assert config["sampling"]["temperature"] == 1.0
     assert config["sampling"]["max_tokens"] == 16384
@@ -86,7 +86,7 @@ def test_the_flat_form(tmp_path: Path) -> None:
 def test_the_nested_form() -> None:
     config = composed(overrides_of(yaml.safe_load(NESTED_FILE)))
     assert config["dataset"]["splits"] == ["math", "code"]
-    assert config["dataset"]["max_queries"] == 100
+    assert config["dataset"]["max_queries"] == 2 * 100
     assert config["provider"]["_target_"].endswith("OpenAIResponses")
     assert config["provider"]["model"] == "gpt-5.1"
     assert (config["n"], config["sampling"]["temperature"], config["shard_size"]) == (8, 0.7, 25)
@@ -181,7 +181,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
     command, words = translated("claude", ["generate", "--config", str(file), "--max-queries", "50", "sampling.seed=3"])
     config = composed(words)
     assert command == "build"
-    assert config["dataset"]["max_queries"] == 50
+    assert config["dataset"]["max_queries"] == 3 * 50, "the older forms count per split"
     assert config["sampling"]["seed"] == 3
     command, words = translated("openai", ["generate", "--config", str(file), "--model", "gpt-5.1"])
     assert composed(words)["provider"]["_target_"].endswith("OpenAIResponses")
@@ -214,5 +214,5 @@ def test_every_shipped_experiment_composes() -> None:
         name: compose(["sandbox=none", f"experiment=baseline/{name}"])
         for name in ("baseline", "math_focused", "high_throughput")
     }
-    asked = {name: c["n"] * len(c["dataset"]["splits"]) * c["dataset"]["max_queries"] for name, c in calls.items()}
+    asked = {name: c["n"] * c["dataset"]["max_queries"] for name, c in calls.items()}
     assert asked == {"baseline": 1_200, "math_focused": 10_000, "high_throughput": 80_000}

@@ -172,7 +172,7 @@ def test_a_day_that_the_calendar_lacks() -> None:
 
 
 def test_fewer_and_none() -> None:
-    assert len(list(Unsolvable(max_queries=5))) == 10
+    assert len(list(Unsolvable(max_queries=5))) == 5
     assert len(list(Unsolvable(size=2_000))) == 4_000
     with pytest.raises(SourceError, match="at least 1"):
         Unsolvable(size=0)

@@ -173,7 +173,7 @@ def test_any_dataset_is_screened_by_configuration(tmp_path: Path) -> None:
     )
     source = ObjectBuilder().build(config["dataset"], "dataset")
     assert [query.text for query in source] == ["Say 0.", "Say 2."]
-    assert source.skipped == {"held out: same words": 1, "duplicate id": 3}
+    assert source.skipped == {"held out: same words": 1, "repeated prompt": 3}
 
 
 @pytest.mark.slow

@@ -194,7 +194,7 @@ SHIPPED: list[tuple[str, list[dict[str, Any]], Mapping[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "rows", "expected"), SHIPPED, ids=[case[0] for case in SHIPPED])
 def test_a_shipped_mapping_reads_its_schema(name: str, rows: list, expected: Mapping[str, Any], tmp_path: Path) -> None:
-    queries = shipped(name, written(tmp_path / "rows.jsonl", rows))
+    queries = shipped(name, written(tmp_path / "rows.jsonl", rows), "dataset.merge_repeats=false")
     assert len(queries) == 3
     query = queries[0]
     tests = query.reference.tests

@@ -53,7 +53,7 @@ def test_ids_of_a_hundred_thousand_prompts_never_collide() -> None:
 def test_duplicates_are_left_out_and_counted(tmp_path: Path) -> None:
     source = Mapped(str(written(tmp_path / "a.jsonl", [*PROBLEMS, PROBLEMS[0]])))
     assert len(list(source)) == 10
-    assert source.skipped == {"duplicate id": 1}
+    assert source.skipped == {"repeated prompt": 1}
 
 
 def test_offset_and_max_queries_choose_source_rows(tmp_path: Path) -> None:

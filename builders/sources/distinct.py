@@ -1,0 +1,62 @@
+"""Makes the ids of queries unique, and leaves out repeated prompts. ``mapped`` uses it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import replace
+
+from bestofn.builders.records import Query
+from bestofn.builders.sources.seen_ids import SeenIds
+
+REPEATED = "repeated prompt"
+OTHER_REFERENCE = "repeated prompt with another reference (the first is kept)"
+NOT_GROUPED = "repeated id and prompt with other recorded answers (set dataset.group_by to join them)"
+
+
+class DistinctQueries:
+    """Passes on each query once, and counts the others in ``skipped`` by reason.
+
+    Queries with equal messages and tools get the same candidates, so they would give identical rows. Only the first of
+    them passes, unless ``merge_repeats`` is false. Queries with recorded answers are only left out if the id is equal
+    too. If two different queries have the same id, the second gets another id: ``SPLIT/ID``, or ``ID-HASH``.
+    """
+
+    def __init__(self, skipped: Counter[str], *, merge_repeats: bool = True) -> None:
+        self.skipped, self.merge_repeats = skipped, merge_repeats
+        self._ids, self._prompts, self._contents = SeenIds(), SeenIds(), SeenIds()
+
+    def take(self, query: Query, split: str | None) -> Query | None:
+        """Return ``query``, with another id if its id is taken; None if it repeats an earlier query.
+
+        ``split`` is the split of the dataset from which the query was read.
+        """
+        prompt = _digest(query.messages, query.tools, query.metadata.get("world_seed"))
+        if reason := self._repeated(query, prompt):
+            self.skipped[reason] += 1
+            return None
+        for name in (query.id, *([f"{split}/{query.id}"] if split else []), f"{query.id}-{prompt[:8]}"):
+            if self._ids.add(name):
+                return query if name == query.id else replace(query, id=name)
+        self.skipped[REPEATED] += 1
+        return None
+
+    def _repeated(self, query: Query, prompt: str) -> str:
+        """Return the reason why ``query`` is left out; "" if it is new."""
+        recorded = query.metadata.get("candidates")
+        if recorded is not None:
+            known, reason = _digest(query.id, prompt), NOT_GROUPED
+        elif self.merge_repeats:
+            known, reason = prompt, OTHER_REFERENCE
+        else:
+            return ""
+        new_content = self._contents.add(_digest(known, recorded, repr(query.reference)))
+        if self._prompts.add(known):
+            return ""
+        return reason if new_content else REPEATED
+
+
+def _digest(*parts: object) -> str:
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,55 @@
+"""Chooses the columns of a table for the parts of a query by their usual names. ``mapped`` uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from bestofn.builders.records import Row
+from bestofn.builders.sources.columns import Column
+
+USUAL_NAMES = {
+    "id": ("query_id", "uuid", "unique_id", "task_id", "id"),
+    "question": ("question", "problem", "prompt", "instruction", "query", "text", "input"),
+    "messages": ("messages", "conversations", "conversation"),
+    "answer": (
+        "answer", "gold", "gold_answer", "expected_answer", "final_answer", "reference_answer", "correct_answer",
+        "ground_truth", "target", "label", "answerKey",
+    ),
+    "choices": ("choices", "options"),
+    "solution": ("solution", "response", "output"),
+    "tools": ("tools",),
+    "tests": ("test_list", "tests", "test"),
+    "candidates": ("candidates", "generations", "completions", "responses"),
+}  # fmt: skip
+"""Part of a query -> usual column names. If ``columns`` does not map the part, the first existing column is used."""
+PROMPT_PARTS = {"question", "messages"}
+JOINED = {"instruction": ("instruction", "input")}
+"""Column of the question -> the columns whose texts together are the question (Alpaca)."""
+
+
+def usual_columns(mapped: Mapping[str, Column], row: Row, never: Collection[str] = ()) -> dict[str, Column]:
+    """Return the columns of ``row`` for the parts that are neither in ``mapped`` nor in ``never``."""
+    chosen: dict[str, Column] = {}
+    for part, names in USUAL_NAMES.items():
+        known = {**mapped, **chosen}
+        if part in known or part in never or (part in PROMPT_PARTS and _has_prompt(part, known, row)):
+            continue
+        taken = {name for column in known.values() for name in column.column_names}
+        if name := next((name for name in names if name in row and name not in taken), None):
+            chosen[part] = _column(part, name, row)
+    return chosen
+
+
+def unused_columns(mapped: Mapping[str, Column], row: Row) -> list[str]:
+    """Return the columns of ``row`` that no part of a query uses."""
+    used = {name for column in mapped.values() for name in column.column_names}
+    return [name for name in row if name not in used]
+
+
+def _has_prompt(part: str, known: Mapping[str, Column], row: Row) -> bool:
+    return bool(PROMPT_PARTS & set(known)) or (part == "question" and "messages" in row)
+
+
+def _column(part: str, name: str, row: Row) -> Column:
+    joined = [other for other in JOINED.get(name, ()) if other in row] if part == "question" else []
+    return Column(part, join=joined) if len(joined) > 1 else Column.of(part, name)
