@@ -56,7 +56,7 @@ def json_text(found: BestOfN) -> str:
 def print_analysis(found: BestOfN) -> None:
     """Print a table of the curves, the main results, and some disagreements between reward and verifier."""
     from bestofn.builders.report.curves_page import LABELS, disagreement_lines, sentences
-    from bestofn.builders.report.terminal import console, table
+    from bestofn.builders.report.terminal import console, print_table, table
 
     output, curves = console(), found["curves"]
     if not curves["k"]:
@@ -67,7 +67,7 @@ def print_analysis(found: BestOfN) -> None:
         if line := curves["lines"].get(name):
             cells = zip(line["mean"], line["low"], line["high"], strict=True)
             made.add_row(label, *(f"{100 * m:.1f} ({100 * low:.0f}–{100 * high:.0f})" for m, low, high in cells))
-    output.print(made)
+    print_table(made)
     for text in [*sentences(found), *disagreement_lines(found, PRINTED_DISAGREEMENTS)]:
         output.print(text, highlight=False, markup=False)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bestofn.builders.analysis.figures_json import RatesJson, RunJson
 from bestofn.builders.report.number_format import MISSING, audit_rows, dollars, interval, percent, rate
-from bestofn.builders.report.terminal import console, table
+from bestofn.builders.report.terminal import console, print_table, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,10 +23,10 @@ def print_run(run: RunJson) -> None:
         output.print(f"[dim]{key:>14}[/]  {_indented(value)}", highlight=False, markup=True)
     outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(run["outcomes"].items()))
     output.print(f"\n{run['queries']:,} queries, {run['records']:,} candidates: {outcomes}", highlight=False)
-    output.print(_splits(run))
-    output.print(_indices(run))
+    print_table(_splits(run))
+    print_table(_indices(run))
     if run["pass_at"]:
-        output.print(_curve(run))
+        print_table(_curve(run))
     for line in notes(run):
         output.print(line, highlight=False, markup=False)
 
@@ -34,10 +34,10 @@ def print_run(run: RunJson) -> None:
 def print_runs(runs: Sequence[RunJson]) -> None:
     """Print one row per run and, if there are several splits, the verified share by split."""
     output = console()
-    output.print(_runs(runs))
+    print_table(_runs(runs))
     splits = sorted({split for run in runs for split in run["by_split"]})
     if len(splits) > 1:
-        output.print(_runs_by_split(runs, splits))
+        print_table(_runs_by_split(runs, splits))
     if len({run["queries"] for run in runs}) > 1:
         output.print("The runs have different numbers of queries. `bestofn compare` joins runs by query.")
 
@@ -115,7 +115,7 @@ def _curve(run: RunJson) -> Table:
 
 
 def _runs(runs: Sequence[RunJson]) -> Table:
-    heads = ("N", "Queries", "Candidates", "Verified", "First", "Best of N", "By reward", "Pairs", "Cost")
+    heads = ("N", "Queries", "Verified", "First", "Best of N", "By reward", "Pairs", "Cost")
     made = table("", "Run", "Model", *heads)
     for run in runs:
         made.add_row(
@@ -123,7 +123,6 @@ def _runs(runs: Sequence[RunJson]) -> Table:
             run["metadata"].get("model", MISSING),
             str(run["n"]),
             f"{run['queries']:,}",
-            f"{run['records']:,}",
             percent(run["rate"]),
             percent(run["first"]),
             percent(run["best_of_n"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 140  # width in columns if the output is not a terminal
+WIDEST = 10_000  # limit on the width of a table
 
 
 def visible(text: str) -> str:
@@ -22,6 +24,38 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else WIDTH)
+
+
+def print_table(made: Table) -> None:
+    """Print ``made`` so that no cell is cut.
+
+    A table that is wider than the terminal gets headers of several lines and narrow gaps. If it is still too wide, its
+    lines are longer than those of the terminal.
+    """
+    from rich.console import Console
+
+    output = console()
+    if (width := _width(made, output)) > output.width:
+        _narrow(made)
+        width = _width(made, output)
+    if width > output.width:
+        output = Console(width=width)
+    output.print(made)
+
+
+def _width(made: Table, output: Console) -> int:
+    from rich.measure import Measurement
+
+    return Measurement.get(output, output.options.update(max_width=WIDEST), made).maximum
+
+
+def _narrow(made: Table) -> None:
+    """Write each header in lines that are not longer than the cells of its column, where its words permit."""
+    made.padding, made.pad_edge = (0, 1, 0, 0), False
+    for column in made.columns:
+        most = max((len(str(cell)) for cell in column.cells), default=1)
+        column.header = "\n".join(wrap(str(column.header), most, break_long_words=False))
+        column.no_wrap = True
 
 
 def table(title: str, *columns: str) -> Table:

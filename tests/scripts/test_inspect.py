@@ -14,6 +14,7 @@ import pytest
 
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
+from bestofn.builders.report import terminal
 from bestofn.scripts import compare, report
 from bestofn.scripts.inspect import main
 from tests.runs import write_run
@@ -185,3 +186,17 @@ def test_a_folder_of_runs_is_not_a_run(runs: Path, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         main([str(runs)])
     assert f"Name the runs instead: '{runs}/*'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_tables_fit_the_terminal_and_no_value_is_cut(
+    width: int, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "WIDTH", width)
+    main([str(runs / "baseline")])
+    main([f"{runs}/*"])
+    printed = capsys.readouterr().out
+    assert "…" not in printed
+    assert {"math", "baseline", "improved"} <= set(printed.split())
+    tables = [line for line in printed.splitlines() if not line.startswith(("Cost", "Quality", "Pairs"))]
+    assert max(map(len, tables)) <= max(width, 80)
