@@ -11,7 +11,8 @@
     ├── BudgetError            the budget is spent: the run stops and can resume with a larger one
     ├── JournalError           the journal is damaged, is not a bestofn journal, or cannot be written
     └── ProviderError          a request to a provider failed
-        ├── AuthenticationError  the API key is missing or refused (401, 403): stops the run
+        ├── AuthenticationError  the API key is missing or refused (401, 403): stops the run. After a success, a single
+        │                        403 is a RequestError
         ├── RequestError         the request itself is refused (400, 404, 422): not retried within a run
         │   └── PermanentRefusal   content filter, or too long for the model: never sent again
         ├── RateLimitError       too many requests (429); ``retry_after_s``: wait that the service asks for
@@ -86,14 +87,21 @@ class JournalError(BestofnError):
 
 
 class ProviderError(BestofnError):
-    """A request to a provider failed. ``status`` is the HTTP status, if there was a response."""
+    """A request to a provider failed. ``status`` is the HTTP status, if there was a response.
+
+    ``cause`` is a short name of what happened. Summaries count failures by cause.
+    """
 
     exit_code = 5
+    usual_cause = "request failed"
 
-    def __init__(self, message: str, *, status: int | None = None, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, retry_after_s: float | None = None, cause: str = ""
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after_s = retry_after_s
+        self.cause = cause or (f"status {status}" if status else self.usual_cause)
 
 
 class AuthenticationError(ProviderError):
@@ -102,6 +110,8 @@ class AuthenticationError(ProviderError):
 
 class RequestError(ProviderError):
     """The request itself is refused. A retry would fail in the same way, unless the service or its settings change."""
+
+    usual_cause = "request refused"
 
 
 class PermanentRefusal(RequestError):
@@ -115,6 +125,8 @@ class RateLimitError(ProviderError):
 class ServiceError(ProviderError):
     """The service failed: an HTTP status of 5xx, an overload, or a malformed reply."""
 
+    usual_cause = "malformed reply"
+
 
 class UnreadableReply(ServiceError):
     """A complete, paid reply that cannot be parsed. It is stored, and the request is sent again at most once."""
@@ -122,6 +134,8 @@ class UnreadableReply(ServiceError):
 
 class ConnectionFailed(ProviderError):
     """The connection could not be made, was lost, or timed out."""
+
+    usual_cause = "connection lost"
 
 
 def kind_of(row_error: str) -> str:

@@ -119,6 +119,7 @@ class Workers(Protocol):
         """Run ``function(*args)`` in a worker process and return its result.
 
         Raises ``TimeoutError`` after ``timeout_s`` seconds, and ``MemoryError`` if a worker exceeds its memory limit.
+        Any other error of the workers themselves says nothing about the function.
         """
         ...
 

@@ -18,6 +18,7 @@ from bestofn.sandbox.box import Box, BoxGone
 log = logging.getLogger(__name__)
 
 RETRY_OPEN_AFTER_S = (0.5, 2.0, 8.0)  # waits before retries if no box starts; a Docker engine restarts within this time
+REPEATED = " It is replaced, and the program runs once more."
 ENOUGH_TIMEOUTS = 1  # after this many timeouts, the other inputs are not run, because they would probably time out too
 
 
@@ -77,12 +78,13 @@ class Pool:
 
     async def _run_once(self, program: Program) -> Execution:
         reason = ""
-        for _ in range(2):
+        for first in (True, False):
             box = await self._take(program.language)
             try:
                 return await box.run(program)
             except BoxGone as error:
                 reason = str(error)
+                log.warning("The sandbox stopped while it ran a program (%s).%s", reason, REPEATED if first else "")
             finally:
                 self._return(box)
         return infra(f"the sandbox stopped twice while it ran this program ({reason})")

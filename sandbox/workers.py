@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -18,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 Value = TypeVar("Value")
+log = logging.getLogger(__name__)
 
 START_S = 60.0  # time limit for a worker to start and import its modules on a busy machine
 
@@ -71,26 +73,34 @@ class ProcessPool:
         """Return ``function(*args)``, computed in a worker. The time limit starts when a worker is ready.
 
         Raises ``TimeoutError`` after ``timeout_s``, ``MemoryError`` above the memory limit, and any error that the
-        function raises.
+        function raises. If the worker ends during the call, the call is repeated once; then ``WorkerLost`` is raised.
         """
         if self._free is None:
             raise RuntimeError("ProcessPool is not open; use `async with ProcessPool() as workers`")
         payload = pickle.dumps((function, args))
         async with self._free:
-            worker = await self._worker()
-            healthy = False
             try:
-                result = await worker.ask(payload, timeout_s)
-                healthy = True
-            finally:
-                if healthy and worker.calls < self.calls_per_worker:
-                    self._idle.append(worker)
-                else:
-                    self._discard(worker)
-        kind, value = result
+                kind, value = await self._ask(payload, timeout_s)
+            except WorkerLost as error:
+                log.warning("%s. The call is repeated once in a new worker.", error)
+                kind, value = await self._ask(payload, timeout_s)
         if kind == "raised":
             raise value
         return value
+
+    async def _ask(self, payload: bytes, timeout_s: float) -> tuple[str, Any]:
+        """Send one call to a free worker and return its result. The worker is used again only if it answered."""
+        worker = await self._worker()
+        healthy = False
+        try:
+            result = await worker.ask(payload, timeout_s)
+            healthy = True
+        finally:
+            if healthy and worker.calls < self.calls_per_worker:
+                self._idle.append(worker)
+            else:
+                self._discard(worker)
+        return result
 
     async def _worker(self) -> _Worker:
         while self._idle:
@@ -113,6 +123,10 @@ class ProcessPool:
         worker.join()
 
 
+class WorkerLost(RuntimeError):
+    """A worker process ended during a call, for example because the system killed it. This is no result of the call."""
+
+
 class _Worker:
     """One worker process and the pipe to it."""
 
@@ -132,8 +146,14 @@ class _Worker:
         return self._process.is_alive()
 
     async def ready(self) -> None:
-        """Wait until the process has started."""
-        await self._receive(START_S)
+        """Wait until the process has started. Raises ``WorkerLost`` if it does not start."""
+        try:
+            await self._receive(START_S)
+        except TimeoutError:
+            raise WorkerLost(f"the worker process did not start within {START_S:g} s") from None
+        except (EOFError, ConnectionError) as error:
+            self._process.join(1)
+            raise WorkerLost(f"{_end_of(self._process.exitcode)} while it started") from error
 
     async def ask(self, payload: bytes, timeout_s: float) -> tuple[str, Any]:
         """Send one call and return its result: ("returned", value) or ("raised", error)."""
@@ -143,12 +163,7 @@ class _Worker:
             return pickle.loads(await self._receive(timeout_s))
         except (EOFError, ConnectionError) as error:
             self._process.join(1)
-            code = self._process.exitcode
-            if code in (-signal.SIGKILL, -signal.SIGSEGV, -signal.SIGABRT):
-                raise MemoryError(
-                    f"signal {-code} ended the worker process; the usual cause is its memory limit (workers.memory_mb)"
-                ) from error
-            raise RuntimeError(f"the worker process ended with exit code {code} during a call") from error
+            raise WorkerLost(f"{_end_of(self._process.exitcode)} during a call") from error
 
     async def _receive(self, timeout_s: float) -> bytes:
         """Wait for the next message and return it. The event loop watches the pipe, so no thread is needed."""
@@ -173,6 +188,12 @@ class _Worker:
         """Wait up to 5 seconds until the process has ended, then close the pipe."""
         self._process.join(5)
         self._pipe.close()
+
+
+def _end_of(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return f"the worker process ended with exit code {exit_code}"
+    return f"signal {-exit_code} ended the worker process"
 
 
 def _serve(pipe: multiprocessing.connection.Connection, memory_mb: int, preload: tuple[str, ...]) -> None:

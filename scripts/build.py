@@ -12,8 +12,9 @@ from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import choices, sweep_folder
 from bestofn.builders.errors import BestofnError, ConfigError, IncompleteRun
+from bestofn.builders.formats.terminal_text import visible, visible_lines
 from bestofn.builders.protocols import Executor, Source
-from bestofn.builders.records import JsonObject, Request
+from bestofn.builders.records import JsonObject, Request, content_text
 from bestofn.builders.stages.requests import RequestBuilder
 from bestofn.scripts.catalogue import BUILD
 
@@ -134,7 +135,7 @@ def dry_run(config: JsonObject, out: Path) -> dict[str, Any]:
             )
         first, queries, characters = _measure(run.source, run.generate.request_builder)
         for message in first.messages:
-            print(f"--- {message['role']} ---\n{message.get('content') or ''}")
+            print(f"--- {visible(message['role'])} ---\n{visible_lines(content_text(message.get('content')))}")
         forecast = estimate(run.generate, queries=queries, prompt_characters=characters, ledger=run.ledger)
         print(f"\n{forecast}\ndry_run: no request was sent. The folder of the run would be {out}.")
     return {"dry_run": True, "queries": queries}

@@ -43,6 +43,7 @@ class HttpService(ABC):
     public_url: str  # the default base URL; only this URL requires a key
     url_variable: str  # environment variable with the base URL
     key_variable: str  # environment variable with the key
+    usual_scheme: str = ""  # added to a base URL without a scheme; "" if the scheme is required
     cache_from: int = 0  # see ``builders.sampling.provider.Provider``
     operational: tuple[str, ...] = ("api_key", "limits", "raw_log", "free", "max_n")
 
@@ -63,13 +64,24 @@ class HttpService(ABC):
         if max_n < 1:
             raise ValueError(f"max_n is {max_n}; expected at least 1")
         self.model = model
-        self.base_url = (base_url or os.environ.get(self.url_variable) or self.public_url).rstrip("/")
+        self.base_url = self._checked_url(base_url or os.environ.get(self.url_variable) or self.public_url)
         self.limits = limits
         self.max_n = max_n
         self.free = is_local(self.base_url) if free is None else free
         self._api_key = api_key
         self._headers = dict(headers or {})
         self._raw_log = raw_log
+
+    def _checked_url(self, url: str) -> str:
+        """Return ``url`` with a scheme and without a slash at its end. Raises ``ValueError`` if it is not a URL."""
+        whole = url if "://" in url else self.usual_scheme + url
+        if not is_http_url(whole):
+            raise ValueError(
+                f"base_url is {url!r}; expected a URL that begins with http:// or https://, for example "
+                "http://localhost:8000/v1. If provider.base_url is not set, the environment variable "
+                f"{self.url_variable} is used"
+            )
+        return whole.rstrip("/")
 
     @property
     def identity(self) -> str:
@@ -186,6 +198,15 @@ class HttpBatchService(HttpService):
     @abstractmethod
     def batches(self) -> BatchApi:
         """Return the batch API of the service. The provider must be open."""
+
+
+def is_http_url(url: str) -> bool:
+    """Return whether ``url`` has the scheme http or https, a host, and a valid port if it has one."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def is_local(url: str) -> bool:

@@ -32,6 +32,7 @@ from bestofn.builders.records import JsonObject
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.rate_headers import retry_after
+from bestofn.builders.sampling.repairs import note
 
 if TYPE_CHECKING:
     import aiohttp
@@ -117,14 +118,15 @@ class HttpTransport:
         except TimeoutError as error:
             raise ConnectionFailed(
                 f"{self.base_url} did not answer within {time.perf_counter() - started:.0f} s. "
-                "To wait longer, set provider.limits.timeout_s."
+                "To wait longer, set provider.limits.timeout_s.",
+                cause="timeout",
             ) from error
         except aiohttp.InvalidURL as error:
             raise ConfigError(
                 f"provider.base_url is {self.base_url!r}; expected a URL such as https://host/v1"
             ) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise ConnectionFailed(f"{self.base_url}: {error or type(error).__name__}") from error
+            raise ConnectionFailed(f"{self.base_url}: {error or type(error).__name__}", cause=_cause(error)) from error
         seconds = time.perf_counter() - started
         if self._raw_log:
             sent = options.get("data")
@@ -151,7 +153,8 @@ class HttpTransport:
             if size > most:
                 raise RequestError(
                     f"the reply of {self.base_url} is larger than {most / 1e6:,.0f} MB. "
-                    "To accept larger replies, set provider.limits.reply_mb."
+                    "To accept larger replies, set provider.limits.reply_mb.",
+                    cause="reply too large",
                 )
         return b"".join(parts)
 
@@ -198,11 +201,11 @@ def parsed(reply: Reply) -> JsonObject:
     try:
         value = decoded(reply.body)
     except (ValueError, RecursionError) as error:
-        raise ServiceError(f"the reply is not JSON: {reply.body[:200]!r}") from error
+        raise ServiceError(f"the reply is not JSON: {reply.body[:200]!r}", cause="reply is not JSON") from error
     if not isinstance(value, dict):
         raise ServiceError(f"the reply is a JSON {type(value).__name__}; expected an object: {reply.body[:200]!r}")
     if value.get("error"):
-        raise ServiceError(f"the reply is an error: {_error_text(reply.body)}")
+        raise ServiceError(f"the reply is an error: {_error_text(reply.body)}", cause="error with status 200")
     return value
 
 
@@ -214,6 +217,7 @@ def decoded(body: bytes) -> Any:
     try:
         return json.loads(body)
     except UnicodeDecodeError:
+        note("invalid UTF-8")
         return json.loads(body.decode("utf-8", "replace"))
 
 
@@ -232,5 +236,16 @@ def _error_text(body: bytes) -> str:
 def _json_or_text(body: bytes) -> Any:
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body.decode("utf-8", "replace")
+
+
+def _cause(error: Exception) -> str:
+    """Return the cause of a failed connection for the counts in summaries."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return "no connection"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "incomplete or damaged reply"
+    return "malformed HTTP" if isinstance(error, aiohttp.ClientResponseError) else "connection lost"

@@ -31,6 +31,7 @@ class Ollama(HttpService):
     public_url = "http://localhost:11434"
     url_variable = "OLLAMA_HOST"
     key_variable = "OLLAMA_API_KEY"
+    usual_scheme = "http://"  # OLLAMA_HOST is often host:port
     operational = (*HttpService.operational, "keep_alive")
 
     def __init__(
@@ -56,8 +57,6 @@ class Ollama(HttpService):
             free=free,
             raw_log=raw_log,
         )
-        if "://" not in self.base_url:
-            self.base_url = f"http://{self.base_url}"  # OLLAMA_HOST is often host:port
         self.options = dict(options or {})
         self.think = think
         self.keep_alive = keep_alive
@@ -97,7 +96,10 @@ class Ollama(HttpService):
     def answers(self, value: JsonObject, reply: Reply) -> list[Completion]:
         """Return the completions in a reply; see ``HttpService.answers``."""
         if not value.get("done", True):
-            raise ServiceError(f"the reply of {self.base_url} is incomplete (done is false): {reply.body[:200]!r}")
+            raise ServiceError(
+                f"the reply of {self.base_url} is incomplete (done is false): {reply.body[:200]!r}",
+                cause="unfinished reply",
+            )
         received = value["message"]
         thought, content = without_thinking(content_of(received))
         message: dict[str, object] = {"role": "assistant", "content": content}

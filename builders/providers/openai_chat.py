@@ -107,7 +107,9 @@ class OpenAIChat(HttpBatchService):
         """Return the completions in a reply; see ``HttpService.answers``."""
         choices = value["choices"]
         if not choices:
-            raise ServiceError(f"the reply of {self.base_url} has no choices: {reply.body[:200]!r}")
+            raise ServiceError(
+                f"the reply of {self.base_url} has no choices: {reply.body[:200]!r}", cause="no completion"
+            )
         shares = shared_usage(self.usage(value), len(choices))
         return [self._completion(choice, value, share, reply) for choice, share in zip(choices, shares, strict=True)]
 

@@ -101,7 +101,8 @@ class OpenAIResponses(HttpBatchService):
         """Return the completions in a reply; see ``HttpService.answers``."""
         if value.get("status") in ("failed", "cancelled"):
             raise ServiceError(
-                f"the response of {self.base_url} has the status {value['status']}: {value.get('error')}"
+                f"the response of {self.base_url} has the status {value['status']}: {value.get('error')}",
+                cause="unfinished reply",
             )
         text, refusal, summary, calls = "", "", [], []
         for item in value["output"]:

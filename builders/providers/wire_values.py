@@ -12,13 +12,17 @@ from types import NoneType
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Completion, JsonObject
+from bestofn.builders.sampling.repairs import note
 
 MOST_TOKENS = 10**9  # a larger token count of one request is an error of the service
 
 
 def token_count(value: object) -> int:
     """Return ``value`` if it is a plausible number of tokens, from 0 to 10⁹; otherwise 0, which means not reported."""
+    if value is None:
+        return 0
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
+        note("impossible token count")
         return 0
     return int(value)
 
@@ -33,7 +37,10 @@ def content_of(message: JsonObject) -> object:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     if not isinstance(content, str | list | NoneType) or not all(isinstance(part, dict) for part in parts):
-        raise ServiceError(f"the content of the answer is {_shown(content)}; expected text or a list of parts")
+        raise ServiceError(
+            f"the content of the answer is {_shown(content)}; expected text or a list of parts",
+            cause="malformed answer",
+        )
     return content
 
 
@@ -46,17 +53,21 @@ def checked(completion: Completion, model: str) -> Completion:
     for call in completion.message.get("tool_calls") or ():
         _check_call(call)
     logprob = completion.logprob
-    return replace(
-        completion,
-        model=completion.model if isinstance(completion.model, str) else model,
-        logprob=logprob if isinstance(logprob, int | float) and math.isfinite(logprob) else None,
-    )
+    if not isinstance(completion.model, str):
+        note("invalid model name")
+        completion = replace(completion, model=model)
+    if logprob is not None and not (isinstance(logprob, int | float) and math.isfinite(logprob)):
+        note("invalid log-probability")
+        completion = replace(completion, logprob=None)
+    return completion
 
 
 def _check_call(call: JsonObject) -> None:
     function = call.get("function")
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise ServiceError(f"a tool call is {_shown(call)}; expected a function with a name")
+        raise ServiceError(
+            f"a tool call is {_shown(call)}; expected a function with a name", cause="malformed tool call"
+        )
 
 
 def _shown(value: object) -> str:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from bestofn.builders.analysis.best_of_n import BestOfN, GreedyComparison, OverOptimization, RewardAccuracy
 from bestofn.builders.analysis.curves import Curve, Curves
+from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.report.charts import Line, lines
 from bestofn.builders.report.html_page import style, template
 from bestofn.builders.report.number_format import MISSING, percent
-from bestofn.builders.report.terminal import visible
 
 LABELS = {
     "pass_at_k": "pass@k",

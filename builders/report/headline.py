@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from bestofn.builders.analysis.problems import problems
 from bestofn.builders.analysis.run_figures import RunFigures
+from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.records import Row
 from bestofn.builders.report.number_format import point
-from bestofn.builders.report.terminal import visible
 
 LOADED = ("dpo", "kto", "sft", "candidates")  # the summary shows how to load the first of these that has rows
 
@@ -21,11 +23,24 @@ def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
     if skipped := manifest.get("skipped"):
         lines.append("Skipped rows: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
     lines += [f"Problem: {visible(str(problem))}" for problem in problems(figures)]
+    lines += _defects(manifest.get("spending") or {})
     if estimated := (manifest.get("spending") or {}).get("without_usage"):
         lines.append(
             f"{estimated:,} completions came without a token count; their cost is estimated from their length."
         )
     return "\n".join([*lines, "", *_files(manifest, run)])
+
+
+def _defects(spending: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one line each about failed attempts and repaired replies, with the counts by cause."""
+    if failed := spending.get("failures"):
+        yield f"{sum(failed.values()):,} attempts to get a reply failed: {_listed(failed)}. Most are retried."
+    if repaired := spending.get("repaired"):
+        yield f"Replies with a defect that does not change the answer: {_listed(repaired)}."
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} × {visible(name)}" for name, count in Counter(counts).most_common())
 
 
 def _counts(figures: RunFigures) -> str:

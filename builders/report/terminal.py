@@ -14,11 +14,6 @@ WIDTH = 140  # width in columns if the output is not a terminal
 WIDEST = 10_000  # limit on the width of a table
 
 
-def visible(text: str) -> str:
-    """Return ``text`` on one line, with line breaks and terminal control characters written as escape sequences."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
-
-
 def console() -> Console:
     """Return a console with the width of the terminal; ``WIDTH`` columns if the output is a file or a pipe."""
     from rich.console import Console

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bestofn.builders.formats.terminal_text import visible
 from bestofn.builders.records import JsonObject, Row
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def _facts(progress: Progress, stages: list[str], spending: JsonObject, seconds:
     facts["tokens"] = f"{spending.get('tokens', 0):,}"
     facts["cost"] = f"${spending.get('usd', 0.0):.4f}"
     facts["time"] = _clock(seconds)
+    if waiting := spending.get("notes"):
+        facts["waiting"] = visible("; ".join(waiting))
     if progress.total is not None and last:
         facts["left"] = _clock(seconds / last * max(progress.total - done, 0))
     return facts

@@ -12,7 +12,8 @@ import re
 import shlex
 import threading
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -105,6 +106,7 @@ class Ledger:
         self.usd_aside = 0.0  # reserved for batch jobs whose replies have not arrived
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0, "without_usage": 0}
+        self.repaired: Counter[str] = Counter()  # defect -> number of replies that were accepted in spite of it
         self._limiters: list[Limiter] = []
         self._stopping_since: float | None = None
         self._lock = threading.Lock()
@@ -174,12 +176,19 @@ class Ledger:
         with self._lock:
             self.counts[what] += by
 
+    def count_repairs(self, defects: Iterable[str]) -> None:
+        """Count the repaired defects of one reply."""
+        with self._lock:
+            self.repaired.update(defects)
+
     def totals(self) -> dict[str, object]:
         """Return all counts so far as plain data, for the manifest and the terminal."""
         with self._lock:
             return {
                 **self.counts,
-                "retries": sum(limiter.retries for limiter in self._limiters),
+                "retries": sum(limiter.retried.total() for limiter in self._limiters),
+                "failures": dict(sum((limiter.failed for limiter in self._limiters), Counter())),
+                "repaired": dict(self.repaired),
                 "prompt_tokens": self.usage.prompt,
                 "completion_tokens": self.usage.completion,
                 "cached_tokens": self.usage.cached,

@@ -122,6 +122,10 @@ class Journal:
         with journal_errors(self.path):
             return self._reader.execute("SELECT coalesce(sum(usd), 0.0) FROM calls").fetchone()[0]
 
+    def has_replies_of(self, provider: str) -> bool:
+        """Return whether the journal holds a reply of the provider with the identity ``provider``."""
+        return bool(self.rows("SELECT 1 FROM requests WHERE provider = ? LIMIT 1", (provider,)))
+
     def rows(self, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return all rows of an SQL ``query``."""
         with journal_errors(self.path):

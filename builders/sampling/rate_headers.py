@@ -18,6 +18,8 @@ from email.utils import parsedate_to_datetime
 from typing import Literal
 
 WINDOWS_S = (1.0, 60.0, 3600.0, 86400.0)
+LONGEST_WAIT_S = 31 * 86400.0  # a longer wait is an error of the service, and is ignored
+MOST_UNITS = 1e12  # a higher limit is an error of the service, and is ignored
 _PART = re.compile(r"([\d.]+)(ms|us|µs|s|m|h|d)")
 _UNIT_S = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -40,8 +42,10 @@ class Allowance:
 def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
     """Yield the rate limits in ``headers``.
 
-    The names of the headers must be in lower case, unless ``headers`` ignores case.
+    The names of the headers must be in lower case, unless ``headers`` ignores case. A limit below 1 or above
+    ``MOST_UNITS`` is ignored.
     """
+    now = _now(headers)
     for of, openai, anthropic in (
         ("requests", "requests", "requests"),
         ("input", "tokens", "input-tokens"),
@@ -50,29 +54,47 @@ def allowances(headers: Mapping[str, str]) -> Iterator[Allowance]:
         names = [f"anthropic-ratelimit-{anthropic}-{{}}"] + ([f"x-ratelimit-{{}}-{openai}"] if openai else [])
         for name in names:
             limit = _number(headers.get(name.format("limit")))
-            if limit:
+            if limit and 1 <= limit <= MOST_UNITS:
                 remaining = _number(headers.get(name.format("remaining")))
-                reset_s = _duration(headers.get(name.format("reset")))
+                reset_s = _bounded(_duration(headers.get(name.format("reset")), now))
                 window_s = _window(limit, remaining, reset_s) if openai and name.startswith("x-") else 60.0
                 yield Allowance(of, limit, window_s, remaining, reset_s)  # type: ignore[arg-type]
                 break
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait according to ``retry-after``; None if that header is missing or invalid."""
+    """Return the seconds to wait according to ``retry-after``.
+
+    Returns None if that header is missing or invalid, or if the wait is negative or longer than ``LONGEST_WAIT_S``. A
+    date is compared with the reply's own date, because the clocks of the service and of this machine may differ.
+    """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
-        return max(0.0, milliseconds / 1000)
+        return _bounded(milliseconds / 1000)
     text = headers.get("retry-after")
-    if not text:
-        return None
     seconds = _number(text)
     if seconds is not None:
-        return max(0.0, seconds)
+        return _bounded(seconds)
+    at = _http_date(text)
+    return None if at is None else _bounded(max(0.0, at - _now(headers)))
+
+
+def _now(headers: Mapping[str, str]) -> float:
+    """Return the time of the reply on the service's clock; the time of this machine if the reply has no date."""
+    at = _http_date(headers.get("date"))
+    return time.time() if at is None else at
+
+
+def _http_date(text: str | None) -> float | None:
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError):
+        return parsedate_to_datetime(text).timestamp() if text else None
+    except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _bounded(seconds: float | None) -> float | None:
+    """Return ``seconds`` if it is a possible wait, from 0 to ``LONGEST_WAIT_S``; otherwise None."""
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_WAIT_S else None
 
 
 def _window(limit: float, remaining: float | None, reset_s: float | None) -> float:
@@ -94,8 +116,8 @@ def _number(text: str | None) -> float | None:
     return number if number is not None and number == number and abs(number) != float("inf") else None
 
 
-def _duration(text: str | None) -> float | None:
-    """Convert ``text`` to seconds: a duration ("6m0s", "20ms", "12"), or the time until an RFC 3339 date.
+def _duration(text: str | None, now: float) -> float | None:
+    """Convert ``text`` to seconds: a duration ("6m0s", "20ms", "12"), or the time from ``now`` to an RFC 3339 date.
 
     Returns None if ``text`` has another format.
     """
@@ -106,8 +128,8 @@ def _duration(text: str | None) -> float | None:
         return seconds
     parts = _PART.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
-        return sum(float(number) * _UNIT_S[unit] for number, unit in parts)
+        return sum((_number(number) or 0.0) * _UNIT_S[unit] for number, unit in parts)
     try:
-        return max(0.0, datetime.fromisoformat(text).timestamp() - time.time())
-    except ValueError:
+        return max(0.0, datetime.fromisoformat(text).timestamp() - now)
+    except (ValueError, OverflowError):
         return None

@@ -15,6 +15,7 @@ from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, Ledger
 from bestofn.builders.sampling.in_flight import InFlight
 from bestofn.builders.sampling.journal import Entry, Journal, StoredAnswer
 from bestofn.builders.sampling.provider import Mode, Provider, Reply
+from bestofn.builders.sampling.repairs import collected
 from bestofn.builders.sampling.samples import shared_cost, total_usage
 
 
@@ -72,24 +73,29 @@ class ReplyStore:
         Raises ``ServiceError`` if the reply cannot be parsed. If the service charges for such a reply, its cost is
         counted, the reply is stored, and the error is an ``UnreadableReply`` (a subclass).
         """
+        cause = "malformed reply"
         try:
-            completions = list(self._provider.read(reply))
-            usage = total_usage(completions)
+            with collected() as repairs:
+                completions = list(self._provider.read(reply))
+                usage = total_usage(completions)
         except Exception as error:  # for a malformed reply, the parser may raise any type of error
             problem = f"the reply of {self._provider.name} cannot be parsed: {type(error).__name__}: {error}"
             if isinstance(error, ServiceError):
-                problem = str(error)
+                problem, cause = str(error), error.cause
         else:
             if completions:
+                if len(completions) != n:
+                    repairs.add(f"{'fewer' if len(completions) < n else 'more'} completions than requested")
+                self._ledger.count_repairs(repairs)
                 if usage == Usage() and not self._provider.free:
                     usage = self._estimated_usage(in_flight, completions)
                 return ParsedReply(reply, completions, usage, mode)
-            problem = f"the reply of {self._provider.name} holds no completion"
+            problem, cause = f"the reply of {self._provider.name} holds no completion", "no completion"
         charged = self._provider.usage_of(reply)
         if charged is None:
-            raise ServiceError(problem)
+            raise ServiceError(problem, cause=cause)
         await self._add(in_flight, (), reply, charged, self.cost_of(charged, n, mode), mode)
-        raise UnreadableReply(f"{problem} (the reply is stored in the journal)")
+        raise UnreadableReply(f"{problem} (the reply is stored in the journal)", cause=cause)
 
     def _estimated_usage(self, in_flight: InFlight, completions: Sequence[Completion]) -> Usage:
         """Estimate the usage of a reply that reports none, so that the budget still limits the run."""

@@ -52,6 +52,7 @@ class JournaledSampler:
         self._ledger = ledger
         limiter = limiter_for(self.identity, provider.limits)
         ledger.watch(limiter)
+        self._limiter = limiter
         self._replies = ReplyStore(provider, journal, ledger)
         self._online = OnlineRoute(provider, journal, ledger, limiter, self._replies)
         self._batches: BatchRoute | None = None
@@ -59,6 +60,7 @@ class JournaledSampler:
 
     async def __aenter__(self) -> JournaledSampler:
         self._ledger.carry(self._journal.spent_usd())
+        self._limiter.key_accepted |= self._journal.has_replies_of(self.identity)
         provider = self._provider
         # Batch jobs of earlier runs are paid for, so an online run waits for them too.
         if isinstance(provider, BatchProvider) and (self.batch or open_batches(self._journal, self.identity)):

@@ -192,11 +192,13 @@ def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_resumes(tmp_
         assert server.completions <= 400 + 2 * 2 * 8, "only requests in flight are sent again"
 
 
-def test_dry_run_sends_nothing(sums: Path, tmp_path: Path) -> None:
+def test_dry_run_sends_nothing_and_prints_no_escape_sequence(sums: Path, tmp_path: Path) -> None:
+    sums.write_text(sums.read_text().replace("0 + 0?", "0 + 0?\\u001b[2J"))
     with OpenAIServer() as server:
         done = run(*command(sums, server.url, tmp_path / "run", "dry_run=true"))
         assert server.requests == 0
-    assert "What is 0 + 0?" in done.stdout
+    assert "What is 0 + 0?\\x1b[2J" in done.stdout
+    assert "\x1b" not in done.stdout
     assert "96" in done.stdout
     assert not (tmp_path / "run").exists()
 

@@ -79,10 +79,11 @@ def test_a_run_that_left_something_behind_costs_the_box() -> None:
     assert opened[0].closed
 
 
-def test_a_run_whose_box_dies_is_repeated_once_in_another() -> None:
+def test_a_run_whose_box_dies_is_repeated_once_in_another(caplog: pytest.LogCaptureFixture) -> None:
     results, opened = pooled([[BoxGone("died")], []], times(1))
     assert results == [OK]
     assert [box.runs for box in opened] == [1, 1]
+    assert "The sandbox stopped while it ran a program (died). It is replaced" in caplog.text
 
 
 def test_a_program_that_takes_two_boxes_down_is_our_trouble_not_its_failure() -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.protocols import Workers
-from bestofn.sandbox.workers import ProcessPool
+from bestofn.sandbox.workers import ProcessPool, WorkerLost
+
+KILLED_ONCE = "'answer' if path.exists() else (path.touch(), __import__('os').abort())"
 
 
 def with_pool(work, **settings):
@@ -88,13 +90,23 @@ def test_a_cancelled_call_frees_its_place():
     assert with_pool(work, count=1) == 1
 
 
-def test_a_worker_that_dies_is_told_and_replaced():
+def test_a_call_that_ends_two_workers_is_an_error_and_the_pool_still_works():
     async def work(pool):
-        with pytest.raises(RuntimeError, match="exit code 3"):
+        with pytest.raises(WorkerLost, match="exit code 3"):
             await pool.call(os._exit, 3, timeout_s=30)
         return await pool.call(abs, -1, timeout_s=30)
 
     assert with_pool(work, count=1) == 1
+
+
+def test_a_call_whose_worker_is_killed_is_repeated_once(tmp_path, caplog):
+    marker = tmp_path / "marker"
+
+    async def work(pool):
+        return await pool.call(eval, KILLED_ONCE, {"path": marker}, timeout_s=30)
+
+    assert with_pool(work, count=1) == "answer"
+    assert "signal 6 ended the worker process during a call. The call is repeated once" in caplog.text
 
 
 def test_nothing_stays_behind():

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from bestofn.builders.records import Candidate, Query, Reference
-from bestofn.sandbox.workers import ProcessPool
+from bestofn.builders.stages.verify import verdict_of
+from bestofn.sandbox.workers import ProcessPool, WorkerLost
 from bestofn.verifiers.math_verifier import MathVerifier, judge
 
 BOMBS = [
@@ -93,3 +94,19 @@ def test_nothing_in_an_answer_is_executed(tmp_path):
     ):
         assert judge("7", text).outcome != "pass"
     assert not canary.exists()
+
+
+class Killed:
+    """Workers whose processes are always killed."""
+
+    async def call(self, function, *args, timeout_s):
+        raise WorkerLost("signal 9 ended the worker process during a call")
+
+
+def test_a_killed_worker_is_an_error_that_a_later_run_mends_and_never_another_verdict():
+    verifier = MathVerifier(Killed())
+    query = Query("q", "math", ({"role": "user", "content": "?"},), reference=Reference(answer=r"\int_0^1 x dx"))
+    candidate = Candidate(0, ({"role": "assistant", "content": r"\boxed{\int_0^1 y dy}"},))
+    verdict = asyncio.run(verdict_of(verifier, query, candidate))
+    assert (verdict.outcome, verdict.confidence) == ("error", 0.0)
+    assert "signal 9 ended the worker process" in verdict.explanation

@@ -90,6 +90,13 @@ def test_the_explanation_of_an_error_is_one_line_of_plain_text(tmp_path: Path) -
     assert "verification failed: ValueError: \\x1b]0;title\\x07\\n\\x1b[2J (1)." in printed
 
 
+def test_failed_attempts_and_defects_are_listed_by_cause(tmp_path: Path) -> None:
+    spending = {"failures": {"status 503": 3, "timeout": 40}, "repaired": {"invalid UTF-8": 2}}
+    printed = headline(figures_of(query("math", "p", [1])), {"spending": spending}, tmp_path)
+    assert "43 attempts to get a reply failed: 40 × timeout, 3 × status 503. Most are retried." in printed
+    assert "Replies with a defect that does not change the answer: 2 × invalid UTF-8." in printed
+
+
 def test_queries_of_one_kind_are_one_entry() -> None:
     """Only the order of the rewards counts, so memory does not grow with the number of queries."""
     figures = figures_of(*(query("math", "pfpf", [n + 0.5, n, n + 0.5, n - 1], n) for n in range(500)))

@@ -3,8 +3,24 @@ import time
 
 import pytest
 
-from bestofn.builders.errors import ConnectionFailed, OutageError, RateLimitError, RequestError, ServiceError
-from bestofn.builders.sampling.limiter import BREAKS_AFTER, REFUSED_AT_START, Limiter, RateLimits, Size, limiter_for
+from bestofn.builders.errors import (
+    AuthenticationError,
+    ConnectionFailed,
+    OutageError,
+    RateLimitError,
+    RequestError,
+    ServiceError,
+)
+from bestofn.builders.sampling.availability import BREAKS_AFTER
+from bestofn.builders.sampling.limiter import (
+    FORBIDDEN_IN_A_ROW,
+    REFUSED_AT_START,
+    Limiter,
+    RateLimits,
+    Size,
+    limiter_for,
+)
+from tests.virtual_time import run_virtually
 
 
 class Service:
@@ -78,7 +94,7 @@ def test_a_fault_is_retried_and_a_refusal_is_not() -> None:
     service = Service(RateLimitError("slow down", status=429), ServiceError("oops", status=500))
     limiter = Limiter("s", RateLimits())
     assert asyncio.run(limiter.run(service)) == "answer"
-    assert (service.calls, limiter.retries) == (3, 2)
+    assert (service.calls, dict(limiter.retried)) == (3, {"status 429": 1, "status 500": 1})
     refused = Service(RequestError("no", status=400))
     with pytest.raises(RequestError):
         asyncio.run(limiter.run(refused))
@@ -216,9 +232,9 @@ def test_a_waiter_that_goes_away_takes_no_turn() -> None:
 def test_rates_are_learnt_from_headers_below_what_the_user_allows() -> None:
     limiter = Limiter("s", RateLimits(requests_per_minute=600))
     limiter.learn({"x-ratelimit-limit-requests": "60000", "x-ratelimit-remaining-requests": "59999"})
-    assert limiter._requests._rate == 10
+    assert limiter._rates._buckets["requests"]._rate == 10
     limiter.learn({"x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "59"})
-    assert limiter._requests._rate == 1
+    assert limiter._rates._buckets["requests"]._rate == 1
 
 
 def test_a_used_up_allowance_is_waited_for() -> None:
@@ -260,11 +276,91 @@ def test_stricter_rates_of_a_second_one_hold_for_both() -> None:
     with pytest.raises(TimeoutError):
         asyncio.run(use())
     assert 18 <= service.calls <= 26
-    assert one._output._rate == 10_000
+    assert one._rates._buckets["output"]._rate == 10_000
     one.learn({"x-ratelimit-limit-requests": "60000", "x-ratelimit-remaining-requests": "59999"})
-    assert one._requests._rate == 20
+    assert one._rates._buckets["requests"]._rate == 20
 
 
 def test_limits_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ValueError, match="concurrency is 0"):
         RateLimits(concurrency=0)
+
+
+def forbidden(count: int) -> list[Exception]:
+    return [AuthenticationError("blocked by the firewall", status=403) for _ in range(count)]
+
+
+def outcomes_of(*faults: Exception, accepted: bool = True, requests: int = 30) -> list[BaseException | str]:
+    limiter = Limiter("s", RateLimits(concurrency=1))
+    limiter.key_accepted = accepted
+    service = Service(*faults)
+
+    async def use() -> list[BaseException | str]:
+        return await asyncio.gather(*(limiter.run(service) for _ in range(requests)), return_exceptions=True)
+
+    return asyncio.run(use())
+
+
+def test_one_403_after_a_success_is_the_error_of_its_row() -> None:
+    refused, *others = outcomes_of(*forbidden(1))
+    assert isinstance(refused, RequestError)
+    assert "firewall" in str(refused)
+    assert others == ["answer"] * 29
+
+
+def test_a_403_before_any_success_stops_the_run() -> None:
+    assert isinstance(outcomes_of(*forbidden(1), accepted=False)[0], AuthenticationError)
+
+
+def test_many_403_in_a_row_stop_the_run() -> None:
+    outcomes = outcomes_of(*forbidden(30))
+    kinds = [type(outcome) for outcome in outcomes]
+    assert kinds[: FORBIDDEN_IN_A_ROW - 1] == [RequestError] * (FORBIDDEN_IN_A_ROW - 1)
+    assert kinds[FORBIDDEN_IN_A_ROW - 1] is AuthenticationError
+
+
+def test_a_401_stops_the_run_also_after_a_success() -> None:
+    assert isinstance(outcomes_of(AuthenticationError("revoked", status=401))[0], AuthenticationError)
+
+
+SLOW = [
+    ({"x-ratelimit-limit-requests": "1"}, "allow at most 1 requests per minute. The next request waits 60 s"),
+    (
+        {
+            "x-ratelimit-limit-requests": "1",
+            "x-ratelimit-remaining-requests": "0",
+            "x-ratelimit-reset-requests": "24h",
+        },
+        "allow 1 requests per 86,400 s. None of them is left, and the limit resets in 86,400 s. The next request "
+        "waits 60 s",
+    ),
+]
+
+
+@pytest.mark.parametrize(("headers", "reason"), SLOW)
+def test_a_run_that_crawls_says_why(headers, reason, caplog) -> None:
+    async def work(clock) -> tuple[float, str]:
+        limiter = Limiter("the service", RateLimits(), clock)
+        service = Service()
+        waiting = ""
+        for _ in range(4):
+            limiter.learn(headers)
+            turn = asyncio.ensure_future(limiter.run(service))
+            await asyncio.sleep(1)
+            waiting = limiter.waiting_for
+            await turn
+        return clock(), waiting
+
+    seconds, waiting = run_virtually(work)
+    assert seconds <= 260
+    assert reason in waiting
+    assert caplog.text.count("the service: the headers of its replies allow") == 1, "the reason is logged once"
+
+
+def test_low_limits_of_the_user_are_not_explained(caplog) -> None:
+    async def work(clock) -> None:
+        limiter = Limiter("s", RateLimits(requests_per_minute=1), clock)
+        await asyncio.gather(*(limiter.run(Service()) for _ in range(3)))
+
+    run_virtually(work)
+    assert caplog.text == ""
