@@ -92,11 +92,12 @@ def _check_answers(figures: RunFigures, config: JsonObject) -> None:
 def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
     """Run the build in the folder ``out``. If the setting ``out`` is a URL, also copy the run to the URL."""
     from bestofn.builders.run.mirror import Mirror, is_url
+    from bestofn.builders.run.run_lock import run_lock
 
     url = str(config.get("out") or "")
     if not is_url(url):
         return dict(executor.run(config, out))
-    with Mirror(url, out) as mirror:
+    with run_lock(out), Mirror(url, out) as mirror:
         described = executor.run(config, out)
         mirror.finish()
     return dict(described)

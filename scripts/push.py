@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,19 @@ def push(config: dict[str, Any]) -> str:
     from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.builders.errors import ConfigError
     from bestofn.builders.report import hub
+    from bestofn.builders.run.run_lock import run_lock
 
     run = Path(config["run"])
     target = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["hub"], "hub")
     if not isinstance(target, hub.Hub):
         raise ConfigError("no repository is set for the upload. Set hub=dataset hub.repo=owner/name.")
-    if config.get("dry_run"):
-        place = str(hub.prepare(run, target))
-        print(f"{place}: the files for {target.repo}; nothing was uploaded")
-        return place
-    place = hub.push(run, target)
-    print(place)
+    with run_lock(run) if run.is_dir() else nullcontext():
+        if config.get("dry_run"):
+            place = str(hub.prepare(run, target))
+            print(f"{place}: the files for {target.repo}; nothing was uploaded")
+        else:
+            place = hub.push(run, target)
+            print(place)
     return place
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.records import JsonObject
-from bestofn.builders.run.pipeline import Run, finish_run, prepared_run, run_shard, shards, write_state
+from bestofn.builders.run.pipeline import Run, finish_run, run_shard, shards
 from bestofn.builders.run.progress import show_progress
-from bestofn.builders.run.run_folder import create_run_folder
+from bestofn.builders.run.session import run_session
 
 STOP_WAIT_S = 5  # after an error, wait this long for the shards in flight to stop
 
@@ -32,16 +32,10 @@ class LocalExecutor:
 
     def run(self, config: JsonObject, out: Path) -> dict[str, Any]:
         """Run the build that ``config`` describes, with the run folder ``out``. Returns the manifest."""
-        with prepared_run(config, out) as run:
-            create_run_folder(out)
-            write_state(run, "running")
-            try:
-                with show_progress(run.progress, run.stage_names, run.spending):
-                    parts = self._run_shards(run)
-                return finish_run(run, parts)
-            except BaseException:
-                write_state(run, "interrupted")
-                raise
+        with run_session(config, out) as run:
+            with show_progress(run.progress, run.stage_names, run.spending):
+                parts = self._run_shards(run)
+            return finish_run(run, parts)
 
     def _run_shards(self, run: Run) -> list[Path]:
         """Run all shards and return their Parquet parts in order."""

@@ -27,9 +27,10 @@ from bestofn.builders.executors.cluster_pool import Place, PoolSettings, Worker,
 from bestofn.builders.executors.cluster_shards import ShardQueue
 from bestofn.builders.executors.cluster_worker import CompletedShard
 from bestofn.builders.records import JsonObject, Query
-from bestofn.builders.run.pipeline import Run, finish_run, prepared_run, write_state
+from bestofn.builders.run.pipeline import Run, finish_run
 from bestofn.builders.run.progress import show_progress
-from bestofn.builders.run.run_folder import create_run_folder, part_of, store_received_part
+from bestofn.builders.run.run_folder import part_of, store_received_part
+from bestofn.builders.run.session import run_session
 
 
 class RayExecutor:
@@ -61,29 +62,23 @@ class RayExecutor:
 
     def run(self, config: JsonObject, out: Path) -> dict[str, Any]:
         """Run the build that ``config`` describes, with the run folder ``out``. Returns the manifest."""
-        with prepared_run(config, out) as run:
-            self._check_placement(config)
-            create_run_folder(out)
-            write_state(run, "running")
-            try:
-                with (
-                    _connected(self.address, self.object_store_mb),
-                    WorkerPool(self.pool_settings, config, out) as pool,
-                ):
-                    run.spending = pool.spending
-                    with show_progress(run.progress, run.stage_names, run.spending), pool.updating(run.progress):
-                        parts = _run_shards(run, pool)
-                return finish_run(run, parts)
-            except BaseException:
-                write_state(run, "interrupted")
-                raise
+        self._check_placement(config)
+        with run_session(config, out) as run:
+            with (
+                _connected(self.address, self.object_store_mb),
+                WorkerPool(self.pool_settings, config, out) as pool,
+            ):
+                run.spending = pool.spending
+                with show_progress(run.progress, run.stage_names, run.spending), pool.updating(run.progress):
+                    parts = _run_shards(run, pool)
+            return finish_run(run, parts)
 
     def _check_placement(self, config: JsonObject) -> None:
         for name in self.pool_settings.placement:
-            if name not in config["stages"]:
+            stages = config.get("stages") or {}
+            if name not in stages:
                 raise ConfigError(
-                    f"executor.placement names stage {name!r}; the stages of this build are "
-                    f"{', '.join(config['stages'])}"
+                    f"executor.placement names stage {name!r}; the stages of this build are {', '.join(stages)}"
                 )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from bestofn.builders.errors import MachineError
 from bestofn.builders.records import JsonObject
+from bestofn.builders.run.run_lock import is_being_written
 from bestofn.builders.schema import SCHEMA_VERSION
 
 FILE = "manifest.json"
@@ -30,16 +31,24 @@ def write(out: Path, manifest: JsonObject) -> None:
 
 
 def read(out: Path) -> dict[str, Any]:
-    """Return the manifest in ``out``; ``{}`` if it does not exist. Raises ``MachineError`` if it is not valid JSON."""
+    """Return the manifest in ``out``; ``{}`` if it does not exist. Raises ``MachineError`` if it is damaged.
+
+    The state ``running`` becomes ``interrupted`` if no process works in ``out``: a killed process cannot write it.
+    """
     path = out / FILE
     if not path.exists():
         return {}
     try:
-        return json.loads(path.read_text("utf-8"))
-    except json.JSONDecodeError as error:
+        described = json.loads(path.read_text("utf-8"))
+        if not isinstance(described, dict):
+            raise ValueError(f"it holds {type(described).__name__}, expected an object")
+    except ValueError as error:
         raise MachineError(
-            f"{path} is not valid JSON ({error}). Delete it, then run the same command again."
+            f"{path} is not a valid manifest ({error}). Delete it, then run the same command again."
         ) from error
+    if described.get("state") == "running" and not is_being_written(out):
+        described["state"] = "interrupted"
+    return described
 
 
 def describe(config: JsonObject, *, state: str, **facts: object) -> dict[str, Any]:

@@ -31,13 +31,13 @@ from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, 
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run import manifest
 from bestofn.builders.run.apply_stage import apply_stage, arrow_tables, join_columns
+from bestofn.builders.run.disk import disk_full_as_machine_error
 from bestofn.builders.run.failures import failures
 from bestofn.builders.run.fingerprints import stage_fingerprints
 from bestofn.builders.run.preflight import check_provider
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.run_folder import (
     delete_stale_files,
-    disk_full_as_machine_error,
     is_complete,
     part_of,
     remove_marker,

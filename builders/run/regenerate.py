@@ -18,6 +18,7 @@ import json
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +33,7 @@ from bestofn.builders.run import manifest
 from bestofn.builders.run.fingerprints import fingerprint
 from bestofn.builders.run.pipeline import Run, finish_run, prepared_run
 from bestofn.builders.run.run_folder import marker_of
+from bestofn.builders.run.run_lock import run_lock
 from bestofn.builders.run.selection import Condition, condition, selected_positions
 from bestofn.builders.schema import SCHEMA_VERSION, candidate_to_row, features, query_from_row
 from bestofn.builders.stages.generate import Generate
@@ -78,9 +80,16 @@ def regenerate(
 
     If an earlier regeneration was interrupted while it replaced shards, this call only finishes that regeneration.
     Raises ``ConfigError`` if ``where`` has an unknown word, if a setting is wrong, or if the responses of the run were
-    recorded, not sampled.
+    recorded, not sampled. Raises ``MachineError`` if another process works in ``out``.
     """
     wanted = condition(settings.where)
+    with nullcontext() if dry_run else run_lock(out):
+        return _regenerate(config, out, wanted, settings, dry_run)
+
+
+def _regenerate(
+    config: JsonObject, out: Path, wanted: Condition, settings: RegenerateSettings, dry_run: bool
+) -> RegenerateResult:
     if not dry_run and _finish_interrupted(out):
         with prepared_run(config, out) as run:
             _publish(run, out)

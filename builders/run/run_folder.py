@@ -1,6 +1,7 @@
-"""Reads and writes the files of a run folder, and reports disk errors.
+"""Reads and writes the files of a run folder.
 
 RUN/
+  .lock                  the process that works in the folder, its heartbeat and progress (builders.run.run_lock)
   manifest.json          the state (running, interrupted or complete), the configuration, the library versions
   journal.sqlite         every reply that was paid for
   shards/00000.parquet   one part per shard: nested rows (query, candidates, verdicts, scores, pairs)
@@ -12,17 +13,14 @@ RUN/
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bestofn.builders.errors import MachineError
 from bestofn.builders.run import manifest
-
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+from bestofn.builders.run.disk import check_writable, folder_errors
 
 
 def part_of(out: Path, number: int) -> Path:
@@ -106,28 +104,7 @@ def delete_stale_files(out: Path, parts: Sequence[Path]) -> None:
 
 
 def create_run_folder(out: Path) -> None:
-    """Create the run folder ``out``. Raises ``MachineError`` if it cannot be written."""
-    try:
+    """Create the run folder ``out``. Raises ``MachineError`` if it cannot be written or the disk is almost full."""
+    with folder_errors(out):
         (out / "shards").mkdir(parents=True, exist_ok=True)
-        probe = out / ".writable"
-        probe.write_bytes(b"")
-        probe.unlink()
-    except OSError as error:
-        raise MachineError(
-            f"the run folder {out} cannot be written ({error.strerror}). No request was sent. "
-            "Free disk space, or set out=… to a folder that you can write to."
-        ) from error
-
-
-@contextlib.contextmanager
-def disk_full_as_machine_error() -> Iterator[None]:
-    """Convert the error of a full or read-only disk in the block to a ``MachineError`` that says what to do."""
-    try:
-        yield
-    except OSError as error:  # an error of Arrow contains the error number only in its text
-        if error.errno not in DISK_FULL and not any(f"errno {number}]" in str(error).lower() for number in DISK_FULL):
-            raise
-        raise MachineError(
-            f"the disk of the run's folder is full or read-only ({error}). Every completion that was paid for is in "
-            "the journal. Free disk space, then run the same command again to continue."
-        ) from None
+        check_writable(out)

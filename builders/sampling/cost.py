@@ -102,8 +102,9 @@ class Ledger:
         self.budget_usd = budget_usd
         self.prices = load_prices(prices)
         self.usd = 0.0
-        self.usd_before = 0.0  # cost of the replies that were in the journal when the run began
+        self.usd_before = 0.0  # cost of the other replies in the journal: of earlier runs and of other processes
         self.usd_aside = 0.0  # reserved for batch jobs whose replies have not arrived
+        self.usd_aside_elsewhere = 0.0  # reserved for batch jobs of other processes that use the journal
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0, "without_usage": 0}
         self.repaired: Counter[str] = Counter()  # defect -> number of replies that were accepted in spite of it
@@ -130,19 +131,25 @@ class Ledger:
         if limiter not in self._limiters:
             self._limiters.append(limiter)
 
-    def carry(self, usd: float) -> None:
-        """Record the cost of earlier runs. ``usd`` is the cost of all replies in the journal, including this run."""
+    def carry(self, usd: float, usd_aside_elsewhere: float = 0.0) -> None:
+        """Record the cost of earlier runs and of other processes that use the journal.
+
+        ``usd`` is the cost of all replies in the journal, including this run. ``usd_aside_elsewhere`` is what other
+        processes have reserved for batch jobs.
+        """
         self.usd_before = max(self.usd_before, usd - self.usd)
+        self.usd_aside_elsewhere = usd_aside_elsewhere
 
     def check(self, more: float = 0.0) -> None:
         """Raise ``BudgetError`` if the budget is spent, or if less than ``more`` dollars are left."""
         if not self.fits(more):
-            reserved = f"; ${self.usd_aside:.4f} is reserved for batch jobs" if self.usd_aside > 0 else ""
+            aside = self.usd_aside + self.usd_aside_elsewhere
+            reserved = f"; ${aside:.4f} is reserved for batch jobs" if aside > 0 else ""
             needed = f"; the next request may cost ${more:.4f}" if more else ""
             state = "does not cover the next request" if self.fits() else "is spent"
             raise BudgetError(
                 f"budget_usd={self.budget_usd} {state}: ${self.usd_before + self.usd:.4f} was paid, of which "
-                f"${self.usd_before:.4f} was paid by earlier runs{reserved}{needed}. "
+                f"${self.usd_before:.4f} was paid by earlier runs or other processes{reserved}{needed}. "
                 "All replies are stored. To continue, run the same command with a larger budget_usd."
             )
 
@@ -150,7 +157,7 @@ class Ledger:
         """Return whether ``usd`` dollars of the budget are neither spent nor reserved; True if there is no budget."""
         if self.budget_usd is None:
             return True
-        left = self.budget_usd - self.usd_before - self.usd - self.usd_aside
+        left = self.budget_usd - self.usd_before - self.usd - self.usd_aside - self.usd_aside_elsewhere
         return left > 0 and usd <= left
 
     def set_aside(self, usd: float) -> None:

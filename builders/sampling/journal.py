@@ -3,6 +3,8 @@
     requests   each request once, with the identity of its provider
     calls      the unparsed replies of the service, so that a later version can parse them again for free
     answers    (request, attempt, index) -> the call, and the choice in its reply
+    batches    the batch jobs of services (``builders.sampling.batch_rows``)
+    owners, claims   the processes that use the journal, and what they work on (``builders.sampling.claims``)
 
 The key of an answer is (hash of the provider identity and the whole request, attempt, sample index). Resume looks up
 the same keys, a larger n looks up higher indices, and regeneration looks up a higher attempt. A thread commits all
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.sampling.claims import Claims
 from bestofn.builders.sampling.in_flight import InFlightRequests
 from bestofn.builders.sampling.journal_file import connect, journal_errors, refuse_foreign, transaction
 from bestofn.builders.sampling.journal_writer import Entry, JournalWriter, Statement
@@ -52,15 +55,20 @@ class Journal:
     Methods raise ``JournalError`` if the file is damaged, belongs to another program, or is not writable. A
     ``readonly`` journal never writes.
 
-    All samplers of a process that use this journal share two attributes. ``in_flight`` contains the requests in flight.
+    All samplers of a process that use this journal share three attributes. ``in_flight`` contains the requests in
+    flight. ``claims`` (only inside ``async with``) contains what this process works on, and makes other processes wait.
     ``claimed_batches`` contains the ids and marks of the batch jobs that a sampler waits for.
     """
+
+    claims: Claims
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self.path = Path(path)
         self.readonly = readonly
         self.in_flight = InFlightRequests()
         self.claimed_batches: set[str] = set()
+        self._spent_usd = 0.0  # by the calls up to ``_last_call``
+        self._last_call = 0
 
     def open(self) -> Journal:
         """Open the file for reading. Unless the journal is ``readonly``, create the file if it does not exist."""
@@ -78,9 +86,19 @@ class Journal:
     async def __aenter__(self) -> Journal:
         self.open()
         self._writer = JournalWriter(self.path, asyncio.get_running_loop())
+        self.claims = Claims(self.path, self._reader, self._writer, self)
+        try:
+            await self.claims.open()
+        except BaseException:
+            await self._stop()
+            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
+        await self.claims.close()
+        await self._stop()
+
+    async def _stop(self) -> None:
         await self._writer.stop()
         self.close()
 
@@ -120,7 +138,11 @@ class Journal:
     def spent_usd(self) -> float:
         """Return the dollars paid for all replies in the journal."""
         with journal_errors(self.path):
-            return self._reader.execute("SELECT coalesce(sum(usd), 0.0) FROM calls").fetchone()[0]
+            usd, last = self._reader.execute(
+                "SELECT coalesce(sum(usd), 0.0), coalesce(max(id), 0) FROM calls WHERE id > ?", (self._last_call,)
+            ).fetchone()
+        self._spent_usd, self._last_call = self._spent_usd + usd, max(self._last_call, last)
+        return self._spent_usd
 
     def has_replies_of(self, provider: str) -> bool:
         """Return whether the journal holds a reply of the provider with the identity ``provider``."""

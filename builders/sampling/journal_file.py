@@ -38,6 +38,15 @@ CREATE TABLE batches (
 );
 """
 
+CLAIMS = """
+CREATE TABLE IF NOT EXISTS owners (
+    id TEXT PRIMARY KEY, process TEXT NOT NULL, heartbeat REAL NOT NULL, shared INTEGER NOT NULL,
+    usd_aside REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;
+"""
+"""Created in each journal that is opened for writing, because journals of earlier versions do not have these tables."""
+
 
 def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
     """Open an SQLite connection to the journal at ``path``.
@@ -121,9 +130,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, readonly: bool) -> None
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
         if empty and not readonly and application == 0:
-            for statement in SCHEMA.split(";\n"):
-                if statement.strip():
-                    connection.execute(statement)
+            _create_tables(connection, SCHEMA)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         elif application != APPLICATION_ID:
@@ -136,12 +143,20 @@ def _prepare(connection: sqlite3.Connection, path: Path, readonly: bool) -> None
                 f"{path} is a journal of format {version}; this version of bestofn reads format {FORMAT}. "
                 "Use the version of bestofn that wrote it, or set journal=… to a new path."
             )
+        if not readonly:
+            _create_tables(connection, CLAIMS)
     except BaseException:
         if not readonly:
             connection.execute("ROLLBACK")
         raise
     if not readonly:
         connection.execute("COMMIT")
+
+
+def _create_tables(connection: sqlite3.Connection, schema: str) -> None:
+    for statement in schema.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
 
 
 def _explain(path: Path, error: Exception) -> str:

@@ -14,9 +14,10 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bestofn.builders.errors import JournalError
 from bestofn.builders.records import Usage
@@ -26,8 +27,11 @@ from bestofn.builders.sampling.journal_file import as_journal_error, connect, is
 LOCKED_S = 3600.0  # the run stops if another process locks the file for longer
 MOST_TOKENS = 1 << 60
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 Statement = tuple[str, Sequence[object] | dict[str, object]]
+Transaction = Callable[[sqlite3.Connection], T]
+"""A function that reads and changes the file. It is called again if its first transaction was rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +58,14 @@ class Entry:
 
 @dataclass(slots=True)
 class Write:
-    """An entry, or SQL statements, waiting to be written.
+    """An entry, SQL statements, or a transaction, waiting to be written.
 
     ``done`` is a future with the result of the write. For an entry, the result is whether all its answers were new. For
-    statements, it is True.
+    statements, it is True. For a transaction, it is what the function returns.
     """
 
-    what: Entry | tuple[Statement, ...]
-    done: asyncio.Future[bool]
+    what: Entry | tuple[Statement, ...] | Transaction[Any]
+    done: asyncio.Future[Any]
 
 
 class JournalWriter:
@@ -81,9 +85,20 @@ class JournalWriter:
 
         For an entry, returns whether all its answers were new. For statements, returns True.
         """
+        return await self._submit(what)
+
+    async def run(self, transaction: Transaction[T]) -> T:
+        """Call ``transaction`` in the writing thread, wait until its changes are on disk, and return its result."""
+        return await self._submit(transaction)
+
+    def submit(self, transaction: Transaction[T]) -> asyncio.Future[T]:
+        """Queue ``transaction`` and return the future of its result."""
+        return self._submit(transaction)
+
+    def _submit(self, what: Entry | tuple[Statement, ...] | Transaction[Any]) -> asyncio.Future[Any]:
         write = Write(what, self._loop.create_future())
         self._waiting.put(write)
-        return await write.done
+        return write.done
 
     async def stop(self) -> None:
         """Write everything that is still queued, then end the thread."""
@@ -118,7 +133,7 @@ class JournalWriter:
                 group.append(self._waiting.get_nowait())
         return group
 
-    def _commit(self, writes: Sequence[Write]) -> list[bool | JournalError]:
+    def _commit(self, writes: Sequence[Write]) -> list[Any]:
         """Commit ``writes`` as one group; if that fails, commit each write alone. Returns one outcome per write."""
         try:
             return [*self._commit_when_free(writes)] if writes else []
@@ -129,7 +144,7 @@ class JournalWriter:
                 return [failure] * len(writes)
         return [outcome for write in writes for outcome in self._commit([write])]
 
-    def _commit_when_free(self, writes: Sequence[Write]) -> list[bool]:
+    def _commit_when_free(self, writes: Sequence[Write]) -> list[Any]:
         """Commit ``writes``; retry while another process locks the file. Raises the SQLite error after ``LOCKED_S``."""
         since, warned = time.monotonic(), False
         while True:
@@ -145,7 +160,7 @@ class JournalWriter:
             time.sleep(min(0.2, journal_file.BUSY_S))
 
 
-def _resolve(writes: Sequence[Write], outcomes: Sequence[bool | JournalError]) -> None:
+def _resolve(writes: Sequence[Write], outcomes: Sequence[Any]) -> None:
     """Set the outcome of each write, so that its caller continues. Runs in the event loop."""
     for write, outcome in zip(writes, outcomes, strict=True):
         if write.done.done():
@@ -156,24 +171,25 @@ def _resolve(writes: Sequence[Write], outcomes: Sequence[bool | JournalError]) -
             write.done.set_result(outcome)
 
 
-def _insert(connection: sqlite3.Connection, writes: Sequence[Entry | tuple[Statement, ...]]) -> list[bool]:
-    """Commit ``writes`` in one transaction and return one result per write.
-
-    For an entry, the result is whether all its answers were new. For statements, it is True.
-    """
+def _insert(
+    connection: sqlite3.Connection, writes: Sequence[Entry | tuple[Statement, ...] | Transaction[Any]]
+) -> list[Any]:
+    """Commit ``writes`` in one transaction and return one result per write (see ``Write``)."""
     now = time.time()
     # Compress the replies first, so that the transaction locks the file only briefly.
     replies = [zlib.compress(what.reply, 1) if isinstance(what, Entry) else b"" for what in writes]
-    all_new = []
+    results: list[Any] = []
     with transaction(connection):
         for what, reply in zip(writes, replies, strict=True):
             if isinstance(what, Entry):
-                all_new.append(_insert_entry(connection, what, reply, now))
-            else:
+                results.append(_insert_entry(connection, what, reply, now))
+            elif isinstance(what, tuple):
                 for statement, values in what:
                     connection.execute(statement, values)
-                all_new.append(True)
-    return all_new
+                results.append(True)
+            else:
+                results.append(what(connection))
+    return results
 
 
 def _insert_entry(connection: sqlite3.Connection, entry: Entry, reply: bytes, now: float) -> bool:

@@ -1,7 +1,7 @@
 """The sampler: returns completions from the journal, and requests the missing ones from the provider.
 
-The path of one request: journal -> missing indices -> requests in flight -> limiter -> service -> journal. This module
-covers the path up to the requests in flight. ``online`` sends one request through the limiter; ``batch_route`` sends it
+The path of one request: journal -> missing indices -> requests in flight -> claims -> limiter -> service -> journal.
+This module covers the path up to the claims. ``online`` sends one request through the limiter; ``batch_route`` sends it
 in a batch job; both store the reply with ``reply``. ``builders.run.pipeline`` creates one sampler per provider.
 """
 
@@ -16,6 +16,7 @@ from bestofn.builders.formats.wire_tools import with_declared_names
 from bestofn.builders.records import Completion, Request, Usage
 from bestofn.builders.sampling.batch_route import BatchRoute
 from bestofn.builders.sampling.batch_rows import open_batches
+from bestofn.builders.sampling.claims import sample_key
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.in_flight import Answer, InFlight, Route
 from bestofn.builders.sampling.journal import Journal
@@ -59,8 +60,8 @@ class JournaledSampler:
         self._own: set[InFlight] = set()  # requests in flight that this sampler has started
 
     async def __aenter__(self) -> JournaledSampler:
-        self._ledger.carry(self._journal.spent_usd())
         self._limiter.key_accepted |= self._journal.has_replies_of(self.identity)
+        self._journal.claims.watch_budget(self._ledger)
         provider = self._provider
         # Batch jobs of earlier runs are paid for, so an online run waits for them too.
         if isinstance(provider, BatchProvider) and (self.batch or open_batches(self._journal, self.identity)):
@@ -164,11 +165,34 @@ class JournaledSampler:
         try:
             if in_flight.after is not None:
                 await asyncio.wait([in_flight.after.task])
-            return await self._answer_all(in_flight, in_flight.indices)
+            if in_flight.batch_name:  # it is in a batch job of an earlier run, which is claimed as a whole
+                return await self._answer_all(in_flight, in_flight.indices)
+            return await self._answer_claimed(in_flight)
         finally:
             self._journal.in_flight.remove(in_flight)
             self._own.discard(in_flight)
             in_flight.parked.set()
+
+    async def _answer_claimed(self, in_flight: InFlight) -> dict[int, Answer]:
+        """Claim the samples of ``in_flight`` and return one answer per sample.
+
+        Samples that another process has claimed come from the journal once that process has stored them.
+        """
+        key, attempt, claims = in_flight.key, in_flight.attempt, self._journal.claims
+        keys = {sample_key(key, attempt, index): index for index in in_flight.indices}
+        answers: dict[int, Answer] = {}
+        try:
+            while missing := [index for index in in_flight.indices if index not in answers]:
+                mine = {keys[name] for name in await claims.take([name for name in keys if keys[name] in missing])}
+                if claims.was_shared:  # another process may have stored them before they were claimed
+                    answers |= self._journaled(key, missing, attempt)
+                for part in chunks([index for index in missing if index in mine and index not in answers], self.max_n):
+                    answers |= await self._answer_all(in_flight, part)
+                if len(answers) < len(keys):
+                    await claims.wait()
+        finally:
+            claims.release(keys)
+        return answers
 
     async def _answer_all(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Answer]:
         """Return one answer per sample in ``indices``. Samples that the first reply lacks are requested again.

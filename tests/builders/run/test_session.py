@@ -1,0 +1,124 @@
+"""A build holds the lock of its folder, and a second build there changes and sends nothing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.builders.executors.local_executor import LocalExecutor
+from bestofn.builders.run import disk, run_lock
+from bestofn.builders.run.regenerate import RegenerateSettings, regenerate
+from bestofn.builders.run.run_lock import FILE, holder_of
+from bestofn.scripts.push import push
+from tests.loopback import OpenAIServer
+
+
+def config(tmp_path: Path, server: OpenAIServer, *more: str) -> dict:
+    data = tmp_path / "sums.jsonl"
+    rows = ({"id": f"q{i}", "question": f"What is {i} + {i}?", "answer": str(2 * i)} for i in range(8))
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ["dataset=jsonl", f"dataset.path={data}", "provider=openai_chat", f"provider.base_url={server.url}"]
+    return compose(
+        [
+            *words,
+            "provider.model=m",
+            "provider.limits.patience_s=2",
+            "sandbox=none",
+            "tools=none",
+            "n=2",
+            "shard_size=4",
+            *more,
+        ]
+    )
+
+
+def test_a_second_build_in_the_folder_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_lock, "BEAT_S", 0.02)
+    out = tmp_path / "run"
+    with OpenAIServer(latency_s=0.5) as server:
+        first = threading.Thread(daemon=True, target=LocalExecutor().run, args=(config(tmp_path, server), out))
+        first.start()
+        while not server.requests:
+            assert first.is_alive()
+        with pytest.raises(MachineError, match=r"works in .*run since"):
+            LocalExecutor().run(config(tmp_path, server, "n=4"), out)
+        with pytest.raises(MachineError, match=r"works in .*run since"):
+            regenerate(config(tmp_path, server), out, RegenerateSettings("all"))
+        with pytest.raises(MachineError, match=r"works in .*run since"):
+            push({**compose(["hub=dataset", "hub.repo=me/x", "run=x"], "push"), "run": str(out)})
+        while (holder := holder_of(out)) is None or not holder.progress:
+            assert first.is_alive()
+        assert set(holder.progress["stages"]) == {"generate", "verify", "reward", "pairs"}
+        first.join()
+        assert server.completions == 16
+    assert json.loads((out / "manifest.json").read_text())["state"] == "complete"
+    assert not (out / FILE).exists()
+
+
+def test_a_build_whose_lock_was_taken_over_stops_and_leaves_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_lock, "BEAT_S", 0.02)
+    out, errors = tmp_path / "run", []
+
+    def build(server: OpenAIServer) -> None:
+        try:
+            LocalExecutor().run(config(tmp_path, server, "provider.limits.concurrency=1"), out)
+        except MachineError as error:
+            errors.append(str(error))
+
+    with OpenAIServer(latency_s=0.3) as server:
+        first = threading.Thread(daemon=True, target=build, args=(server,))
+        first.start()
+        while not server.requests:
+            assert first.is_alive()
+        lock = json.loads((out / FILE).read_text())
+        (out / "new").write_text(json.dumps(lock | {"token": "other"}))
+        (out / "new").replace(out / FILE)
+        first.join()
+    assert "another process has taken over" in errors[0]
+    assert json.loads((out / "manifest.json").read_text())["state"] == "running"
+
+
+def test_a_wrong_setting_creates_no_folder(tmp_path: Path) -> None:
+    with OpenAIServer() as server, pytest.raises(ConfigError):
+        LocalExecutor().run(config(tmp_path, server, "provider.limits.concurrency=-1"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("place", ["check_writable", "write"])
+def test_a_disk_that_is_full_at_the_start_is_one_clear_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    if place == "write":
+        monkeypatch.setattr("bestofn.builders.run.manifest.write", full)
+    else:
+        monkeypatch.setattr("bestofn.builders.run.run_folder.check_writable", full)
+    with OpenAIServer() as server:
+        with pytest.raises(MachineError, match="Free disk space"):
+            LocalExecutor().run(config(tmp_path, server), tmp_path / "run")
+        assert server.requests == 0
+
+
+def test_a_disk_with_a_few_bytes_left_is_full(tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (disk.PROBE_BYTES - 1, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            disk.check_writable(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list(tmp_path.iterdir()) == []
