@@ -329,7 +329,7 @@ def _release(owner: str, keys: Collection[bytes], connection: sqlite3.Connection
     connection.executemany("DELETE FROM claims WHERE key = ? AND owner = ?", [(key, owner) for key in keys])
 
 
-def _ignore_result(future: asyncio.Future[object]) -> None:
+def _ignore_result(future: asyncio.Future[None]) -> None:
     if not future.cancelled():
         future.exception()  # so that asyncio does not log it: the claims end with this process
 
