@@ -14,6 +14,11 @@ from bestofn.builders.sources.code_forms import FORMS, code_tests
 from bestofn.builders.sources.columns import Column
 
 SETTINGS = ("form", "language", "entry_point", "setup", "timeout_s")
+NO_ENTRY_POINT = "tests without a valid entry point (dataset.tests.entry_point)"
+
+
+class EntryPointError(SourceError):
+    """The tests of a row need an entry point, and the row has no valid one: no answer to it could be verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,8 @@ class CodeColumns:
     def read(self, value: object, row: Row, question: str = "") -> CodeTests | None:
         """Decode the tests in ``value``, with the entry point and setup of ``row``. Returns None if there are none.
 
-        Raises ``SourceError`` if the tests need an entry point and the row has none: no answer could be verified.
+        Raises ``EntryPointError`` if the tests need an entry point and that of the row is empty or invalid, and
+        ``SourceError`` if the row has no column for it.
         """
         entry_point = str((self.entry_point.value(row) if self.entry_point else row.get("entry_point")) or "")
         setup = (self.setup.value(row) if self.setup else "") or ""
@@ -58,9 +64,10 @@ class CodeColumns:
         tests = code_tests(value, self.form, self.language, entry_point, text, self.timeout_s)
         problem = entry_point_problem(tests) if tests else ""
         if problem:
-            raise SourceError(
+            error = EntryPointError if self.entry_point or "entry_point" in row else SourceError
+            raise error(
                 f"dataset.tests.entry_point: in a row of the dataset, {problem}. Set it to the column with the name of "
-                "the function, or leave such rows out."
+                "the function."
             )
         return tests
 

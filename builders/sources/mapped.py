@@ -29,7 +29,7 @@ from bestofn.builders.records import (
     content_text,
 )
 from bestofn.builders.sources.choice_columns import ChoiceColumns, Options
-from bestofn.builders.sources.code_columns import CodeColumns, as_task
+from bestofn.builders.sources.code_columns import NO_ENTRY_POINT, CodeColumns, EntryPointError, as_task
 from bestofn.builders.sources.columns import Column, missing_column
 from bestofn.builders.sources.distinct import DistinctQueries
 from bestofn.builders.sources.final_answers import after_hashes, answer_of_solution, last_boxed
@@ -259,7 +259,11 @@ class Mapped:
         except (ValueError, TypeError) as error:  # dropping these values would change the query
             self.skipped[f"tools or world_seed cannot be read ({type(error).__name__})"] += 1
             return None
-        reference, options = self._reference(row, content_text(messages[-1].get("content")))
+        try:
+            reference, options = self._reference(row, content_text(messages[-1].get("content")))
+        except EntryPointError:
+            self.skipped[NO_ENTRY_POINT] += 1
+            return None
         messages = self.choices.with_prompt(messages, options)
         if reference.tests and not self.tests.setup and reference.tests.setup == messages[-1].get("content"):
             messages = [*messages[:-1], {**messages[-1], "content": as_task(reference.tests.setup)}]

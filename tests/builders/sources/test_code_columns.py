@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.sources.code_columns import CodeColumns
+from bestofn.builders.run.pipeline import shards
+from bestofn.builders.sources.code_columns import NO_ENTRY_POINT, CodeColumns
 from bestofn.builders.sources.mapped import Mapped
 
 CHECK = "def check(candidate):\n    assert candidate(1) == 2"
 
 
-@pytest.mark.parametrize("settings", [{}, {"entry_point": "name"}])
-def test_check_without_an_entry_point_is_refused(settings: dict[str, str], tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(json.dumps({"id": "1", "question": "Write f.", "tests": CHECK, "name": ""}))
-    source = Mapped(str(rows), format="jsonl", tests={"form": "check", **settings})
+def source(folder: Path, names: Sequence[str], **settings: str) -> Mapped:
+    """Return a source with one row per name. The column ``name`` has the name of the function."""
+    rows = folder / "rows.jsonl"
+    lines = [{"id": str(i), "question": f"Write f{i}.", "tests": CHECK, "name": name} for i, name in enumerate(names)]
+    rows.write_text("\n".join(map(json.dumps, lines)))
+    return Mapped(str(rows), format="jsonl", tests={"form": "check", **settings})
+
+
+def test_a_missing_setting_is_an_error_at_the_first_row(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="entry_point"):
-        list(source)
+        next(iter(source(tmp_path, ["f", "f"])))
+
+
+def test_rows_without_an_entry_point_are_left_out_and_counted(tmp_path: Path) -> None:
+    """They may come after rows that have one: the run has paid for answers by then, so it must not stop."""
+    found = source(tmp_path, ["", "f", " ", "g", "f("], entry_point="name")
+    assert [query.id for query in found] == ["1", "3"]
+    assert found.skipped == {NO_ENTRY_POINT: 3}
+
+
+def test_a_column_without_any_entry_point_ends_the_run_before_any_request(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"gave no query.*dataset\.tests\.entry_point.*2"):
+        next(shards(source(tmp_path, ["", ""], entry_point="name"), 10))
 
 
 @pytest.mark.parametrize("entry_point", ["f", "Solution().f", "make(1).f"])
