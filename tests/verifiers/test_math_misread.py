@@ -51,3 +51,36 @@ def test_a_wrong_answer_does_not_pass(reference: str, text: str, problem: str) -
 )
 def test_the_rules_still_decide(reference: str, text: str) -> None:
     assert judge(reference, text).outcome == ("pass" if reference == "120" else "fail")
+
+
+LIGHT = "What is the speed of light in vacuum?"
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "problem"),
+    [
+        ("299792458 m/s", r"\boxed{300{,}000 \text{ km/s}}", LIGHT),
+        ("299,792 km/s", r"\boxed{300{,}000 \text{ km/s}}", LIGHT),
+        ("300,000 km/s", r"\boxed{299{,}792 \text{ km/s}}", LIGHT),
+        ("299792458 m/s", r"\boxed{3 \times 10^8 \text{ m/s}}", LIGHT),
+        ("9.80665 m/s^2", r"\boxed{9.8 \text{ m/s}^2}", "What is the standard gravity?"),
+        ("384,400 km", r"\boxed{239{,}000 \text{ miles}}", "How far away is the Moon?"),
+    ],
+)
+def test_a_measured_quantity_with_another_number_of_digits_abstains(reference: str, text: str, problem: str) -> None:
+    assert judge(reference, text, problem).outcome == "abstain"
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "problem"),
+    [
+        ("299792458 m/s", r"\boxed{280{,}000 \text{ km/s}}", LIGHT),
+        ("299792458 m/s", r"\boxed{299{,}892{,}458 \text{ m/s}}", LIGHT),
+        ("299792458 m/s", r"\boxed{300{,}000 \text{ m/s}}", LIGHT),
+        ("1999 km", r"\boxed{2000 \text{ km}}", "Ann drives 999 km, then 1000 km. How far is that?"),
+        ("1999 apples", r"\boxed{2000 \text{ apples}}", "How many apples?"),
+        ("\\$1999", r"\boxed{\$2000}", "What does it cost?"),
+    ],
+)
+def test_another_quantity_fails(reference: str, text: str, problem: str) -> None:
+    assert judge(reference, text, problem).outcome == "fail"

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from bestofn.builders.records import Candidate, Query, Reference
-from bestofn.verifiers.math_verifier import MathVerifier
+from bestofn.sandbox.workers import ProcessPool
+from bestofn.verifiers.math_verifier import MathVerifier, judge
 
 
 def verify(reference: Reference, text: str, **settings):
@@ -72,3 +73,61 @@ def test_a_missing_unit_follows_the_policy(policy, outcome):
 def test_a_wrong_setting_is_named(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
         MathVerifier(**settings)
+
+
+@pytest.mark.parametrize(
+    ("reference", "text"),
+    [
+        ("0.5", "The limit is $\\boxed{\\frac{1}{2}}$.\n\nTherefore, the answer is 0."),
+        ("\\sqrt{2}", "\\boxed{\\sqrt{2}}\n\nProblem: What is 1 + 1?\n\nThe answer is \\boxed{2}."),
+        ("\\sqrt{2}, \\sqrt{3}", "\\boxed{\\sqrt{2}} is one value and \\boxed{\\sqrt{3}} is another."),
+    ],
+)
+def test_what_no_computation_settles_is_not_given_to_sympy(reference, text):
+    """Otherwise SymPy finds the two values equal, and the doubt about the answer is lost."""
+
+    class Workers:
+        async def call(self, *arguments, **settings):
+            return True
+
+    verdict = verify(Reference(answer=reference), text, workers=Workers())
+    assert verdict.outcome == "abstain"
+
+
+def test_a_formula_that_the_rules_do_not_decide_is_given_to_sympy():
+    async def run():
+        async with ProcessPool(count=1, preload=["bestofn.verifiers.math_verifier.warm"]) as workers:
+            query = Query("q", "math", ({"role": "user", "content": "?"},), reference=Reference(answer=r"\frac{1}{3}"))
+            candidate = Candidate(0, ({"role": "assistant", "content": r"\boxed{\int_0^1 x^2 dx}"},))
+            return await MathVerifier(workers, symbolic_s=30).verify(query, candidate)
+
+    assert asyncio.run(run()).outcome == "pass"
+
+
+def test_a_blank_place_of_the_answer_is_a_wrong_answer():
+    """The verifier agrees with ``judge``: the model left the place of its answer blank."""
+    for text in ('{"reasoning": "hard", "answer": " "}', '{"reasoning": "hard", "answer": "___"}'):
+        assert verify(Reference(answer="7"), text).outcome == judge("7", text).outcome == "fail"
+    assert verify(Reference(answer="7"), "").outcome == judge("7", "").outcome == "abstain"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["So the answer is [1, 1, 1].\nThe answer is [1,1,", "So the answer is $[1, 1, 1]$.\nThe answer is $[1,"],
+)
+def test_a_truncated_repetition_does_not_replace_the_answer(text):
+    assert verify(Reference(answer="[1, 1, 1]"), text).outcome == "pass"
+    assert verify(Reference(answer="[1, 0, 1]"), text).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"answer": "There seems to be a mistake in the question or the given data."}',
+        '{"answer": "The problem statement seems to have an error."}',
+        r"\boxed{\text{The problem has a contradiction}}",
+    ],
+)
+def test_an_answer_that_calls_the_problem_faulty_gives_no_value(text):
+    assert verify(Reference(answer="5"), text).outcome == "fail"
+    assert verify(Reference(answer="The problem is faulty"), text).outcome == "abstain"

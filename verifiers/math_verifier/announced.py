@@ -63,10 +63,15 @@ def announced(text: str, other_cases: bool = True) -> Answer | None:
             continue
         statements.append(rest)
         last_end = text.find(rest, match.end()) + len(rest)
-    if len(statements) > 1 and last_end >= len(text.rstrip()) and statements[-2].startswith(statements[-1]):
+    if len(statements) > 1 and last_end >= len(text.rstrip()) and _begins(statements[-2], statements[-1]):
         statements.pop()  # the last repetition is truncated
     statements = statements or (others if other_cases else [])
     return Answer(statements[-1], "announced") if statements else None
+
+
+def _begins(statement: str, start: str) -> bool:
+    """Return whether ``statement`` begins with ``start``. Blanks do not count."""
+    return "".join(statement.split()).startswith("".join(start.split()))
 
 
 def _is_broken_comment(rest: str, text: str) -> bool:

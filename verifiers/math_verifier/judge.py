@@ -17,7 +17,7 @@ from bestofn.verifiers.math_verifier.normal import normal
 from bestofn.verifiers.math_verifier.plain_text import plain_text
 from bestofn.verifiers.math_verifier.reading import read
 from bestofn.verifiers.math_verifier.rounding import Rounding
-from bestofn.verifiers.math_verifier.rules.terms import Different, Equal, Match, MissingUnit, Terms, Unclear
+from bestofn.verifiers.math_verifier.rules.terms import Different, Doubt, Equal, Match, MissingUnit, Terms, Unclear
 from bestofn.verifiers.math_verifier.second_readings import has_several_values, is_formula, second_reading
 from bestofn.verifiers.math_verifier.sentences import mentions, stated
 from bestofn.verifiers.math_verifier.unfinished import unfinished
@@ -94,11 +94,12 @@ def judge_answer(
     match, ours, theirs = _decide(reference, answer, problem, options, settings)
     if answer.rival and match.equal is not None:
         rival = judge_answer(reference, Answer(answer.rival, "announced"), problem, options, settings)
-        match = match if rival.outcome == ("pass" if match.equal else "fail") else Unclear("two final answers")
+        match = match if rival.outcome == ("pass" if match.equal else "fail") else Doubt("two final answers")
     if match.equal and answer.runs_on:
-        match = Unclear("right, but the text goes on to another problem and answers that")
+        match = Doubt("right, but the text goes on to another problem and answers that")
     outcome: Outcome = "pass" if match.equal else "fail" if isinstance(match, Different) else "abstain"
-    formal = match.equal is None and (is_formula(reference) or is_formula(answer.text))
+    undecided = match.equal is None and not isinstance(match, Doubt)
+    formal = undecided and (is_formula(reference) or is_formula(answer.text))
     certainty = confidence(outcome, match.method, answer.method)
     return Finding(outcome, certainty, match.method, answer.text, ours, theirs, answer.method, formal)
 
@@ -123,7 +124,7 @@ def _decide(
     if _INTEGER.fullmatch(answer.text) and _INTEGER.fullmatch(reference):
         return _integers(int(reference), int(answer.text)), reference, answer.text
     if _ENDLESS.search(answer.text) or _ENDLESS.search(reference):
-        return Unclear(f"a number of more than {MOST_DIGITS} digits"), reference[:SHOWN], answer.text[:SHOWN]
+        return Doubt(f"a number of more than {MOST_DIGITS} digits"), reference[:SHOWN], answer.text[:SHOWN]
     terms = Terms(settings.rounding, settings.missing_unit, problem)
     match = worded(reference, answer.text, problem, options, terms)
     if match is not None:
@@ -133,13 +134,13 @@ def _decide(
     match, gold, given = _compared(reference, answer, terms)
     match = _unless_doubtful(match, reference, answer)
     if match.equal is False and any(compare(gold, read(other), terms).equal for other in answer.others):
-        match = Unclear("another box near the last one is equal")
+        match = Doubt("another box near the last one is equal")
     if match.equal is False and answer.is_one_of_several and has_several_values(gold):
-        match = Unclear("one of several boxes")
+        match = Doubt("one of several boxes")
     if match.equal is False and any(compare(gold, read(other), terms).equal for other in _spellings(answer.text)):
-        match = Unclear("another reading is equal")
+        match = Doubt("another reading is equal")
     if match.equal is False and answer.before and mentions(gold, answer.before):
-        match = Unclear("the reference's value is named in the sentence before")
+        match = Doubt("the reference's value is named in the sentence before")
     special = special_answer(answer.text) is not None  # "There are no solutions" is complete
     if match.equal is None and answer.cut_off and not special and not _states(answer.cut_off, reference, gold):
         match = _without_answer(gold, "the text breaks off")
@@ -158,7 +159,7 @@ def _spellings(text: str) -> list[str]:
 def _without_answer(gold: Node, reason: str) -> Match:
     """Return ``Different`` for a text that has no answer, or ``Unclear`` if the reference was not understood."""
     ours = form(gold)
-    return Unclear(reason) if ours is None else Different(reason, ours, Form("no value", reason))
+    return Doubt(reason) if ours is None else Different(reason, ours, Form("no value", reason))
 
 
 def _states(text: str, reference: str, gold: Node) -> bool:
@@ -182,7 +183,7 @@ def _compared(reference: str, answer: Answer, terms: Terms) -> tuple[Match, Node
     match = compare(gold, given, terms)
     if match.equal:
         reason = unfinished(reference, text, gold, given, terms.problem)
-        return Unclear(reason) if reason else match, gold, given
+        return Doubt(reason) if reason else match, gold, given
     if isinstance(gold, Text) and is_formula(gold.text) and not isinstance(given, Text):
         return Unclear("a reference that the grammar does not read"), gold, given
     better = second_reading(reference, gold, given, text, terms)
@@ -202,9 +203,9 @@ def _unless_doubtful(match: Match, reference: str, answer: Answer) -> Match:
     if not isinstance(read(answer.text), Text):
         return match
     if "stated in words" not in match.method and answer.method in GUESSED:
-        return Unclear("no final answer is marked")
+        return Doubt("no final answer is marked")
     if mentions(reference_tree(reference), answer.text):
-        return Unclear("the reference's value is named among others")
+        return Doubt("the reference's value is named among others")
     return match
 
 

@@ -17,7 +17,7 @@ from bestofn.verifiers.math_verifier.nodes import COLLECTIONS, Apply, Node, Symb
 from bestofn.verifiers.math_verifier.normal import normal
 from bestofn.verifiers.math_verifier.notations import european
 from bestofn.verifiers.math_verifier.reading import read
-from bestofn.verifiers.math_verifier.rules.terms import Different, Equal, Match, Terms, Unclear, noted
+from bestofn.verifiers.math_verifier.rules.terms import Different, Doubt, Equal, Match, Terms, Unclear, noted
 from bestofn.verifiers.math_verifier.sentences import after_equals, listed, stated
 
 Reading = tuple[Match, Node]  # a match, and the tree of the answer that it is about
@@ -49,7 +49,7 @@ def _reference_in_words(gold: Text, given: Node, terms: Terms) -> Reading | None
     if special == "none" and given == Apply("{}", ()):
         return Equal("no value"), given
     if special == "infinite" and given == Symbol("infty"):
-        return Unclear("infinitely many against infinity"), given
+        return Doubt("infinitely many against infinity"), given
     return Different("no value", Form("no value", special), theirs), given
 
 
@@ -108,7 +108,7 @@ def _labelled(gold: Node, given: Node, terms: Terms) -> Reading:
     match = compare(gold, given, terms)
     if not match.equal or head(given) != "," or compare(gold, given, replace(terms, problem=IN_ORDER)).equal:
         return noted(match, "labelled"), given
-    return Unclear("the same values in another order"), given
+    return Doubt("the same values in another order"), given
 
 
 IN_ORDER = "in that order"
@@ -120,7 +120,7 @@ def _no_value(gold: Node, special: str) -> Match:
         return Equal("no value")
     ours = form(gold)
     if ours is None or (special == "infinite" and not is_value(gold)):
-        return Unclear(f"the answer is {special!r}")
+        return Doubt(f"the answer is {special!r}")
     return Different("no value", ours, Form("no value", special))
 
 
@@ -128,15 +128,15 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
     """Compare a reference with the value that a sentence states."""
     single = len(re.findall(r"[\d.,]*\d", text)) == 1
     if _BOUND.match(given.text) or (single and _DENIED.match(given.text)):
-        return Unclear("a bound or a denial, no value"), given
+        return Doubt("a bound or a denial, no value"), given
     node = stated(text) or (None if _DIGIT.search(text) else stated(words.with_digits(text)))
     if node is None:
         return None
     match = compare(gold, node, terms)
     if match.equal is False and has_several_values(gold) and not has_several_values(node):
-        return Unclear("one of several values in words"), node
+        return Doubt("one of several values in words"), node
     if match.equal and single and _LIMITED.search(text):
-        return Unclear("a bound in words, not a value"), node
+        return Doubt("a bound in words, not a value"), node
     return noted(match, "stated in words"), node
 
 
@@ -201,7 +201,7 @@ def _decimal_comma(gold: Node, given: Node, reference: str, text: str, terms: Te
     if not match.equal:
         return None
     if _THOUSANDS_OR_DECIMALS.fullmatch((reference if theirs is None else text).strip()):
-        return Unclear("a comma before three digits: thousands or decimals"), node
+        return Doubt("a comma before three digits: thousands or decimals"), node
     return noted(match, "decimal comma"), node
 
 

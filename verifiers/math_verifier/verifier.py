@@ -73,8 +73,6 @@ class MathVerifier:
         if not references:
             return Finding("abstain", 0.0, "the query has no reference answer")
         answer = final_answer(plain_text(candidate.text) or "")
-        if not answer.text.strip():
-            return Finding("abstain", 0.0, "no answer was found", extraction=answer.method)
         findings = []
         for reference in references:
             finding = judge_answer(reference, answer, query.text, query.reference.choices, self.settings)

@@ -11,7 +11,7 @@ from bestofn.verifiers.math_verifier.forms import Form
 from bestofn.verifiers.math_verifier.nodes import Text
 from bestofn.verifiers.math_verifier.normal import normal
 from bestofn.verifiers.math_verifier.reading import read
-from bestofn.verifiers.math_verifier.rules.terms import Different, Equal, Match, Terms, Unclear, noted
+from bestofn.verifiers.math_verifier.rules.terms import Different, Doubt, Equal, Match, Terms, noted
 from bestofn.verifiers.math_verifier.sentences import stated
 
 _CLOCK_OR_DATE = re.compile(
@@ -60,7 +60,7 @@ def _choice(reference: str, answer: str, problem: str, options: tuple[str, ...],
     if words.special(normal(answer)) == "none" and not any("none" in option.lower() for option in listed):
         return Different("choice", Form("choice", wanted), Form("no value", "none"))
     if _place(wanted) >= len(listed):
-        return Unclear("no choice was made")
+        return Doubt("no choice was made")
     return _option_value(listed[_place(wanted)], answer, terms)
 
 
@@ -101,7 +101,7 @@ def _truth(reference: str, answer: str) -> Match | None:
     given = words.truth_letter(unwrap(answer))
     given = words.truth(normal(answer)) if given is None else given
     if given is None:
-        return Unclear("no truth value was given")
+        return Doubt("no truth value was given")
     return _match(given == wanted, "truth value", Form("truth value", wanted), Form("truth value", given))
 
 
@@ -127,7 +127,7 @@ def _time(reference: str, answer: str) -> Match | None:
         return _match(int(ours) % 12 == int(full[:2]) % 12, "hour of the day", *forms)
     wanted, given = words.clock(ours), words.clock(theirs)
     if (wanted is None) != (given is None) and _HALF_OF_DAY.search(ours if given is None else theirs):
-        return Unclear("a time of day against something else")
+        return Doubt("a time of day against something else")
     if wanted is not None and given is not None:
         both_halves = all(re.search("[ap]|noon|midnight", side, re.IGNORECASE) for side in (ours, theirs))
         same = wanted == given or (not both_halves and _hour_12(wanted) == _hour_12(given))

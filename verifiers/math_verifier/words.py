@@ -20,13 +20,16 @@ _NOTHING = re.compile(
     r"|(?:the )?empty set|\\emptyset|inconsistent|not possible)\b",
     re.IGNORECASE,
 )
+_FAULT = r"(?:mistake|error|flaw|inconsistency|contradiction|typo)"
 _UNKNOWN = re.compile(
     r"(?:\b(?:can(?:not|'t| not)|could(?: not|n't)|unable to) (?:be )?(?:\w+ )?(?:determin|answer|calculat|comput"
     r"|found|find|solv|provid|giv|evaluat|say|state)\w*|not (?:enough"
     r"|sufficient) information|insufficient"
     r"|(?:^|is |are |remains? )(?:unknown|undetermined)"
     r"|not (?:known|given|specified|provided|possible|solvable|computable|determinable)"
-    r"|indeterminate|unable to|impossible to|need more information|\bn/a\b)",
+    r"|indeterminate|unable to|impossible to|need more information|\bn/a\b"
+    rf"|{_FAULT} in the (?:\w+ )?(?:question|problem|statement|data|information)"
+    rf"|(?:question|problem)(?: statement)? (?:\w+ to )?(?:has|have|contains?) an? (?:\w+ )?{_FAULT})",
     re.IGNORECASE,
 )
 _INFINITE = re.compile(

@@ -8,6 +8,7 @@ from bestofn.verifiers.math_verifier import units
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, head, symbols
 from bestofn.verifiers.math_verifier.rules.scalars import scalar, value_of
 from bestofn.verifiers.math_verifier.rules.terms import (
+    Doubt,
     Equal,
     Match,
     Same,
@@ -120,6 +121,16 @@ def _degrees(reference: Node, candidate: Node, terms: Terms, same: Same) -> Matc
 
 
 def _units(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
+    """Compare quantities with units. A quantity that was looked up may have fewer digits than the reference."""
+    match = _quantities(reference, candidate, terms, same)
+    if match.equal is False and terms.rounding != "strict" and not terms.computed:
+        asked, given = units.split(reference), units.split(candidate)
+        if _rounds_to(given, asked) or _rounds_to(asked, given):
+            return Doubt("a measured quantity with another number of digits")
+    return match
+
+
+def _quantities(reference: Node, candidate: Node, terms: Terms, same: Same) -> Match:
     asked, given = units.split(reference), units.split(candidate)
     if not asked.unit and given.unit:
         asked = units.from_symbols(reference) or asked
@@ -173,3 +184,26 @@ def _half_a_place(value: Node) -> float:
     if not isinstance(value, Number) or value.place is None or not value.value:
         return 0.0
     return float(Fraction(10) ** value.place / 2 / abs(value.value))
+
+
+def _rounds_to(short: units.Quantity, exact: units.Quantity) -> bool:
+    """Return whether ``exact`` is rounded to the digits of ``short``. Zeros at the end of a whole number do not count.
+
+    Both must have a unit of one physical dimension, and differ by at most half a percent.
+    """
+    value, other = value_of(short.value), value_of(exact.value)
+    if not isinstance(value, int | Fraction) or not isinstance(other, int | Fraction | float) or not value or not other:
+        return False
+    dimension = units.known(short.unit)
+    there = None if dimension is None or dimension.dimensionless else units.convert(other, exact.unit, short.unit)
+    if there is None or abs(there - value) > TWO_DIGITS * abs(value):
+        return False
+    return abs(there - value) <= Fraction(10) ** _last_place(short.value, value) / 2
+
+
+def _last_place(node: Node, value: int | Fraction) -> int:
+    """Return the power of ten of the last digit of a number that is not a zero at the end of a whole number."""
+    if isinstance(node, Number) and node.place is not None:
+        return node.place
+    written = str(value)
+    return len(written) - len(written.rstrip("0")) if isinstance(value, int) else -len(written)

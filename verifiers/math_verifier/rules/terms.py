@@ -25,6 +25,7 @@ _ORDER = re.compile(
     r"|ordered(?! (?:\$|pairs?|triples?|triplets?|quadruples?|quintuples?|tuples?|sets?)))\b",
     re.IGNORECASE,
 )
+_NUMERAL = re.compile(r"\d+(?:[.,]\d+)*")
 _INTERVAL = re.compile(
     r"\b(?:intervals?|range|domain|values of|inequalit\w*|set of (?:all|real)|increasing|decreasing)\b", re.IGNORECASE
 )
@@ -69,6 +70,11 @@ class Terms:
         """True if the problem mentions a scale such as million. Then 5 can be short for 5 million."""
         return bool(_SCALE.search(self.problem))
 
+    @cached_property
+    def computed(self) -> bool:
+        """True if the problem gives at least two numbers to compute with."""
+        return len(_NUMERAL.findall(self.problem)) > 1
+
     def uses(self, letter: str) -> bool:
         """Return whether the problem uses ``letter`` as a variable in a formula, so that it is not a unit."""
         return bool(
@@ -106,6 +112,11 @@ class Unclear:
 
     method: str
     equal: ClassVar[None] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt(Unclear):
+    """The answer is undecided for a reason that no computation settles, for example because it states two values."""
 
 
 Match: TypeAlias = Equal | Different | Unclear
