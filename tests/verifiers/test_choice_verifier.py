@@ -175,6 +175,22 @@ def test_the_value_of_an_option(text: str) -> None:
     assert outcome(text, "C", NUMBERS) == "fail"
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("$\\frac{1}{12}$ turn", r"\frac{1}{12}"),
+        ("3 and 5", "3, 5"),
+        ("40 m", r"40\,\mathrm{m}"),
+        ("54°", "54"),
+        ("20%", "0.2"),
+    ],
+)
+def test_the_value_of_an_option_with_words_does_not_name_it(option: str, value: str) -> None:
+    options = ("1 turn", option, "8 and 9")
+    assert outcome(rf"\boxed{{{value}}}", "B", options) == "abstain"
+    assert outcome(option, "B", options) == outcome("The answer is B.", "B", options) == "pass"
+
+
 def test_a_marked_value_of_no_option_fails_and_an_unmarked_one_is_undecided() -> None:
     assert outcome(r"\boxed{17}", "B", NUMBERS) == "fail"
     assert outcome("We have 17 sheep and a dog on a farm.", "B", NUMBERS) == "abstain"

@@ -7,16 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bestofn.builders.formats.multiple_choice import gold_options, letter_list, letters_of, listed_options
+from bestofn.builders.formats.multiple_choice import gold_options, letter_list, letters_of, listed_options, plain
 from bestofn.builders.records import Query
 from bestofn.verifiers.choice_verifier.reading import Choice
 from bestofn.verifiers.choice_verifier.statements import EXPLICIT, Statement, final_statement
 from bestofn.verifiers.math_verifier.answer import Answer
 from bestofn.verifiers.math_verifier.judge import judge_answer
+from bestofn.verifiers.math_verifier.nodes import Apply, Text, walk
+from bestofn.verifiers.math_verifier.reading import read
 
 Outcome = Literal["pass", "fail", "abstain"]
 MAX_OPTIONS = 26
 LETTER_I = 8  # index of the letter I
+_MARKS = frozenset({"unit", "deg", "percent", "money"})
+_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _OF_OPTIONS = re.compile(r"^\W*(?:(?:[Bb]oth|[Ee]ither)\s+)?\(?[A-Z]\)?\s*(?:,|and|&|or)|\b[Aa]ll (?:of )?the above\b")
 
 
@@ -114,9 +118,19 @@ def _by_value(wanted: Sequence[frozenset[int]], statement: Statement, options: S
     if len(same) == 1:
         outcome: Outcome = "pass" if frozenset(same) in wanted else "fail"
         method = "value of an option"
+        option = options[same[0]]
+        if outcome == "pass" and plain(option) != plain(answer.text) and not _is_plain_value(option):
+            outcome, method = "abstain", "the value of the right option, without its words and its letter"
         return Finding(outcome, method, answer.text, letters_of(same), names, answer.method)
     differs = not same and (statement.extraction in EXPLICIT or statement.extraction.startswith("announced"))
     if differs and all(findings[index].outcome == "fail" for gold in wanted for index in gold):
         return Finding("fail", "a value of no option", answer.text, "", names, answer.method)
     reason = "the value fits several options" if same else "the answer names no option"
     return Finding("abstain", reason, answer.text, letters_of(same), names, answer.method)
+
+
+def _is_plain_value(option: str) -> bool:
+    """Return whether the text of an option is only a number or an expression: no unit, no sign of degree, no words."""
+    parts = list(walk(read(option)))
+    marked = any(isinstance(part, Apply) and part.head in _MARKS for part in parts)
+    return not (marked or _WORD.search(option) or any(isinstance(part, Text) for part in parts))
