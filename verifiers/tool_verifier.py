@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from bestofn.builders.formats.tool_calls import call_name, to_chat
-from bestofn.builders.formats.written_calls import written_calls
+from bestofn.builders.formats.written_calls import WrittenCalls, written_calls
 from bestofn.builders.records import Candidate, JsonObject, Query, ReferenceSource, Tool, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.tool_matching import Matching, Order, difference, match
@@ -22,6 +22,9 @@ from bestofn.verifiers.tool_values import contains_fact
 
 Finding = tuple[bool | None, str]
 """(holds, reason): whether the answer meets one part of the reference (None: undecided), and the reason."""
+
+
+_INEXACT = "it is written neither in JSON nor as a Python dict, so a server may not parse it"
 
 
 class ToolVerifier:
@@ -36,7 +39,8 @@ class ToolVerifier:
     recorded dialogue, a call whose result is an error is not an extra call if the same tool is called again. If the
     reference has ``calls=()``, every call is wrong, including refused calls.
 
-    If the text looks like a call that cannot be parsed, calls are not compared and the verdict is ``abstain``.
+    If the text looks like a call that cannot be parsed, calls are not compared and the verdict is ``abstain``. The
+    expected calls in JSON with mistakes, such as ``{"metric": True}``, also give ``abstain``.
 
     ``references`` lists the trusted sources of references. By default, a reference written by a model
     (``Reference.source == "model"``) is not trusted, because it would reject other correct solutions. If there is no
@@ -71,15 +75,16 @@ class ToolVerifier:
             tools = [to_chat(tool) for tool in query.tools]
         except ValueError as error:
             return Verdict("error", 1.0, f"the tool declarations of the query cannot be read: {error}", self.name)
-        calls, unread = self._calls(candidate, tools)
+        calls, written = self._calls(candidate, tools)
         reference = query.reference
         findings: list[Finding] = []
         detail: dict[str, object] = {"calls": len(calls)}
         if reference.source in self.references:
             if reference.calls is not None:
-                if unread:
-                    return Verdict("abstain", 0.0, f"a tool call cannot be read: {unread}", self.name, detail)
-                findings.append(self._check_calls(reference.calls, calls, tools, candidate, detail))
+                if written.unread:
+                    return Verdict("abstain", 0.0, f"a tool call cannot be read: {written.unread}", self.name, detail)
+                found = self._check_calls(reference.calls, calls, tools, candidate, detail)
+                findings.append((None, f"{found[1]}; {_INEXACT}") if found[0] and not written.exact else found)
             if reference.state is not None:
                 findings.append(_check_state(reference.state, candidate, detail))
             if reference.facts:
@@ -104,18 +109,17 @@ class ToolVerifier:
             return Verdict("abstain", 0.0, "; ".join(undecided), self.name, detail)
         return calibrated(Verdict("pass", 0.0, "; ".join(reason for _, reason in findings), self.name, detail))
 
-    def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> tuple[list[MadeCall], str]:
-        """Return the calls of the answer that no tool refused.
+    def _calls(self, candidate: Candidate, tools: Sequence[Tool]) -> tuple[list[MadeCall], WrittenCalls]:
+        """Return the calls of the answer that no tool refused, and the calls that are written in its text.
 
-        If the answer has no calls in the API format, the calls that are written in its text are returned. The second
-        value is the reason why a call in the text cannot be read, or "".
+        The text is searched only if the answer has no calls in the API format.
         """
         native = candidate.tool_calls
         if native or not self.written:
             pairs = zip(native, refused_calls(candidate), strict=True)
-            return [examine(call, tools) for call, refused in pairs if not refused], ""
+            return [examine(call, tools) for call, refused in pairs if not refused], WrittenCalls(())
         written = written_calls(candidate.text, tools)
-        return [examine(call, tools) for call in written.calls], written.unread
+        return [examine(call, tools) for call in written.calls], written
 
     def _matching(
         self, expected: Sequence[JsonObject], calls: Sequence[MadeCall], tools: Sequence[Tool], candidate: Candidate

@@ -179,8 +179,9 @@ class _Reader:
         try:
             return [(name, body)] if isinstance(json.loads(body), dict) else None
         except (ValueError, RecursionError):
-            made = self._plain(f'{{"name": {json.dumps(name)}, "arguments": {body}}}', self._declared)
-            return list(made) or None
+            quote = "'" if body[1:].lstrip().startswith("'") else '"'
+            whole = f"{{{quote}name{quote}: {json.dumps(name)}, {quote}arguments{quote}: {body}}}"
+            return list(self._plain(whole, self._declared)) or None
 
     def _object_at(self, at: int) -> tuple[dict[str, Any] | None, int]:
         """Parse the JSON object at ``at``. Returns it with the position behind it."""

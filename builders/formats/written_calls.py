@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bestofn.builders.formats.call_markup import Made, marked_calls
@@ -30,6 +31,7 @@ from bestofn.builders.records import Tool
 
 MAX_CHARS = 200_000  # longer texts are not calls
 _BETWEEN = re.compile(r"[\s,;]*")
+_SINGLE_QUOTED_KEY = re.compile(r"[\[\s]*\{\s*'")
 _UNKNOWN_MARK = re.compile(
     r"<[^<>\n/]{0,30}(?:tool|function)[\s_▁:-]?calls?[^<>\n]{0,30}>|\[TOOL_CALLS?\]|<start_function_call>",
     re.IGNORECASE,
@@ -56,10 +58,13 @@ class WrittenCalls:
     """The calls in a text, in the Chat Completions form, with the ids ``written_0``, ``written_1``, ….
 
     ``unread`` is the reason why the text may contain a further call that could not be parsed; "" if there is none.
+    ``exact`` is false if a call is neither JSON nor a dict as Python prints it: ``{"metric": True}``, a trailing comma.
+    A server may not parse such a call.
     """
 
     calls: tuple[dict[str, Any], ...]
     unread: str = ""
+    exact: bool = True
 
 
 def written_calls(text: str, tools: Sequence[Tool] = ()) -> WrittenCalls:
@@ -71,26 +76,31 @@ def written_calls(text: str, tools: Sequence[Tool] = ()) -> WrittenCalls:
         return WrittenCalls((), f"the text has more than {MAX_CHARS:,} characters")
     declared = Declared(tools)
     text = without_thinking(text)[1].strip()
-    marked = marked_calls(text, declared, _calls)
+    found = _read(text, declared, exact=True)
+    return found if found.calls and not found.unread else _read(text, declared, exact=False)
+
+
+def _read(text: str, declared: Declared, *, exact: bool) -> WrittenCalls:
+    """Return the calls in ``text``. If ``exact`` is true, JSON with mistakes is not parsed."""
+    marked = marked_calls(text, declared, partial(_calls, exact=exact))
     found, unread = list(marked.calls), ""
     if marked.unread:
         unread = f"the content of {marked.unread[0]} is not a call in a known format"
     elif not found:
-        found = _whole(text, declared) or _in_last_fences(text, declared)
-        unread = "" if found else _unread(text, declared)
-    return WrittenCalls(
-        tuple(call(name, arguments, f"written_{index}") for index, (name, arguments) in enumerate(found)), unread
-    )
+        found = _whole(text, declared, exact) or _in_last_fences(text, declared, exact)
+        unread = "" if found or exact else _unread(text, declared)
+    calls = tuple(call(name, arguments, f"written_{index}") for index, (name, arguments) in enumerate(found))
+    return WrittenCalls(calls, unread, exact or not calls)
 
 
-def _whole(text: str, declared: Declared) -> list[Made]:
+def _whole(text: str, declared: Declared, exact: bool) -> list[Made]:
     """Parse ``text``, with or without a code fence around it, as calls only."""
     body = _within_fence(text)
     name, line_break, arguments = body.partition("\n")
     if line_break and name.strip() in declared and arguments.lstrip().startswith("{"):
-        values = _values(arguments)
+        values = _values(arguments, exact)
         return [(name.strip(), values[0])] if values and len(values) == 1 and isinstance(values[0], dict) else []
-    return _calls(body, declared)
+    return _calls(body, declared, exact)
 
 
 def _within_fence(text: str) -> str:
@@ -103,27 +113,27 @@ def _within_fence(text: str) -> str:
     return body.strip() if "```" not in body else text
 
 
-def _in_last_fences(text: str, declared: Declared) -> list[Made]:
+def _in_last_fences(text: str, declared: Declared, exact: bool) -> list[Made]:
     """Return the JSON calls of declared tools in the code fences that end the text."""
     parts = text.split("```")
     if len(parts) % 2 == 0 or parts[-1].strip():
         return []
     found: list[Made] = []
     for fence in reversed(parts[1::2]):
-        made = _declared_json_calls(fence, declared)
+        made = _declared_json_calls(fence, declared, exact)
         if not made:
             break
         found = made + found
     return found
 
 
-def _declared_json_calls(fence: str, declared: Declared) -> list[Made]:
+def _declared_json_calls(fence: str, declared: Declared, exact: bool = False) -> list[Made]:
     """Return the calls in the code fence ``fence``; [] unless they are JSON calls of declared tools."""
     _, _, body = fence.partition("\n")
     body = body.strip()
     if not body.startswith(("{", "[")):
         return []
-    values = _values(body)
+    values = _values(body, exact)
     made = _from_values(values, declared) if values else []
     return made if all(name in declared for name, _ in made) else []
 
@@ -163,12 +173,12 @@ def _call_in_text(text: str, declared: Declared) -> str:
     return ""
 
 
-def _calls(text: str, declared: Declared) -> list[Made]:
+def _calls(text: str, declared: Declared, exact: bool) -> list[Made]:
     """Parse ``text``, which must consist of calls only, in JSON or in Python notation."""
     if not text:
         return []
     if text[0] in "{[":
-        values = _values(text)
+        values = _values(text, exact)
         if values:
             return _from_values(values, declared)
     return [(_without_method(name, declared), made) for name, made in python_calls(text, declared.names)]
@@ -185,11 +195,11 @@ def _from_values(values: Sequence[Any], declared: Declared) -> list[Made]:
     return calls if len(calls) >= len(values) else []
 
 
-def _values(text: str) -> list[Any] | None:
+def _values(text: str, exact: bool) -> list[Any] | None:
     """Parse ``text`` as a sequence of JSON values or Python dicts; None if it is neither.
 
     Hermes models write parallel calls as such a sequence. If the text is a single list, the items of the list are
-    returned.
+    returned. If ``exact`` is false, JSON with mistakes is also parsed.
     """
     decoder, values, at = json.JSONDecoder(strict=False), [], 0
     try:
@@ -198,10 +208,18 @@ def _values(text: str) -> list[Any] | None:
             values.append(value)
             at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # it always matches
     except (ValueError, RecursionError):
-        values = _other_values(text)
+        values = _printed_by_python(text) if exact else _other_values(text)
     if values and len(values) == 1 and isinstance(values[0], list):
         return values[0]
     return values
+
+
+def _printed_by_python(text: str) -> list[Any] | None:
+    """Parse ``text`` as a Python dict or list of dicts with keys in single quotes; None if it is neither."""
+    try:
+        return [literal(text)] if _SINGLE_QUOTED_KEY.match(text) else None
+    except UNREADABLE:
+        return None
 
 
 def _other_values(text: str) -> list[Any] | None:
