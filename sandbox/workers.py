@@ -198,7 +198,8 @@ def _end_of(exit_code: int | None) -> str:
 
 def _serve(pipe: multiprocessing.connection.Connection, memory_mb: int, preload: tuple[str, ...]) -> None:
     """Run the main loop of a worker: set limits, import modules, then serve calls until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C stops the parent process, which then ends its workers
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # they stop the parent, which then ends its workers
+        signal.signal(number, signal.SIG_IGN)
     _die_with_parent()
     for module in preload:
         __import__(module)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bestofn.builders.concurrency.signals import exit_code_of
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
-from bestofn.builders.config.composition import choices, sweep_folder
+from bestofn.builders.config.composition import choices, given_overrides, sweep_folder
 from bestofn.builders.errors import BestofnError, ConfigError, IncompleteRun
 from bestofn.builders.formats.terminal_text import visible, visible_lines
 from bestofn.builders.protocols import Executor, Source
@@ -20,6 +22,10 @@ from bestofn.scripts.catalogue import BUILD
 
 if TYPE_CHECKING:
     from bestofn.builders.analysis.run_figures import RunFigures
+
+NAMING = ("persona", "persona.path", "dataset.path", "dataset.paths", "dataset.config", "provider.model")
+"""Settings whose values are in the name of the run's folder, because other values give other queries or responses."""
+FILES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".gz", ".zst", ".yaml", ".md", ".txt")
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -64,9 +70,9 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
     resume = f"Every completed request is in {out}. Run the same command again to continue."
     try:
         described = run(executor, config, out)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print(f"\nbestofn: stopped. {resume}", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(exit_code_of(error)) from None
     except BestofnError as error:
         if not isinstance(error, ConfigError) and (out / "manifest.json").exists():
             error.args = (f"{error}\n{resume}",)
@@ -106,8 +112,9 @@ def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
 def run_folder(config: JsonObject) -> Path:
     """Return the folder of the run: the setting ``out``, the job folder of a sweep, or a folder in runs/.
 
-    A folder in runs/ is named after the experiment, or after the dataset and the provider. The same command always uses
-    the same folder, so that a second call resumes the run.
+    A folder in runs/ is named after the experiment, or after the dataset and the provider, and after the settings in
+    ``NAMING`` that the command gives. The same command always uses the same folder, so that a second call resumes the
+    run.
     """
     if config.get("out"):
         from bestofn.builders.run.mirror import folder_of, is_url
@@ -118,8 +125,20 @@ def run_folder(config: JsonObject) -> Path:
         return sweep
     chosen = choices()
     experiment = (chosen.get("experiment") or "").replace("/", "-")
-    names = [experiment] if experiment and experiment != "null" else [chosen.get("dataset"), chosen.get("provider")]
+    given = given_overrides()
+    if experiment and experiment != "null":
+        names = [experiment, *(given.get(group) for group in ("dataset", "provider"))]
+    else:
+        names = [chosen.get("dataset"), chosen.get("provider")]
+    names += [_short(given.get(key, "")) for key in NAMING]
     return Path("runs") / "-".join(name for name in names if name)
+
+
+def _short(value: str) -> str:
+    """Return ``value`` as a part of a folder's name: of a path, the file without its ending; no special characters."""
+    text = value.strip("'\"")
+    text = "" if text in ("null", "none") else text
+    return re.sub(r"[^\w.+=@]+", "-", Path(text).stem if Path(text).suffix in FILES else text).strip("-.")[:60]
 
 
 def dry_run(config: JsonObject, out: Path) -> dict[str, Any]:

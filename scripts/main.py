@@ -48,9 +48,11 @@ def run(name: str, words: Sequence[str]) -> None:
             sys.argv = [f"bestofn {name}", *words]
             importlib.import_module(f"bestofn.scripts.{name}").main(words)
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        from bestofn.builders.concurrency.signals import exit_code_of
+
         print("\nbestofn: stopped.", file=sys.stderr)
-        _end(130)
+        _end(exit_code_of(error))
     except SystemExit as ended:
         _end(ended.code)
     except BrokenPipeError:

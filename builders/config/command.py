@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from bestofn.builders.concurrency.signals import exit_code_of, stopped_by_signals
 from bestofn.builders.config.arguments import Arguments, Command, parse, wants_help
 from bestofn.builders.errors import exit_on_error
 
@@ -32,18 +33,18 @@ def run_command(
     """Parse ``words`` and run ``task(arguments)``. If ``words`` is None, the words of this process are parsed.
 
     A ``BestofnError`` ends the process with its message and exit code. Any other exception is a bug and shows its
-    traceback. ``stopped`` is printed on Ctrl-C.
+    traceback. ``stopped`` is printed on Ctrl-C, SIGTERM and SIGHUP.
     """
     given = list(sys.argv[1:] if words is None else words)
-    with exit_on_error():
+    with exit_on_error(), stopped_by_signals():
         if _answered(command, given):
             return
         arguments = parse(command, given)
         try:
             task(arguments)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             print(stopped, file=sys.stderr)
-            raise SystemExit(130) from None
+            raise SystemExit(exit_code_of(error)) from None
 
 
 def run_composed(
@@ -58,7 +59,7 @@ def run_composed(
     ``first`` returns additional overrides. Overrides on the command line take precedence.
     """
     given = list(sys.argv[1:] if words is None else words)
-    with exit_on_error():
+    with exit_on_error(), stopped_by_signals():
         if _answered(command, given):
             return
         arguments = parse(command, given)

@@ -258,6 +258,16 @@ def choices() -> dict[str, str]:
     return {key: value for key, value in HydraConfig.get().runtime.choices.items() if not key.startswith("hydra/")}
 
 
+def given_overrides() -> dict[str, str]:
+    """Return the overrides of the running Hydra command: key -> value as written; {} if no Hydra command runs."""
+    from hydra.core.hydra_config import HydraConfig
+
+    if not HydraConfig.initialized():
+        return {}
+    words = (word.lstrip("+").partition("=") for word in HydraConfig.get().overrides.task)
+    return {key: value for key, _, value in words}
+
+
 def command_overrides(overrides: Sequence[str]) -> list[str]:
     """Return overrides that stop Hydra from writing folders and log files. Keys in ``overrides`` are not changed."""
     given = {word.lstrip("+").partition("=")[0] for word in overrides}

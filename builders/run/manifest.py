@@ -6,6 +6,7 @@ The schema of every published Parquet file contains most of these facts. Secrets
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import re
@@ -19,6 +20,8 @@ from bestofn.builders.errors import MachineError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run.run_lock import is_being_written
 from bestofn.builders.schema import SCHEMA_VERSION
+
+log = logging.getLogger(__name__)
 
 FILE = "manifest.json"
 LIBRARIES = ("bestofn", "datasets", "pyarrow", "hydra-core", "sympy", "torch", "transformers", "trl")
@@ -49,6 +52,15 @@ def read(out: Path) -> dict[str, Any]:
     if described.get("state") == "running" and not is_being_written(out):
         described["state"] = "interrupted"
     return described
+
+
+def read_or_empty(out: Path) -> dict[str, Any]:
+    """Return the manifest in ``out``. If it is damaged, log a warning and return ``{}``."""
+    try:
+        return read(out)
+    except MachineError as error:
+        log.warning("%s", error)
+        return {}
 
 
 def describe(config: JsonObject, *, state: str, **facts: object) -> dict[str, Any]:

@@ -6,10 +6,13 @@ Both executors (``builders.executors``) run a build inside ``run_session``.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
+from bestofn.builders.run import manifest
 from bestofn.builders.run.disk import disk_full_as_machine_error
 from bestofn.builders.run.pipeline import Run, prepared_run, write_state
 from bestofn.builders.run.run_folder import create_run_folder
@@ -21,10 +24,11 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
     """Yield the run that ``config`` describes, with its folder ``out`` created and locked.
 
     During the block the state in the manifest is ``running``; if the block raises, ``interrupted``. Raises
-    ``ConfigError`` if a setting is wrong, and ``MachineError`` if the folder cannot be written or another process works
-    in it.
+    ``ConfigError`` if a setting is wrong or the folder has data of another dataset or model, and ``MachineError`` if
+    the folder cannot be written or another process works in it.
     """
     with prepared_run(config, out) as run, run_lock(out) as lock, disk_full_as_machine_error():
+        check_same_data(config, out)
         create_run_folder(out)
         lock.progress = lambda: progress_of(run)
         lock.on_lost.append(run.loop.cancel)
@@ -35,6 +39,41 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
             lock.raise_if_lost()
             write_state(run, "interrupted")
             raise
+
+
+def check_same_data(config: JsonObject, out: Path) -> None:
+    """Raise ``ConfigError`` if ``out`` has data of another dataset or model, unless the setting ``replace`` is true."""
+    if config.get("replace") or not any((out / "shards").glob("*.parquet")):
+        return
+    earlier = manifest.read_or_empty(out).get("config")
+    changed = [
+        f"{name} {before} (now {now})"
+        for (name, before), now in zip(_data_of(earlier).items(), _data_of(config).values(), strict=True)
+        if earlier and before and now != before
+    ]
+    if changed:
+        raise ConfigError(
+            f"{out} holds the data of {' and '.join(changed)}. This command would replace it. Set out=… to another "
+            "folder. Or set replace=true: the data is replaced, and the replies in the journal are kept."
+        )
+
+
+def _data_of(config: object) -> dict[str, str]:
+    """Return what identifies the data of a run: its dataset and its model."""
+    shown = manifest.redacted(config)
+    nodes = shown if isinstance(shown, Mapping) else {}
+    dataset, provider = nodes.get("dataset") or {}, nodes.get("provider") or {}
+    return {
+        "dataset": " ".join(
+            _place(dataset.get(key)) for key in ("name", "path", "paths", "config") if dataset.get(key)
+        ),
+        "model": str(provider.get("model") or ""),
+    }
+
+
+def _place(value: object) -> str:
+    """Return a path relative to the current folder if the file exists, so that two ways to write it are equal."""
+    return os.path.relpath(value) if isinstance(value, str) and os.path.exists(value) else str(value)
 
 
 def progress_of(run: Run) -> JsonObject:

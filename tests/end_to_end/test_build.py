@@ -16,6 +16,7 @@ from datasets import load_dataset
 from bestofn.builders.analysis.best_of_n import analyze
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
+from bestofn.builders.sampling.journal import Journal
 from tests.loopback import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,22 +131,28 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
         assert server.completions == sent
 
 
-def test_interrupt_keeps_every_answer(tmp_path: Path) -> None:
-    data = write_sums(tmp_path / "many.jsonl", 200)
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_keeps_every_answer(tmp_path: Path, number: signal.Signals, status: int) -> None:
+    data = write_sums(tmp_path / "many.jsonl", 100)
     with OpenAIServer(latency_s=0.3) as server:
         words = command(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
         process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while server.completions < 40:
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
+        if number is signal.SIGTERM:
+            process.send_signal(number)  # a second one must not stop what the first one has started
         _, errors = process.communicate(timeout=60)
-        assert process.returncode == 130, errors
+        assert process.returncode == status, errors
         assert "Run the same command again" in errors
+        assert "Traceback" not in errors
+        assert json.loads((tmp_path / "run" / "manifest.json").read_text())["state"] == "interrupted"
         answered = server.completions
-        run(*words)
-        assert server.completions <= 400 + 2 * 8
-        assert answered < 400
+        journal = Journal(tmp_path / "run" / "journal.sqlite", readonly=True).open()
+        assert journal.rows("SELECT count(*) FROM answers") == [(answered,)], "the replies in flight are stored"
+        journal.close()
+        assert answered < 200
 
 
 def interrupted_while_opening(verifier: str, sums: Path, tmp_path: Path) -> str:

@@ -1,0 +1,67 @@
+"""Signals that ask the process to stop: SIGTERM and SIGHUP take the same way as Ctrl-C.
+
+Both become an exception like ``KeyboardInterrupt``, so that a run stores the replies in flight before it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+INTERRUPTED = 130  # the exit code after Ctrl-C
+
+
+class Terminated(KeyboardInterrupt):
+    """A signal asked the process to stop. ``exit_code`` is 128 plus the number of the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.exit_code = 128 + number
+
+
+def exit_code_of(error: KeyboardInterrupt) -> int:
+    """Return the exit code of a process that ``error`` stopped."""
+    return error.exit_code if isinstance(error, Terminated) else INTERRUPTED
+
+
+@contextlib.contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Raise ``Terminated`` in the block when the first of ``STOP_SIGNALS`` arrives. Later ones are ignored.
+
+    A signal that is ignored (``nohup``) or that other code handles (a launcher for clusters) is left as it is. Does
+    nothing outside the main thread.
+    """
+    changed: list[int] = []
+    stopping = False
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal stopping
+        if not stopping:
+            stopping = True
+            if number == signal.SIGHUP:
+                _leave_terminal()
+            raise Terminated(number)
+
+    if threading.current_thread() is threading.main_thread():
+        changed = [number for number in STOP_SIGNALS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in changed:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _leave_terminal() -> None:
+    """Send further output nowhere if it goes to a terminal, because the terminal is closed."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            if stream.isatty():
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
