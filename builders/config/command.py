@@ -140,9 +140,9 @@ def _positional_overrides(command: Command, arguments: Arguments) -> list[str]:
 
 def _configure_logging() -> None:
     """Log one line per message to standard error, hide library messages below WARNING, and disable progress bars."""
-    import datasets
-
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
     for name in ("hydra", "httpx2", "httpx", "datasets", "asyncio", "urllib3", "docker"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    datasets.disable_progress_bars()
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # datasets reads it when it is imported
+    if datasets := sys.modules.get("datasets"):
+        datasets.disable_progress_bars()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from bestofn.builders.analysis.best_of_n import analyze
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.sampling.journal import Journal
+from tests.commands import run_here
 from tests.loopback import OpenAIServer
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = (sys.executable, "-m", "bestofn.scripts.build")
 TIMINGS = {"latency_s", "verification_seconds", "timestamp"}
 
 
@@ -35,10 +38,11 @@ def write_sums(path: Path, count: int) -> Path:
 
 
 def command(data: Path, url: str, out: Path, *more: str) -> list[str]:
+    return [*BUILD, *settings(data, url, out, *more)]
+
+
+def settings(data: Path, url: str, out: Path, *more: str) -> list[str]:
     return [
-        sys.executable,
-        "-m",
-        "bestofn.scripts.build",
         "dataset=jsonl",
         f"dataset.path={data}",
         "provider=openai_chat",
@@ -51,10 +55,17 @@ def command(data: Path, url: str, out: Path, *more: str) -> list[str]:
     ]
 
 
-def run(*words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+def run(*words: str) -> subprocess.CompletedProcess[str]:
     env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == expect, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def build_here(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run ``bestofn build`` in this process; it must succeed."""
+    done = run_here(["build", *words], env={"OPENAI_API_KEY": "test-key"})
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 
 
@@ -87,16 +98,16 @@ def test_build_verifies_pairs_and_sends_no_request_twice(sums: Path, tmp_path: P
             assert printed in done.stdout, "terminal and JSON print the same figure"
 
         server.reset()
-        run(*command(sums, server.url, out, "n=4"))
+        build_here(settings(sums, server.url, out, "n=4"))
         assert server.requests == 0
         assert table(out) == first
 
-        run(
-            *command(sums, server.url, out, "n=4", "verifier.domains.math.rounding=strict", "pairs=verified_vs_refuted")
+        build_here(
+            settings(sums, server.url, out, "n=4", "verifier.domains.math.rounding=strict", "pairs=verified_vs_refuted")
         )
         assert server.requests == 0
 
-        run(*command(sums, server.url, out, "n=8"))
+        build_here(settings(sums, server.url, out, "n=8"))
         assert server.completions == 96
         wide = [row for row in table(out) if row["candidate_idx"] < 4]
         keys = ("query_id", "candidate_idx", "output_messages", "is_verified")
@@ -108,26 +119,29 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
     concurrency = 16
     with OpenAIServer(latency_s=0.05) as server:
         whole = tmp_path / "whole"
-        run(*command(data, server.url, whole, "n=2", "shard_size=64"))
+        build_here(settings(data, server.url, whole, "n=2", "shard_size=64"))
         least = server.completions
         assert least == 600
 
         server.reset()
         cut = tmp_path / "cut"
-        words = command(data, server.url, cut, "n=2", "shard_size=64", f"provider.limits.concurrency={concurrency}")
+        words = settings(data, server.url, cut, "n=2", "shard_size=64", f"provider.limits.concurrency={concurrency}")
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
-        process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*BUILD, *words], cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         deadline = time.monotonic() + 60
         while server.completions < 200 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         process.wait(10)
         assert 200 <= server.completions < least
-        run(*words)
+        server.latency_s = 0.0
+        build_here(words)
         assert server.completions <= least + 2 * concurrency
         assert table(cut) == table(whole)
         sent = server.completions
-        run(*words)
+        build_here(words)
         assert server.completions == sent
 
 
@@ -135,9 +149,11 @@ def test_a_killed_build_resumes(tmp_path: Path) -> None:
 def test_a_signal_keeps_every_answer(tmp_path: Path, number: signal.Signals, status: int) -> None:
     data = write_sums(tmp_path / "many.jsonl", 100)
     with OpenAIServer(latency_s=0.3) as server:
-        words = command(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
+        words = settings(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
         env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
-        process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [*BUILD, *words], cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
         while server.completions < 40:
             time.sleep(0.02)
         process.send_signal(number)
@@ -187,22 +203,22 @@ def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_resumes(tmp_
     data = write_sums(tmp_path / "many.jsonl", 200)
     env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
     with OpenAIServer() as server:
-        words = command(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
-        limited = ["bash", "-c", 'ulimit -f 100; exec "$@"', "bash", *words]  # no file above 100 KiB
+        words = settings(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
+        limited = ["bash", "-c", 'ulimit -f 100; exec "$@"', "bash", *BUILD, *words]  # no file above 100 KiB
         done = subprocess.run(limited, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 3, done.stderr
         assert "Free disk space" in done.stderr
         assert "Traceback" not in done.stderr
         answered = server.completions
         assert answered < 400
-        run(*words)
+        build_here(words)
         assert server.completions <= 400 + 2 * 2 * 8, "only requests in flight are sent again"
 
 
 def test_dry_run_sends_nothing_and_prints_no_escape_sequence(sums: Path, tmp_path: Path) -> None:
     sums.write_text(sums.read_text().replace("0 + 0?", "0 + 0?\\u001b[2J"))
     with OpenAIServer() as server:
-        done = run(*command(sums, server.url, tmp_path / "run", "dry_run=true"))
+        done = run_here(["build", *settings(sums, server.url, tmp_path / "run", "dry_run=true")])
         assert server.requests == 0
     assert "What is 0 + 0?\\x1b[2J" in done.stdout
     assert "\x1b" not in done.stdout
@@ -219,32 +235,36 @@ def test_dry_run_sends_nothing_and_prints_no_escape_sequence(sums: Path, tmp_pat
         (["n=many"], 2, "expected a whole number"),
         (["nn=4"], 2, "did you mean 'n'"),
         (["verifier=by_splitt"], 2, "did you mean 'by_split'"),
-        (["provider.base_url=http://127.0.0.1:9/v1", "provider.limits.patience_s=2"], 3, "127.0.0.1:9"),
+        (
+            ["provider.base_url=http://127.0.0.1:9/v1", "provider.limits.patience_s=1", "provider.limits.retries=2"],
+            3,
+            "has not answered for",
+        ),
     ],
 )
 def test_bad_input_ends_in_one_clear_message(
     sums: Path, tmp_path: Path, words: list[str], status: int, message: str
 ) -> None:
     with OpenAIServer() as server:
-        done = run(*command(sums, server.url, tmp_path / "run", *words), expect=status)
+        done = run_here(["build", *settings(sums, server.url, tmp_path / "run", *words)])
         assert server.requests == 0
+    assert done.returncode == status
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_a_missing_key_is_named_before_anything_is_sent(sums: Path, tmp_path: Path) -> None:
-    env = {key: value for key, value in os.environ.items() if key != "OPENAI_API_KEY"}
-    words = command(sums, "https://api.openai.com/v1", tmp_path / "run")
-    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False)
+    words = settings(sums, "https://api.openai.com/v1", tmp_path / "run")
+    done = run_here(["build", *words], env={"OPENAI_API_KEY": None})
     assert done.returncode in (2, 5)
     assert "OPENAI_API_KEY" in done.stderr
 
 
 def test_a_sweep_makes_one_run_per_setting_and_one_table(sums: Path, tmp_path: Path) -> None:
     with OpenAIServer() as server:
-        words = [word for word in command(sums, server.url, tmp_path) if not word.startswith("out=")]
+        words = [word for word in settings(sums, server.url, tmp_path) if not word.startswith("out=")]
         words += ["-m", "n=1,2,4", f"hydra.sweep.dir={tmp_path / 'sweep'}"]
-        done = run(*words)
+        done = run(*BUILD, *words)
         assert sorted(path.name for path in (tmp_path / "sweep").iterdir() if path.is_dir()) == ["n=1", "n=2", "n=4"]
         assert [line.split()[0] for line in done.stdout.splitlines() if line.strip().startswith("n=")] == [
             "n=1",
@@ -252,7 +272,7 @@ def test_a_sweep_makes_one_run_per_setting_and_one_table(sums: Path, tmp_path: P
             "n=4",
         ]
         assert server.completions == 24 * 4
-        run(*words)
+        build_here(words)
         assert server.completions == 24 * 4
 
 
@@ -262,8 +282,8 @@ def test_a_documented_yaml_file_runs_unchanged(sums: Path, tmp_path: Path) -> No
         f"dataset: {sums}\nmodel: mock-model\nnum_candidates: 2\ntemperature: 0.9\ngenerator: openai\nnotes: kept\n"
     )
     with OpenAIServer() as server:
-        words = command(sums, server.url, tmp_path / "run")
-        done = run(*words[:3], "--from-yaml", str(file), *words[5:])
+        words = settings(sums, server.url, tmp_path / "run")
+        done = build_here(["--from-yaml", str(file), *words[2:]])
         assert server.completions == 48
     assert "24 queries" in done.stdout
     assert {row["temperature"] for row in table(tmp_path / "run")} == {0.9}

@@ -14,6 +14,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tests.commands import run_here
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 FILES = {
@@ -93,10 +95,11 @@ def test_the_programs_of_the_page_work(folder: Path, program: str) -> None:
         (["provider._target_=mypkg.rewards.Brevity"], "Inherit from bestofn.builders.providers.in_process"),
     ],
 )
-def test_a_wrong_word_is_answered_with_the_remedy(folder: Path, words: list[str], message: str) -> None:
-    command = [sys.executable, "-m", "bestofn", "build", "provider=scripted", "sandbox=none", "--dry-run", *words]
-    env = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+def test_a_wrong_word_is_answered_with_the_remedy(
+    folder: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(folder)
+    done = run_here(["build", "provider=scripted", "sandbox=none", "--dry-run", *words], cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -105,7 +108,6 @@ def test_a_wrong_word_is_answered_with_the_remedy(folder: Path, words: list[str]
 def test_a_name_that_is_there_already_is_refused(folder: Path) -> None:
     (folder / "clash" / "reward").mkdir(parents=True)
     (folder / "clash" / "reward" / "length.yaml").write_text("_target_: mypkg.rewards.Brevity\n")
-    command = [sys.executable, "-m", "bestofn", "build", "--config-dir", "clash", "reward=length", "--dry-run"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    done = run_here(["build", "--config-dir", "clash", "reward=length", "--dry-run"], cwd=folder)
     assert done.returncode == 2
     assert "reward=length is defined twice: by bestofn and by" in done.stderr

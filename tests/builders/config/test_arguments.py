@@ -11,6 +11,7 @@ import pytest
 from bestofn.builders.config.arguments import is_setting, parse
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import COMMANDS
+from tests.commands import run_here
 
 
 def test_runs_settings_and_synonyms_may_stand_in_any_order() -> None:
@@ -110,8 +111,7 @@ def test_a_wrong_word_is_answered_with_the_remedy(line: str, message: str) -> No
     ],
 )
 def test_no_message_of_a_library_reaches_the_user(line: str, message: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "bestofn", *line.split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = run_here(line.split(), cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert not {"Traceback", "mismatched", "viable", "hydra"} & set(done.stderr.split())
@@ -148,7 +148,7 @@ def test_a_faulty_configuration_folder_is_named(tmp_path: Path) -> None:
 
 def refusal(*words: str) -> str:
     """The message with which a command refuses ``words``."""
-    done = subprocess.run([sys.executable, "-m", "bestofn", *words], capture_output=True, text=True, check=False)
+    done = run_here(words)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     return done.stderr
 
@@ -165,7 +165,6 @@ def test_a_near_miss_of_kinds_does_not_measure_every_kind() -> None:
 def test_a_dry_run_of_a_sweep_succeeds(tmp_path: Path) -> None:
     """It describes every combination, and reads no run, because none exists."""
     words = ["build", "-m", "n=2,3", "dataset.max_queries=1", "provider=scripted", "sandbox=none", "--dry-run"]
-    command = [sys.executable, "-m", "bestofn", *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = run_here(words, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("dry_run: no request was sent.") == 2
