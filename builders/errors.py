@@ -33,6 +33,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from bestofn.builders.redaction.secrets import redacted_text
+
 
 class BestofnError(Exception):
     """An error that bestofn raises on purpose. Its text is written for the user."""
@@ -198,8 +200,8 @@ class RowFailure:
 
     @property
     def message(self) -> str:
-        """The error as ``Type: text``; "" if there is no error."""
-        return f"{type(self.error).__name__}: {self.error}" if self.error else ""
+        """The error as ``Type: text``, without credentials; "" if there is no error."""
+        return redacted_text(f"{type(self.error).__name__}: {self.error}") if self.error else ""
 
 
 @contextmanager
@@ -229,7 +231,7 @@ def exit_on_error() -> Generator[None]:
     try:
         yield
     except BestofnError as error:
-        print(f"bestofn: {error}", file=sys.stderr)
+        print(f"bestofn: {redacted_text(str(error))}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None
     except ModuleNotFoundError as error:
         if not (message := missing_extra(error)):

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 from bestofn.builders.errors import AuthenticationError, ConfigError, ProviderError, RequestError, ServiceError
 from bestofn.builders.formats.judge_reply import candidate_text
 from bestofn.builders.records import Candidate, JsonObject, Query, Score, Verdict
+from bestofn.builders.redaction.secrets import remember
+from bestofn.builders.redaction.urls import credentials_in, with_path, without_credentials
 from bestofn.reward.judging import conversation_text
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ class HttpReward:
         import aiohttp
 
         key = os.environ.get(self.key_env, "") if self.key_env else ""
+        remember([key, *(secret for url in self.urls for secret in credentials_in(url))])
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._session = aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=self.timeout_s))
         self._gate = asyncio.Semaphore(self.concurrency)
@@ -132,7 +135,7 @@ class HttpReward:
         for attempt in range(self.retries + 1):
             if attempt:
                 await asyncio.sleep(self.pause_s * 2 ** (attempt - 1))
-            url = self.urls[next(self._next) % len(self.urls)] + path
+            url = with_path(self.urls[next(self._next) % len(self.urls)], path)
             try:
                 return await self._post_once(url, body)
             except RequestError:
@@ -146,20 +149,21 @@ class HttpReward:
 
         assert self._gate is not None
         assert self._session is not None
+        shown = without_credentials(url)
         try:
-            async with self._gate, self._session.post(url, json=body) as response:
+            async with self._gate, self._session.post(url, json=body, allow_redirects=False) as response:
                 if response.status in (401, 403):
                     raise AuthenticationError(
-                        f"{url} refused the API key (status {response.status}). "
+                        f"{shown} refused the API key (status {response.status}). "
                         + (f"Check the environment variable {self.key_env}." if self.key_env else "Set key_env.")
                     )
                 if response.status != 200:
                     text = (await response.text())[:300]
                     kind = ServiceError if response.status in RETRIED else RequestError
-                    raise kind(f"{url} replied with status {response.status}: {text}", status=response.status)
+                    raise kind(f"{shown} replied with status {response.status}: {text}", status=response.status)
                 return await response.json(content_type=None)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise ServiceError(f"{url}: {type(error).__name__}: {error}") from error
+            raise ServiceError(f"{shown}: {type(error).__name__}: {error}") from error
 
 
 def score_in(reply: object, place: int, key: str) -> Score:

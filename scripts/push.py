@@ -27,12 +27,13 @@ def push(config: dict[str, Any]) -> str:
     target = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["hub"], "hub")
     if not isinstance(target, hub.Hub):
         raise ConfigError("no repository is set for the upload. Set hub=dataset hub.repo=owner/name.")
+    checks = hub.PushChecks(bool(config.get("force")), bool(config.get("allow_key_like_text")))
     with run_lock(run) if run.is_dir() else nullcontext():
         if config.get("dry_run"):
-            place = str(hub.prepare(run, target))
+            place = str(hub.prepare(run, target, checks))
             print(f"{place}: the files for {target.repo}; nothing was uploaded")
         else:
-            place = hub.push(run, target)
+            place = hub.push(run, target, checks)
             print(place)
     return place
 

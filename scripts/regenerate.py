@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +15,13 @@ from bestofn.builders.config.command import run_command
 from bestofn.builders.config.composition import ROOT_GROUPS, compose
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
+from bestofn.builders.redaction.secrets import MASK, masked_settings, redacted_override
 from bestofn.builders.run import manifest
 from bestofn.builders.run.regenerate import RegenerateResult, RegenerateSettings, regenerate
 from bestofn.builders.run.selection import WORDS
 from bestofn.scripts.catalogue import REGENERATE
+
+log = logging.getLogger(__name__)
 
 LINKED = {"provider": "sampler", "persona": "persona", "tools": "tools", "sampling": "sampling"}
 
@@ -45,7 +49,7 @@ def regenerated(arguments: Arguments) -> str:
         where=where,
         most=None if most is None else int(most),
         keep_if_better=arguments.flag("keep_if_better"),
-        changes=arguments.overrides,
+        changes=tuple(map(redacted_override, arguments.overrides)),
     )
     changed = changed_config(config, arguments.overrides, arguments.config_dirs)
     changed.setdefault("journal", None)
@@ -60,6 +64,11 @@ def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequ
     A group choice such as ``provider=anthropic`` is read from the configuration files. The generate stage contains
     copies of some root keys. A copy is updated if it equals the old value of its root key.
     """
+    if missing := sorted(set(masked_settings({group: config.get(group) for group in ROOT_GROUPS}))):
+        given = {word.lstrip("+").partition("=")[0] for word in changes}
+        missing = [key for key in missing if not any(f"{key}.".startswith(f"{word}.") for word in given)]
+    for key in missing:
+        log.warning("The manifest does not contain the value of %s. If the service needs it, add %s=…", key, key)
     changed: dict[str, Any] = copy.deepcopy(_without_redacted(dict(config)))
     before = copy.deepcopy(changed)
     choices = [word for word in changes if word.split("=")[0] in ROOT_GROUPS]
@@ -126,7 +135,7 @@ def _set(config: dict[str, Any], key: str, value: str) -> None:
 def _without_redacted(value: Any) -> Any:
     """Return ``value`` without redacted secrets. Providers then read these secrets from the environment."""
     if isinstance(value, dict):
-        return {key: _without_redacted(item) for key, item in value.items() if item != "***"}
+        return {key: _without_redacted(item) for key, item in value.items() if item != MASK}
     return value
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.arrow_types import features_from
 from bestofn.builders.pairing.strategies import verified_vs_refuted
 from bestofn.builders.records import Candidate, Judged, Query, Reference, Score, Usage, Verdict
 from bestofn.builders.run import manifest
@@ -103,15 +104,23 @@ def one_of(draw: random.Random, number: int, index: int, skill: float, with_tool
 
 
 def write_run(
-    out: Path, count: int = 30, n: int = 4, *, seed: int = 0, model: str = "tiny", tools: bool = True
+    out: Path,
+    count: int = 30,
+    n: int = 4,
+    *,
+    seed: int = 0,
+    model: str = "tiny",
+    tools: bool = True,
+    change: Callable[[dict[str, Any]], dict[str, Any]] = lambda row: row,
 ) -> Path:
-    """Write a finished run into ``out``: shards, views and manifest, as a build writes them."""
-    from datasets import Features
+    """Write a finished run into ``out``: shards, views and manifest, as a build writes them.
 
-    columns = Features({name: kind for group in features().values() for name, kind in group.items()})
+    ``change`` is applied to each nested row.
+    """
+    columns = features_from({name: kind for group in features().values() for name, kind in group.items()})
     part = out / "shards" / "00000.parquet"
     written = parquet_files.write_parquet(
-        rows(count, n, seed=seed, tools=tools), part, columns, {"schema_version": SCHEMA_VERSION}
+        map(change, rows(count, n, seed=seed, tools=tools)), part, columns, {"schema_version": SCHEMA_VERSION}
     )
     config = {**CONFIG, "n": n, "provider": {**CONFIG["provider"], "model": model}}
     described = manifest.describe(config, state="complete", queries=written, spending={"usd": 0.004 * count})

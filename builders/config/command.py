@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bestofn.builders.concurrency.signals import exit_code_of, stopped_by_signals
 from bestofn.builders.config.arguments import Arguments, Command, parse, wants_help
 from bestofn.builders.errors import exit_on_error
+from bestofn.builders.redaction.process import redact_output
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -36,6 +37,7 @@ def run_command(
     traceback. ``stopped`` is printed on Ctrl-C, SIGTERM and SIGHUP.
     """
     given = list(sys.argv[1:] if words is None else words)
+    redact_output(given)
     with exit_on_error(), stopped_by_signals():
         if _answered(command, given):
             return
@@ -59,6 +61,7 @@ def run_composed(
     ``first`` returns additional overrides. Overrides on the command line take precedence.
     """
     given = list(sys.argv[1:] if words is None else words)
+    redact_output(given)
     with exit_on_error(), stopped_by_signals():
         if _answered(command, given):
             return
@@ -82,6 +85,7 @@ def run_hydra(
         conf_folder,
         config_errors,
         hydra_overrides,
+        redact_sweep_file,
         refuse_sweeps,
         resolved,
         sweep_subfolder,
@@ -91,6 +95,7 @@ def run_hydra(
 
     def guarded(config: DictConfig) -> None:
         _configure_logging()
+        redact_sweep_file()
         with exit_on_error():
             plain = resolved(config)
             if config_name != "build":  # a build checks its root keys itself

@@ -60,6 +60,7 @@ class AnthropicMessages(HttpBatchService):
         *,
         model: str,
         base_url: str | None = None,
+        service: str | None = None,
         api_key: str | None = None,
         thinking: Literal["adaptive", "disabled"] | None = None,
         temperature: Literal["omit", "send"] = "omit",
@@ -74,6 +75,7 @@ class AnthropicMessages(HttpBatchService):
         super().__init__(
             model=model,
             base_url=base_url,
+            service=service,
             api_key=api_key,
             headers=headers,
             limits=limits,

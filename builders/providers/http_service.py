@@ -14,36 +14,38 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Required, Self, TypedDict, Unpack
-from urllib.parse import urlsplit
 
-from bestofn.builders.errors import AuthenticationError, ServiceError
+from bestofn.builders.errors import AuthenticationError, ConfigError, ServiceError
 from bestofn.builders.providers.http_transport import HttpTransport, decoded, parsed
 from bestofn.builders.providers.wire_values import checked
 from bestofn.builders.records import Completion, JsonObject, Request, Usage
+from bestofn.builders.redaction.key_shapes import masked_key_like
+from bestofn.builders.redaction.names import changes_completions, is_harmless_header
+from bestofn.builders.redaction.secrets import LEAST, remember
+from bestofn.builders.redaction.urls import address_of, credentials_in, is_http_url, is_local, without_credentials
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import BatchApi, Batching, Mode, Reply
 
-# Headers that identify the client. Any other header may change the completions, for example by enabling a beta feature.
-CLIENT_HEADERS = re.compile(
-    r"(?i)auth|api-?key|token|secret|cookie|referer|title|user-agent|organization|project|trace|request-id|forwarded"
-)
+SERVICE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
 class HttpService(ABC):
     """One endpoint of one service. A subclass builds requests (``body``) and parses replies (``answers``, ``usage``).
 
     If ``api_key`` is None, the key is read from the environment variable ``key_variable``. ``headers`` are sent with
-    each request. Headers that may change the completions are part of the identity. ``free`` is True if requests cost
-    nothing. If ``free`` is None, requests are free when the service runs on this machine. ``raw_log`` is a file that
-    records all requests and responses; keys are written as "***".
+    each request. Headers that may change the completions are part of the identity. ``service`` is a name for the
+    server; in the identity it replaces the address, so the journal still fits after the server has moved. ``free`` is
+    True if requests cost nothing. If ``free`` is None, requests are free when the service runs on this machine.
+    ``raw_log`` is a file that records all requests and responses; credentials are written as "***".
     """
 
     name: str
     path: str  # path of the endpoint, relative to the base URL
-    public_url: str  # the default base URL; only this URL requires a key
+    public_url: str  # the default base URL; see ``key_required``
     url_variable: str  # environment variable with the base URL
     key_variable: str  # environment variable with the key
     usual_scheme: str = ""  # added to a base URL without a scheme; "" if the scheme is required
+    key_required: bool = True  # whether ``public_url`` requires a key
     cache_from: int = 0  # see ``builders.sampling.provider.Provider``
     operational: tuple[str, ...] = ("api_key", "limits", "raw_log", "free", "max_n")
 
@@ -52,6 +54,7 @@ class HttpService(ABC):
         *,
         model: str,
         base_url: str | None,
+        service: str | None,
         api_key: str | None,
         headers: Mapping[str, str] | None,
         limits: RateLimits,
@@ -63,13 +66,18 @@ class HttpService(ABC):
             raise ValueError("model is empty; expected the name of a model that the service offers")
         if max_n < 1:
             raise ValueError(f"max_n is {max_n}; expected at least 1")
+        if service is not None and not SERVICE_NAME.fullmatch(service):
+            raise ValueError(f"service is {service!r}; expected a name of letters, digits and the marks . _ -")
         self.model = model
-        self.base_url = self._checked_url(base_url or os.environ.get(self.url_variable) or self.public_url)
+        self._url = self._checked_url(base_url or os.environ.get(self.url_variable) or self.public_url)
+        self.base_url = without_credentials(self._url)  # for messages
         self.limits = limits
         self.max_n = max_n
         self.free = is_local(self.base_url) if free is None else free
+        self._service = service
         self._api_key = api_key
         self._headers = dict(headers or {})
+        remember(self._secrets(api_key))
         self._raw_log = raw_log
 
     def _checked_url(self, url: str) -> str:
@@ -77,31 +85,51 @@ class HttpService(ABC):
         whole = url if "://" in url else self.usual_scheme + url
         if not is_http_url(whole):
             raise ValueError(
-                f"base_url is {url!r}; expected a URL that begins with http:// or https://, for example "
-                "http://localhost:8000/v1. If provider.base_url is not set, the environment variable "
+                f"base_url is {without_credentials(url)!r}; expected a URL that begins with http:// or https://, for "
+                "example http://localhost:8000/v1. If provider.base_url is not set, the environment variable "
                 f"{self.url_variable} is used"
             )
         return whole.rstrip("/")
 
     @property
     def identity(self) -> str:
-        """The service, the URL, the model, and a hash of the headers that may change the completions."""
-        headers = self._headers.items()
-        choosing = sorted((key.lower(), value) for key, value in headers if not CLIENT_HEADERS.search(key))
+        """The API, the server, the model, and a hash of the headers that may change the completions.
+
+        It contains no credential, so a new key gives the same journal keys.
+        """
+        place = f"{self.name} {self._service or address_of(self._url)} {self.model}"
+        choosing = sorted(
+            (name.lower(), value)
+            for name, value in self._headers.items()
+            if changes_completions(name) and masked_key_like(value) == value
+        )
         if not choosing:
-            return f"{self.name} {self.base_url} {self.model}"
+            return place
         digest = blake2b(json.dumps(choosing).encode(), digest_size=6).hexdigest()
-        return f"{self.name} {self.base_url} {self.model} headers={digest}"
+        return f"{place} headers={digest}"
+
+    def _secrets(self, key: str | None) -> list[str]:
+        """Return all credentials that the service receives: the API key, headers, and those in the URL."""
+        headers = [str(value) for name, value in self._headers.items() if not is_harmless_header(name)]
+        long = [value for value in headers if len(value) >= LEAST]
+        return [*([key] if key else []), *long, *credentials_in(self._url)]
 
     async def __aenter__(self) -> Self:
         key = self._api_key or os.environ.get(self.key_variable)
-        if not key and self.base_url == self.public_url:
+        if not key and self.key_required and self.base_url == self.public_url:
             raise AuthenticationError(
                 f"no API key for {self.base_url}: the environment variable {self.key_variable} is not set. "
                 f"Set it (export {self.key_variable}=…), or set provider.base_url to a server that needs no key."
             )
         headers = {**self.key_headers(key or ""), **self._headers}
-        self.http = HttpTransport(self.base_url, headers, self.limits, secret=key, raw_log=self._raw_log)
+        if "authorization" in map(str.lower, headers) and any(credentials_in(self._url.partition("?")[0])):
+            raise ConfigError(
+                f"provider.base_url holds a user name for {self.base_url}, and an API key or an Authorization header "
+                "is set too; the service accepts only one of them. Remove one."
+            )
+        secrets = self._secrets(key)
+        remember(secrets)
+        self.http = HttpTransport(self._url, headers, self.limits, secrets=secrets, raw_log=self._raw_log)
         await self.http.__aenter__()
         return self
 
@@ -168,6 +196,7 @@ class HttpSettings(TypedDict, total=False):
 
     model: Required[str]
     base_url: Required[str | None]
+    service: Required[str | None]
     api_key: Required[str | None]
     headers: Required[Mapping[str, str] | None]
     limits: Required[RateLimits]
@@ -198,18 +227,3 @@ class HttpBatchService(HttpService):
     @abstractmethod
     def batches(self) -> BatchApi:
         """Return the batch API of the service. The provider must be open."""
-
-
-def is_http_url(url: str) -> bool:
-    """Return whether ``url`` has the scheme http or https, a host, and a valid port if it has one."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def is_local(url: str) -> bool:
-    """Return whether the host of ``url`` is this machine."""
-    host = urlsplit(url).hostname or ""
-    return host in ("localhost", "::1", "0.0.0.0") or host.startswith("127.")

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,8 @@ from bestofn.builders.errors import (
     ServiceError,
 )
 from bestofn.builders.records import JsonObject
+from bestofn.builders.redaction.secrets import bytes_without_known, redacted_message
+from bestofn.builders.redaction.urls import with_path, without_credentials
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Reply
 from bestofn.builders.sampling.rate_headers import retry_after
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
     import aiohttp
 
 CONNECT_S = 10.0
-SECRET = re.compile(r"(?i)\b(sk|pk|rk|xai|gsk|hf|key)[-_][\w-]{8,}|Bearer\s+[\w.~+/=-]{8,}")
 REQUEST_ID_HEADERS = ("x-request-id", "request-id")
 RETRIED_STATUS = frozenset({408, 409, 425, 529})
 PERMANENT = re.compile(
@@ -54,6 +55,8 @@ PAYMENT = ("insufficient_quota", "billing_hard_limit_reached", "credit balance i
 class HttpTransport:
     """A pool of connections to one service.
 
+    ``secrets`` are the credentials that the service receives; no message and no log contains them.
+
     async with HttpTransport(base_url, headers, limits) as http:
         reply = await http.post("/chat/completions", body)
     """
@@ -64,13 +67,14 @@ class HttpTransport:
         headers: Mapping[str, str],
         limits: RateLimits,
         *,
-        secret: str | None = None,
+        secrets: Collection[str] = (),
         raw_log: str | None = None,
     ) -> None:
-        self.base_url = base_url.rstrip("/")
+        self._url = base_url
+        self.base_url = without_credentials(base_url.rstrip("/"))  # for messages
         self._headers = dict(headers)
         self._limits = limits
-        self._secret = secret
+        self._secrets = secrets
         self._raw_log = Path(raw_log) if raw_log else None
 
     async def __aenter__(self) -> HttpTransport:
@@ -110,7 +114,7 @@ class HttpTransport:
         import aiohttp
 
         started = time.perf_counter()
-        url = self.base_url + path
+        url = with_path(self._url, path)
         try:
             async with self._session.request(method, url, allow_redirects=False, **options) as response:
                 status, headers = response.status, response.headers
@@ -126,7 +130,8 @@ class HttpTransport:
                 f"provider.base_url is {self.base_url!r}; expected a URL such as https://host/v1"
             ) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise ConnectionFailed(f"{self.base_url}: {error or type(error).__name__}", cause=_cause(error)) from error
+            reason = self.redacted(str(error)) or type(error).__name__
+            raise ConnectionFailed(f"{self.base_url}: {reason}", cause=_cause(error)) from error
         seconds = time.perf_counter() - started
         if self._raw_log:
             sent = options.get("data")
@@ -156,7 +161,7 @@ class HttpTransport:
                     "To accept larger replies, set provider.limits.reply_mb.",
                     cause="reply too large",
                 )
-        return b"".join(parts)
+        return bytes_without_known(b"".join(parts))
 
     def _error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError | BudgetError:
         reason = self.redacted(_error_text(body))
@@ -179,10 +184,8 @@ class HttpTransport:
         return refusal(message, status=status)
 
     def redacted(self, text: str) -> str:
-        """Return ``text`` with "***" in place of the API key and of any text that looks like an API key."""
-        if self._secret:
-            text = text.replace(self._secret, "***")
-        return SECRET.sub("***", text)
+        """Return ``text`` with "***" in place of all credentials and of any text that looks like one."""
+        return redacted_message(text, self._secrets)
 
     def _write_log(self, method: str, url: str, sent: bytes, status: int, received: bytes, seconds: float) -> None:
         entry = {

@@ -32,6 +32,7 @@ class Ollama(HttpService):
     url_variable = "OLLAMA_HOST"
     key_variable = "OLLAMA_API_KEY"
     usual_scheme = "http://"  # OLLAMA_HOST is often host:port
+    key_required = False  # Ollama needs no key, but a proxy may need one
     operational = (*HttpService.operational, "keep_alive")
 
     def __init__(
@@ -39,6 +40,7 @@ class Ollama(HttpService):
         *,
         model: str,
         base_url: str | None = None,
+        service: str | None = None,
         api_key: str | None = None,
         options: JsonObject | None = None,
         think: bool | None = None,
@@ -51,7 +53,8 @@ class Ollama(HttpService):
         super().__init__(
             model=model,
             base_url=base_url,
-            api_key=api_key or "ollama",  # Ollama needs no key, but a proxy may need one
+            service=service,
+            api_key=api_key,
             headers=headers,
             limits=limits,
             free=free,

@@ -51,6 +51,7 @@ class OpenAIChat(HttpBatchService):
         *,
         model: str,
         base_url: str | None = None,
+        service: str | None = None,
         api_key: str | None = None,
         max_n: int = 128,
         max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None,
@@ -64,6 +65,7 @@ class OpenAIChat(HttpBatchService):
         super().__init__(
             model=model,
             base_url=base_url,
+            service=service,
             api_key=api_key,
             headers=headers,
             limits=limits,

@@ -40,6 +40,7 @@ class OpenAIResponses(HttpBatchService):
         *,
         model: str,
         base_url: str | None = None,
+        service: str | None = None,
         api_key: str | None = None,
         summary: str | None = None,
         headers: Mapping[str, str] | None = None,
@@ -52,6 +53,7 @@ class OpenAIResponses(HttpBatchService):
         super().__init__(
             model=model,
             base_url=base_url,
+            service=service,
             api_key=api_key,
             headers=headers,
             limits=limits,

@@ -1,8 +1,8 @@
 """Uploads a run to the Hugging Face Hub as a dataset: one config per table, and a dataset card.
 
 ``bestofn push`` uses this module. The files are uploaded unchanged. ``push_to_hub`` is not used, because it removes the
-metadata in the schemas of the files. Each file is uploaded in its own commit, so an interrupted push can be continued.
-The card is uploaded last, so a new repository is complete if it has a card.
+metadata in the schemas of the files. All files are in one commit, so readers see the old dataset or the new one.
+Before the upload, all files are searched for credentials.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from bestofn.builders.analysis.figures_json import to_json
-from bestofn.builders.analysis.run_figures import figures_of_run
+from bestofn.builders.analysis.problems import missing_share
+from bestofn.builders.analysis.run_figures import RunFigures, figures_of_run
 from bestofn.builders.errors import AuthenticationError, ConfigError, OutageError, RequestError, SourceError
 from bestofn.builders.formats.nearest_match import did_you_mean
+from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.report import card_plots
 from bestofn.builders.report.hub_card import VIEWS, card, yaml_text
+from bestofn.builders.report.secret_search import OWN, leaks_in
 from bestofn.builders.run import manifest
 from bestofn.builders.tables.parquet_files import rows_in, table_files
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SHOWN_LEAKS = 10  # places with credentials that an error message lists
 OWNED_FOLDERS = (*VIEWS, card_plots.FOLDER)  # in these folders, a push deletes files that the run does not have
 
 
@@ -144,29 +147,73 @@ class Hub:
         return self.name or self.repo.split("/")[1]
 
 
-def prepare(run: Path, hub: Hub) -> Path:
+@dataclass(frozen=True, slots=True)
+class PushChecks:
+    """Which checks a push skips. ``force``: upload a run of errors or without pairs. ``allow_key_like_text``: upload
+    tables with text in the shape of an API key.
+    """
+
+    force: bool = False
+    allow_key_like_text: bool = False
+
+
+def prepare(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> Path:
     """Write all files of the upload to the folder ``hub`` in the run folder, and return this folder.
 
-    Raises ``SourceError`` if the run is unfinished or has no rows.
+    Raises ``SourceError`` if the run is unfinished, has no rows, or fails one of the ``checks``.
     """
     folder = run / "hub"
     described = manifest.read(run)
     if described.get("state") != "complete":
         state = described.get("state", "without a manifest")
         raise SourceError(f"{run} is {state}; expected a complete build. Run the same `bestofn build` again.")
-    shutil.rmtree(folder, ignore_errors=True)
     files = data_files(run)
+    measured = figures_of_run(run)
+    if not checks.force:
+        _check_worth(measured, run)
+    shutil.rmtree(folder, ignore_errors=True)
     for path, source in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         _link_or_copy(source, target)
-    shutil.copyfile(run / manifest.FILE, folder / manifest.FILE)
+    described = cast("dict[str, Any]", redacted(described))
+    manifest.write(folder, described)
     manifest.write_text(folder / "config.yaml", yaml_text(described.get("config") or {}))
-    figures = to_json(figures_of_run(run))
+    figures = to_json(measured)
     plots = card_plots.write(folder, figures)
     text = card(files, described, figures, plots, repo=hub.repo, title=hub.title, license=hub.license)
     manifest.write_text(folder / "README.md", text)
+    _check_credentials(folder, checks)
     return folder
+
+
+def _check_worth(figures: RunFigures, run: Path) -> None:
+    """Raise ``SourceError`` if no candidate of the run has an answer, or if the run has no pairs."""
+    if missing_share(figures) == 1.0:
+        reason = f"none of its {figures.candidates:,} candidates has an answer"
+    elif figures.pairs is not None and not figures.pairs.total:
+        reason = "it has no preference pairs"
+    else:
+        return
+    raise SourceError(
+        f"{run} was not uploaded: {reason}. `bestofn inspect {run}` names the cause. To upload the run nevertheless, "
+        "add force=true."
+    )
+
+
+def _check_credentials(folder: Path, checks: PushChecks) -> None:
+    """Raise ``SourceError`` if a file in ``folder`` contains a credential."""
+    leaks = [leak for leak in leaks_in(folder) if leak.kind == OWN or not checks.allow_key_like_text]
+    if not leaks:
+        return
+    shown = "\n".join(f"  {leak}" for leak in leaks[:SHOWN_LEAKS])
+    more = f"\n  … and {len(leaks) - SHOWN_LEAKS} further places" if len(leaks) > SHOWN_LEAKS else ""
+    remedy = (
+        "Remove the credentials from the queries or the settings, and build again."
+        if any(leak.kind == OWN for leak in leaks)
+        else "If these are no real keys, for example in answers about programs, add allow_key_like_text=true."
+    )
+    raise SourceError(f"nothing was uploaded: these files in {folder} contain credentials.\n{shown}{more}\n{remedy}")
 
 
 def data_files(run: Path) -> dict[str, Path]:
@@ -177,8 +224,8 @@ def data_files(run: Path) -> dict[str, Path]:
     return files
 
 
-def push(run: Path, hub: Hub) -> str:
-    """Upload all new and changed files, and return the URL of the dataset.
+def push(run: Path, hub: Hub, checks: PushChecks = PushChecks()) -> str:
+    """Upload all new and changed files in one commit, and return the URL of the dataset.
 
     Raises ``AuthenticationError`` or ``RequestError`` if the Hub refuses a request, and ``OutageError`` if it cannot be
     reached. When the command is run again, it uploads only the missing files.
@@ -187,7 +234,7 @@ def push(run: Path, hub: Hub) -> str:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
-    folder = prepare(run, hub)
+    folder = prepare(run, hub, checks)
     api = HfApi()
     try:
         api.create_repo(hub.repo, repo_type="dataset", private=hub.private, exist_ok=True)
@@ -229,33 +276,20 @@ def git_blob(path: Path) -> str:
 
 
 def _synchronize(api: HfApi, repo: str, folder: Path) -> None:
-    """Upload new and changed files, one commit per file and the card last. Then delete old files of earlier pushes."""
+    """Upload new and changed files and delete old files of earlier pushes, in one commit."""
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
     remote = remote_files(api, repo)
-    local = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    for name in sorted(local, key=lambda name: (name == "README.md", name)):
-        if remote.get(name) in (sha256(local[name]), git_blob(local[name])):
-            log.info("%s is already in the repository", name)
-        else:
-            _upload(api, repo, name, local[name])
-    _delete_stale(api, repo, remote, local)
-
-
-def _upload(api: HfApi, repo: str, name: str, path: Path) -> None:
-    from huggingface_hub import CommitOperationAdd
-
-    operation = CommitOperationAdd(name, str(path))
-    api.create_commit(repo, [operation], commit_message=f"Add {name}", repo_type="dataset")
-    log.info("%s uploaded", name)
-
-
-def _delete_stale(api: HfApi, repo: str, remote: Mapping[str, str], local: Mapping[str, Path]) -> None:
-    from huggingface_hub import CommitOperationDelete
-
+    local = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    changed = [name for name, path in local.items() if remote.get(name) not in (sha256(path), git_blob(path))]
     stale = [name for name in remote if name.split("/")[0] in OWNED_FOLDERS and name not in local]
-    if stale:
-        operations = [CommitOperationDelete(name) for name in stale]
-        message = "Remove files that this run does not have"
-        api.create_commit(repo, operations, commit_message=message, repo_type="dataset")
+    operations = [
+        *(CommitOperationAdd(name, str(local[name])) for name in changed),
+        *(CommitOperationDelete(name) for name in stale),
+    ]
+    if operations:
+        api.create_commit(repo, operations, commit_message="Upload a run of bestofn", repo_type="dataset")
+    log.info("%d files uploaded, %d deleted, %d unchanged", len(changed), len(stale), len(local) - len(changed))
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

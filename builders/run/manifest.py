@@ -1,6 +1,6 @@
 """Reads and writes ``manifest.json``, the manifest of a run: its state, configuration and library versions.
 
-The schema of every published Parquet file contains most of these facts. Secrets in the configuration are redacted.
+The schema of every published Parquet file contains most of these facts. Both contain no credentials.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ import json
 import logging
 import os
 import platform
-import re
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 from bestofn.builders.errors import MachineError
 from bestofn.builders.records import JsonObject
+from bestofn.builders.redaction.secrets import redacted, without_known
 from bestofn.builders.run.run_lock import is_being_written
 from bestofn.builders.schema import SCHEMA_VERSION
 
@@ -25,12 +24,11 @@ log = logging.getLogger(__name__)
 
 FILE = "manifest.json"
 LIBRARIES = ("bestofn", "datasets", "pyarrow", "hydra-core", "sympy", "torch", "transformers", "trl")
-SECRET = re.compile(r"(?i)(api[_-]?key|access[_-]?key|token|secret|password|authorization|credentials?|cookie)$")
 
 
 def write(out: Path, manifest: JsonObject) -> None:
-    """Write ``manifest`` to ``manifest.json`` in ``out``, atomically."""
-    write_text(out / FILE, json.dumps(manifest, indent=2, ensure_ascii=False, default=str) + "\n")
+    """Write ``manifest`` without credentials to ``manifest.json`` in ``out``, atomically."""
+    write_text(out / FILE, json.dumps(redacted(manifest), indent=2, ensure_ascii=False, default=str) + "\n")
 
 
 def read(out: Path) -> dict[str, Any]:
@@ -90,29 +88,15 @@ def versions() -> dict[str, str]:
     return installed
 
 
-def redacted(value: object, key: str = "") -> object:
-    """Return a copy of ``value`` in which "***" replaces all secrets.
-
-    An entry is a secret if its key looks like the name of a secret, such as ``api_key``.
-    """
-    if isinstance(value, str | Mapping | list | tuple) and value and SECRET.search(key):
-        return "***"
-    if isinstance(value, Mapping):
-        return {name: redacted(item, str(name)) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [redacted(item) for item in value]
-    return value
-
-
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``, atomically.
+    """Write ``text`` to ``path``, atomically, without the credentials that this process has used.
 
     If the process is killed, the file has either its old or its new content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+        file.write(without_known(text))
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)

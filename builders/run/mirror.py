@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.builders.redaction.urls import without_credentials
 from bestofn.builders.run import manifest
 from bestofn.builders.tables.views import VIEWS
 
@@ -40,7 +41,7 @@ def is_url(out: str) -> bool:
 
 def folder_of(url: str) -> Path:
     """Return the local folder for the run at ``url``. The same URL always has the same folder."""
-    scheme, _, path = url.partition("://")
+    scheme, _, path = without_credentials(url).partition("://")
     return Path("runs") / "+".join(quote(name, safe="") for name in (scheme, *path.split("/")) if name)
 
 

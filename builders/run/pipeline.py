@@ -29,6 +29,7 @@ from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.pairing.rules import PairRules
 from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, Source, Stage
 from bestofn.builders.records import JsonObject, Query, Row
+from bestofn.builders.redaction.secrets import remember_config
 from bestofn.builders.run import manifest
 from bestofn.builders.run.apply_stage import apply_stage, arrow_tables, join_columns
 from bestofn.builders.run.disk import disk_full_as_machine_error
@@ -148,6 +149,7 @@ def create_run(
     through another machine; the worker then has no journal. ``remote_stages`` contains replacements for stages that run
     on other machines, by stage name. Raises ``ConfigError`` if a setting is wrong.
     """
+    remember_config(config)
     check_settings(config, "build")
     _check_stages(config)
     ledger = Ledger(budget_usd=config.get("budget_usd"), prices=config.get("prices"))

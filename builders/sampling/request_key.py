@@ -10,8 +10,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 from bestofn.builders.records import Request, Sampling
+from bestofn.builders.redaction.key_shapes import masked_keys
+from bestofn.builders.redaction.names import is_secret_setting
 
 DEFAULTS = Sampling()
 
@@ -25,14 +28,17 @@ def request_body(request: Request) -> bytes:
     """Return ``request`` as canonical JSON.
 
     Settings with their default value are left out. So a new setting, added in a later version, does not change existing
-    keys. Canonical JSON sorts the properties of a schema, but a completion depends on their original order. So if the
-    original order is not alphabetical, the body also contains the list of the property names.
+    keys. Credentials in ``sampling.extra`` are left out too. Canonical JSON sorts the properties of a schema, but a
+    completion depends on their original order. So if the original order is not alphabetical, the body also contains the
+    list of the property names.
     """
     sampling = {
         field.name: value
         for field in fields(Sampling)
-        if (value := getattr(request.sampling, field.name)) != getattr(DEFAULTS, field.name)
+        if field.name != "extra" and (value := getattr(request.sampling, field.name)) != getattr(DEFAULTS, field.name)
     }
+    if extra := _without_credentials(request.sampling.extra):
+        sampling["extra"] = extra
     body: dict[str, object] = {"messages": request.messages, "sampling": sampling}
     if request.tools:
         body["tools"] = request.tools
@@ -44,6 +50,19 @@ def request_body(request: Request) -> bytes:
     if request.tool_choice != "auto":
         body["tool_choice"] = request.tool_choice
     return json.dumps(body, sort_keys=True, separators=(",", ":"), default=_plain).encode()
+
+
+def _without_credentials(value: Any) -> Any:
+    """Return JSON data without secret entries, and with "***" in place of keys.
+
+    The result depends only on ``value``: the credentials that this process remembers would give it other journal keys
+    in another process.
+    """
+    if isinstance(value, Mapping):
+        return {key: _without_credentials(item) for key, item in value.items() if not is_secret_setting(str(key))}
+    if isinstance(value, str):
+        return masked_keys(value)
+    return [_without_credentials(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _property_orders(schema: object) -> Iterator[list[str]]:

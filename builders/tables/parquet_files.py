@@ -26,6 +26,7 @@ from bestofn.builders.arrow_types import (
     open_parquet_writer,
 )
 from bestofn.builders.records import Row
+from bestofn.builders.redaction.secrets import redacted_text
 from bestofn.builders.tables.arrow_rows import to_table
 
 BUFFERED_ROWS = 500  # limit on the rows that a writer buffers as Python objects
@@ -55,6 +56,8 @@ def rows_in(files: Iterable[Path]) -> int:
 class Writer:
     """A context manager that writes rows to ``path``. If the block raises an error, no file remains.
 
+    Credentials in ``metadata`` are masked.
+
     When a file exceeds ``file_bytes``, the writer begins a new file. Then all files are named like
     ``STEM-00000-of-00003.parquet``. At the end, the writer deletes older files of the same side.
 
@@ -71,7 +74,7 @@ class Writer:
     ) -> None:
         self.path, self.features, self.file_bytes = path, features, file_bytes
         self.count = self.buffered_bytes = 0
-        own = {key.encode(): value.encode("utf-8", "replace") for key, value in metadata.items()}
+        own = {key.encode(): redacted_text(value).encode("utf-8", "replace") for key, value in metadata.items()}
         self._schema = features.arrow_schema.with_metadata({**(features.arrow_schema.metadata or {}), **own})
         self._temporary: list[Path] = []  # the files written so far
         self._writer: ParquetWriter | None = None  # the writer of the last file

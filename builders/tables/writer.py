@@ -11,8 +11,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.redaction.secrets import redacted
 from bestofn.builders.tables import parquet_files, shards
 from bestofn.builders.tables.columns import TableSettings
 from bestofn.builders.tables.parquet_files import Writer, table_files
@@ -61,7 +63,7 @@ def side_of(row: Row, test_share: float) -> str:
 
 def schema_metadata(run: JsonObject) -> dict[str, str]:
     """Return the facts of the manifest ``run`` that are stored in the schema of every Parquet file."""
-    config: JsonObject = run.get("config") or EMPTY
+    config = cast("JsonObject", redacted(run.get("config") or EMPTY))
     provider: JsonObject = config.get("provider") or EMPTY
     sampling: JsonObject = config.get("sampling") or EMPTY
     dataset: JsonObject = config.get("dataset") or EMPTY

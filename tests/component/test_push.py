@@ -8,14 +8,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard
 
 from bestofn.builders.errors import ConfigError, SourceError
-from bestofn.builders.report.hub import Hub, prepare
+from bestofn.builders.redaction import secrets
+from bestofn.builders.report.hub import Hub, PushChecks, prepare
+from bestofn.builders.report.secret_search import leaks_in
 from bestofn.builders.tables import parquet_files, writer
 from tests.hub_double import HubDouble
 from tests.runs import write_run
@@ -66,9 +70,10 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip().endswith("/datasets/me/sums")
         assert hub.created[0]["visibility"] == "private"
-        assert hub.commits[-1] == ["README.md"]
+        assert len(hub.commits) == 1, "one commit: readers see the old dataset or the new one"
+        assert "README.md" in hub.commits[0]
         card = DatasetCard(hub.files["README.md"].decode())
-        assert card.data.license == "mit"
+        assert card.data.to_dict()["license"] == "mit"
         assert "größer" in card.text
 
         loaded = client(hub, tmp_path, "-c", LOAD)
@@ -119,19 +124,18 @@ def test_tables_of_several_files_load_back_as_one(tmp_path: Path, monkeypatch: p
 
 def test_a_push_that_was_cut_off_goes_on(run: Path, tmp_path: Path) -> None:
     with HubDouble() as hub:
-        hub.refuse_commit = 3
+        hub.refuse_commit = 0
         cut = push(hub, run, tmp_path)
         assert cut.returncode == 5
         assert "refused the upload" in cut.stderr
         assert "Traceback" not in cut.stderr
-        assert "README.md" not in hub.files
+        assert not hub.files
         uploads = hub.uploads
         hub.refuse_commit = None
         done = push(hub, run, tmp_path)
         assert done.returncode == 0, done.stderr
-        paths = [path for commit in hub.commits for path in commit]
-        assert len(paths) == len(set(paths))
-        assert hub.uploads - uploads <= len(hub.large) - 3
+        assert len(hub.commits) == 1
+        assert (uploads, hub.uploads) == (len(hub.large), len(hub.large)), "no table is sent twice"
 
 
 def test_a_hub_that_is_not_there_is_said(run: Path, tmp_path: Path) -> None:
@@ -171,3 +175,56 @@ def test_bad_targets_and_unfinished_runs_are_refused(tmp_path: Path) -> None:
             Hub(repo)
     with pytest.raises(SourceError, match="expected a complete build"):
         prepare(tmp_path, Hub("a/b"))
+
+
+def test_a_run_without_pairs_or_answers_is_uploaded_only_by_force(tmp_path: Path) -> None:
+    no_pairs = write_run(tmp_path / "no_pairs", 12, change=lambda row: {**row, "pairs": []})
+    with pytest.raises(SourceError, match=r"it has no preference pairs.*force=true"):
+        prepare(no_pairs, Hub("a/b"))
+    assert (prepare(no_pairs, Hub("a/b"), PushChecks(force=True)) / "README.md").exists()
+
+    def failed(row: dict[str, Any]) -> dict[str, Any]:
+        candidates = [{**one, "error": "ServiceError: down", "messages": []} for one in row["candidates"]]
+        verdicts = [{**one, "outcome": "error"} for one in row["verdicts"]]
+        return {**row, "candidates": candidates, "verdicts": verdicts, "pairs": []}
+
+    errors = write_run(tmp_path / "errors", 12, change=failed)
+    with pytest.raises(SourceError, match="none of its 48 candidates has an answer"):
+        prepare(errors, Hub("a/b"))
+
+
+def test_a_push_names_the_place_of_a_credential_and_not_the_credential(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape, known = "sk-proj-aB3dE5fG7hI9jK1lM3nO5", "correct-horse-battery-staple"
+
+    def leaking(row: dict[str, Any]) -> dict[str, Any]:
+        first, *rest = row["candidates"]
+        said = {"role": "assistant", "content": f"Set it:\nexport KEY={shape}\nexport PASSWORD={known}"}
+        return {**row, "candidates": [{**first, "messages": [said]}, *rest]}
+
+    run = write_run(tmp_path / "run", 6, change=leaking)
+    monkeypatch.setattr(secrets, "_remembered", {})
+    with pytest.raises(SourceError, match=r"(?s)column answer: an API key .*allow_key_like_text=true") as caught:
+        prepare(run, Hub("a/b"), PushChecks(force=True))
+    assert "candidates/data.parquet" in str(caught.value)
+    assert shape not in str(caught.value)
+    prepare(run, Hub("a/b"), PushChecks(force=True, allow_key_like_text=True))
+
+    secrets.remember([known])
+    with pytest.raises(SourceError, match="a credential of this machine") as caught:
+        prepare(run, Hub("a/b"), PushChecks(force=True, allow_key_like_text=True))
+    assert known not in str(caught.value)
+
+
+def test_credentials_in_metadata_and_other_files_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    schema = pa.schema([("x", pa.list_(pa.struct([("y", pa.string())])))], {"note": "AKIA3X7QZ5LM2NB8WCDV"})
+    values = [[{"y": "nothing"}], [{"y": json.dumps("line\nhf_aBcDeFgHiJkLmNoPqRsT12345")}]]
+    pq.write_table(pa.table({"x": values}, schema=schema), tmp_path / "a" / "b.parquet")
+    (tmp_path / "c.yaml").write_text("key: ghp_16C7e42F292c6912E7710c838347Ae178B4a\n")
+    assert [str(leak) for leak in leaks_in(tmp_path)] == [
+        "a/b.parquet, column x: a Hugging Face token (1)",
+        "a/b.parquet, metadata: an AWS access key (1)",
+        "c.yaml: a GitHub token (1)",
+    ]

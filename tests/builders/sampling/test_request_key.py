@@ -53,3 +53,14 @@ FULL_BODY = (
 def test_body_and_key_have_the_stored_values(request_: Request, body: bytes, key: str) -> None:
     assert request_body(request_) == body
     assert request_key("openai_chat http://h/v1 m", body).hex() == key
+
+
+def test_a_new_credential_in_a_request_field_does_not_change_the_key() -> None:
+    def body(extra: dict[str, object]) -> bytes:
+        return request_body(Request(messages=(QUESTION,), sampling=Sampling(extra=extra)))
+
+    assert body({"api_key": "a"}) == PLAIN_BODY
+    one, two = (
+        {"auth": {"token": t, "mode": "x"}, "user": f"sk-{t}"} for t in ("a1b2c3d4e5f6g7h8i9", "z9y8x7w6v5u4t3s2r1")
+    )
+    assert body(one) == body(two) == body({"auth": {"mode": "x"}, "user": "***"})

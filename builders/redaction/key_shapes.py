@@ -1,0 +1,64 @@
+"""Finds credentials in text by their shape: ``sk-…``, ``hf_…``, ``AKIA…``, ``Bearer …``.
+
+``builders.redaction.secrets`` masks them in everything that a run records about itself.
+``builders.report.secret_search`` searches an upload for them. The patterns use only syntax that Python and RE2 share,
+because Arrow searches with RE2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+START = r"(?:\b|\\[nrt])"  # in JSON text, a key may follow an escaped line break
+SHAPES: Mapping[str, str] = {
+    "an API key (sk-…)": START + r"[spr]k[-_][\w-]{16,}",
+    "an API key of a model service": START + r"(?:gsk|xai|nvapi|pplx|r8|fw|tgp|sgp|csk)[-_][\w-]{20,}",
+    "a Hugging Face token": START + r"hf_[A-Za-z0-9]{20,}",
+    "a GitHub token": START + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})",
+    "a GitLab token": START + r"glpat-[\w-]{16,}",
+    "an AWS access key": START + r"(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "a Google API key": START + r"AIza[\w-]{30,}",
+    "a Google access token": START + r"ya29\.[\w-]{20,}",
+    "a Slack token": START + r"xox[a-z]-[\w-]{10,}",
+    "a package registry token": START + r"(?:npm_|pypi-)[\w-]{30,}",
+    "an Azure account key": START + r"AccountKey=[\w+/=]{20,}",
+    "a JSON Web Token": START + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+    "an Authorization header": START + r"(?:[Bb]earer|[Bb]asic|BEARER|BASIC)\s+[\w.~+/=-]{16,}",
+}
+"""Name of the shape -> regular expression. A match is a credential only if ``is_random`` agrees."""
+
+_COMPILED = {name: re.compile(pattern, re.ASCII) for name, pattern in SHAPES.items()}
+ANY_SHAPE = "|".join(SHAPES.values())
+_ANY = re.compile(ANY_SHAPE, re.ASCII)
+_LOOSE = re.compile(
+    r"(?i)(?<![\w/.-])(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w-]{8,}|(?<!\w)(?:bearer|basic)\s+[\w.~+/=-]{8,}", re.ASCII
+)
+_EXAMPLE = re.compile(r"(?i)example|your|placeholder|x{4}|\*{3}")
+
+
+def keys_in(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (name of the shape, credential) for each credential in ``text``."""
+    for name, pattern in _COMPILED.items():
+        for match in pattern.finditer(text):
+            if is_random(match[0]):
+                yield name, match[0]
+
+
+def masked_keys(text: str) -> str:
+    """Return ``text`` with "***" in place of each credential."""
+    return _ANY.sub(lambda match: "***" if is_random(match[0]) else match[0], text)
+
+
+def masked_key_like(text: str) -> str:
+    """Return ``text`` with "***" in place of everything that may be a credential, also short and regular words.
+
+    For messages of services and for logs, in which a word too many does no harm.
+    """
+    return _LOOSE.sub("***", masked_keys(text))
+
+
+def is_random(text: str) -> bool:
+    """Return whether ``text`` looks like a generated key: digits and letters, many different ones, no example."""
+    digits, letters = sum(map(str.isdigit, text)), sum(map(str.isalpha, text))
+    return digits >= 2 and letters >= 2 and len(set(text)) >= 8 and not _EXAMPLE.search(text)

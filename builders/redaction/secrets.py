@@ -1,0 +1,181 @@
+"""Removes credentials from everything that a run writes or prints. All ways out use ``redacted`` or ``redacted_text``.
+
+Three rules find a credential: its name (``api_key``, any header that is not listed as harmless), its shape
+(``builders.redaction.key_shapes``), and its value, if the process has used it (``remember``). The values are needed for
+credentials that have neither a name nor a shape, such as a key that a service repeats in its error message.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote, unquote
+
+from bestofn.builders.redaction.key_shapes import keys_in, masked_key_like, masked_keys
+from bestofn.builders.redaction.names import is_harmless_header, is_secret_setting
+from bestofn.builders.redaction.urls import credentials_in, without_credentials
+
+MASK = "***"
+LEAST = 8  # shorter values are not remembered, because they occur in ordinary text
+_HEADERS = re.compile(r"(?i)headers?$")
+_SCHEME = re.compile(r"(?i)^(?:bearer|basic|token|apikey)\s+")
+_NO_CREDENTIALS = ("PWD", "OLDPWD")  # environment variables with the name of a password and another meaning
+_remembered: dict[str, bytes] = {}  # credential -> its UTF-8 bytes, the longest credential first
+
+
+def remember(values: Iterable[str]) -> None:
+    """Remember credentials of this process, so that they are masked wherever they occur.
+
+    A value is remembered if it cannot be an ordinary word: at least ``LEAST`` characters, and either digits and
+    letters, or twice as many characters.
+    """
+    for value in values:
+        secret = _SCHEME.sub("", value.strip())
+        mixed = any(map(str.isdigit, secret)) and any(map(str.isalpha, secret))
+        if len(secret) >= (LEAST if mixed else 2 * LEAST):
+            spellings = sorted({*_remembered, *_spellings(secret)}, key=lambda text: (-len(text), text))
+            _remembered.clear()
+            _remembered.update((spelling, spelling.encode("utf-8", "replace")) for spelling in spellings)
+
+
+def remember_config(config: object) -> None:
+    """Remember all credentials in a configuration."""
+    remember(secrets_of(config))
+
+
+def remember_environment() -> None:
+    """Remember the environment variables of this process that hold credentials, such as ``OPENAI_API_KEY``."""
+    named = (value for name, value in os.environ.items() if is_secret_setting(name) and name not in _NO_CREDENTIALS)
+    remember(named)
+
+
+def remembered() -> list[str]:
+    """Return the credentials of this process in all their spellings, the longest first."""
+    return list(_remembered)
+
+
+def redacted(value: object, key: str = "") -> object:
+    """Return a copy of ``value``, a configuration or a part of it, in which "***" replaces all credentials.
+
+    ``key`` is the name of ``value`` in its mapping. URLs are kept without their credentials.
+    """
+    if _is_secret(value, key):
+        return MASK
+    if isinstance(value, str):
+        return redacted_text(value)
+    if isinstance(value, Mapping):
+        if _HEADERS.search(key):
+            return {name: item if is_harmless_header(str(name)) else _masked(item) for name, item in value.items()}
+        return {name: redacted(item, str(name)) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted(item) for item in value]
+    return value
+
+
+def redacted_text(text: str) -> str:
+    """Return ``text`` with "***" in place of the credentials of this process and of text in the shape of a key."""
+    return masked_keys(without_credentials(without_known(text)))
+
+
+def redacted_message(text: str, own: Iterable[str] = ()) -> str:
+    """Return a message of a service without credentials: everything that may be a key is replaced.
+
+    ``own`` are the credentials that the service has received, also those that are ordinary words.
+    """
+    for secret in sorted(own, key=len, reverse=True):
+        text = text.replace(secret, MASK) if len(secret) > 3 else text
+    return masked_key_like(without_credentials(without_known(text)))
+
+
+def without_known(text: str) -> str:
+    """Return ``text`` with "***" in place of the credentials of this process."""
+    for secret in _remembered:
+        if secret in text:
+            text = text.replace(secret, MASK)
+    return text
+
+
+def bytes_without_known(data: bytes) -> bytes:
+    """Return ``data`` with "***" in place of the credentials of this process."""
+    for secret in _remembered.values():
+        if secret in data:
+            data = data.replace(secret, MASK.encode())
+    return data
+
+
+def redacted_override(word: str) -> str:
+    """Return ``word``, a setting ``key=value`` of a command line, without credentials."""
+    key, equals, value = word.partition("=")
+    if equals and value and (is_secret_setting(key) or _HEADERS.search(key)):
+        return f"{key}={MASK}"
+    return redacted_text(word)
+
+
+def remember_words(words: Sequence[str]) -> None:
+    """Remember the credentials in the ``key=value`` words of a command line."""
+    for word in words:
+        key, _, value = word.partition("=")
+        if is_secret_setting(key):
+            remember([value.strip("'\"")])
+        remember(credentials_in(value.strip("'\"")))
+
+
+def secrets_of(value: object, key: str = "") -> Iterable[str]:
+    """Yield all credentials in ``value``, a configuration or a part of it. ``key`` is as in ``redacted``."""
+    if _is_secret(value, key):
+        yield from _texts(value)
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            if _HEADERS.search(key) and not is_harmless_header(str(name)):
+                yield from _texts(item)
+            else:
+                yield from secrets_of(item, str(name))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from secrets_of(item)
+    elif isinstance(value, str):
+        yield from credentials_in(value)
+        yield from (secret for _, secret in keys_in(value))
+
+
+def masked_settings(config: object, where: str = "") -> list[str]:
+    """Return the keys of the settings in ``config`` whose value is "***", for example ``provider.api_key``."""
+    if config == MASK:
+        return [where]
+    if isinstance(config, Mapping):
+        pairs = ((f"{where}.{name}" if where else str(name), item) for name, item in config.items())
+        return [place for name, item in pairs for place in masked_settings(item, name)]
+    return []
+
+
+def _is_secret(value: object, key: str) -> bool:
+    if not value or isinstance(value, bool) or not isinstance(value, str | int | Mapping | list | tuple):
+        return False
+    if isinstance(value, int):
+        return is_secret_setting(key) and not key.lower().endswith("token")
+    return is_secret_setting(key) or bool(_HEADERS.search(key) and not isinstance(value, Mapping))
+
+
+def _masked(value: object) -> object:
+    return MASK if value not in (None, "") else value
+
+
+def _texts(value: object) -> Iterable[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None:
+        yield str(value)
+
+
+def _spellings(secret: str) -> set[str]:
+    """Return the forms in which a credential appears: plain, in JSON, in a URL, and in Basic authentication."""
+    spellings = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    spellings |= {secret.replace("/", "\\/"), quote(secret, safe=""), unquote(secret)}
+    spellings.add(base64.b64encode(secret.encode()).decode().rstrip("="))
+    return {spelling for spelling in spellings if len(spelling) >= LEAST}

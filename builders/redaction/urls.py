@@ -1,0 +1,94 @@
+"""URLs of services: their credentials, their parts, and the form that names a server in a journal key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
+
+from bestofn.builders.redaction.names import is_secret_parameter
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})
+_URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>\\]+")
+_USER = re.compile(r"^([^:]+://)[^/?#]+@")
+_PARAMETER = re.compile(r"([?&;]([\w.-]+)=)[^&;#]+")
+
+
+def without_credentials(text: str) -> str:
+    """Return ``text``, whose URLs lose their user names and passwords; "***" replaces secret query parameters."""
+    return _URL.sub(lambda match: _public(match[0]), text) if "://" in text else text
+
+
+def credentials_in(url: str) -> Iterator[str]:
+    """Yield the password (or a user name without a password) and the secret query parameters of ``url``.
+
+    A password is also yielded with its user name, as Basic authentication sends it.
+    """
+    try:
+        parts = urlsplit(url)
+        secret = parts.password or parts.username
+    except ValueError:  # not a URL
+        return
+    if secret:
+        yield from {secret, unquote(secret), unquote(f"{parts.username or ''}:{parts.password or ''}")}
+    for name, value in parse_qsl(parts.query):
+        if is_secret_parameter(name):
+            yield value
+
+
+def with_path(url: str, path: str) -> str:
+    """Return ``url`` with ``path`` added to its path; both may have a query. The query of ``url`` comes last."""
+    before, mark, query = url.partition("?")
+    joint = "&" if "?" in path else "?"
+    return f"{before.rstrip('/')}{path}{joint}{query}" if mark and query else f"{before.rstrip('/')}{path}"
+
+
+def address_of(url: str) -> str:
+    """Return ``url`` in the form that names its server in a journal key.
+
+    Spellings of one address are equal: letter case of the host, a default port, a slash at the end, and the names of
+    this machine. Another port is another server. The credentials are not included. A text that is no URL is returned
+    unchanged, apart from its credentials.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        place = _place(parts)
+    except ValueError:
+        return without_credentials(url)
+    if not parts.hostname:
+        return without_credentials(url).rstrip("/")
+    query = "&".join(part for part in parts.query.split("&") if part and not is_secret_parameter(part.split("=")[0]))
+    return urlunsplit((parts.scheme.lower(), place, parts.path.rstrip("/"), query, ""))
+
+
+def is_http_url(url: str) -> bool:
+    """Return whether ``url`` has the scheme http or https, a host, and a valid port if it has one."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def is_local(url: str) -> bool:
+    """Return whether the host of ``url`` is this machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    return host in LOCAL_HOSTS or host.startswith("127.")
+
+
+def _public(url: str) -> str:
+    url = _USER.sub(r"\1", url)
+    return _PARAMETER.sub(lambda match: f"{match[1]}***" if is_secret_parameter(match[2]) else match[0], url)
+
+
+def _place(parts: SplitResult) -> str:
+    """Return host and port of a URL, without the default port."""
+    host = (parts.hostname or "").rstrip(".")
+    host = "localhost" if host in LOCAL_HOSTS else host
+    host = f"[{host}]" if ":" in host else host
+    port = parts.port
+    return host if port in (None, DEFAULT_PORTS.get(parts.scheme.lower())) else f"{host}:{port}"
