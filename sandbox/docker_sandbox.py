@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import random
 import socket
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -20,15 +22,20 @@ from bestofn.builders.records import Execution, Limits, Program
 from bestofn.sandbox.box import Box
 from bestofn.sandbox.image import Image
 from bestofn.sandbox.inside.settings import BoxSettings
+from bestofn.sandbox.leftovers import is_dead, owner
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
 from bestofn.sandbox.streams import AttachedStream
+from bestofn.sandbox.workers import ProcessPool
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
+log = logging.getLogger(__name__)
+
 LABEL = "bestofn.sandbox"  # label on every container of bestofn
+OWNER = "bestofn.owner"  # label with the process that the container belongs to
 
 ContainerSettings = dict[str, Any]
 """Keyword arguments for the Docker SDK's ``containers.create``."""
@@ -64,7 +71,7 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
         "tmpfs": {"/tmp": f"rw,nosuid,nodev,noexec,size={disk_mb}m,nr_inodes=4096,mode=1777"},
         "log_config": {"type": "none", "config": {}},
         "hostname": "sandbox",
-        "labels": {LABEL: "box"},
+        "labels": {LABEL: "box", OWNER: owner()},
         "ulimits": [],
     }
     if runtime:
@@ -119,11 +126,12 @@ class DockerSandbox:
         client = await asyncio.to_thread(self._connect)
         open_one = partial(self._open_box, client)
         try:
+            await in_thread(sweep, client)
             await in_thread(self.image.ensure, client)
             pool = Pool(open_one, self.workers, self.runs_per_box)
             box = await open_one()
             self.python_version = box.python_version
-            await pool.adopt(box)
+            await pool.open(box)
         except BaseException:  # also if cancelled: ``__aexit__`` is not called for an object that did not open
             client.close()
             raise
@@ -143,11 +151,19 @@ class DockerSandbox:
         """The name of the sandbox that runs the programs."""
         return self.name
 
+    @property
+    def decoders(self) -> ProcessPool:
+        """Worker processes for results that may take long to decode or compare."""
+        return self._opened().decoders
+
     async def run(self, program: Program) -> Execution:
         """Run ``program`` in a free container and return its execution."""
+        return await self._opened().run(program)
+
+    def _opened(self) -> Pool:
         if self._pool is None:
             raise RuntimeError("DockerSandbox is not open; use `async with DockerSandbox() as sandbox`")
-        return await self._pool.run(program)
+        return self._pool
 
     def _connect(self) -> DockerClient:
         import docker
@@ -167,6 +183,31 @@ class DockerSandbox:
             container_settings(self.box_memory_mb, self.box_processes, Limits().disk_mb, self.runtime),
             self.image.folders,
         )
+
+
+def sweep(client: DockerClient) -> None:
+    """Remove the containers of sandboxes whose process was killed, also those that were created and never started."""
+    from docker.errors import APIError
+
+    removed = []
+    for container in client.api.containers(all=True, filters={"label": OWNER}):
+        if is_dead(container["Labels"].get(OWNER, "")):
+            with contextlib.suppress(APIError):  # it may be gone by now
+                client.api.remove_container(container["Id"], force=True)
+                removed.append(container["Id"][:12])
+    if removed:
+        log.info("Removed containers that a killed process had left behind: %s.", ", ".join(removed))
+
+
+def _ran_out_of_memory(client: DockerClient, container: str) -> bool:
+    """Return whether the engine reported that the memory of the container ran out."""
+    from docker.errors import APIError
+
+    until = int(time.time()) + 2  # the report may follow the end of the container
+    with contextlib.suppress(APIError, OSError):
+        events = client.api.events(since=1, until=until, filters={"container": container, "event": "oom"})
+        return any(events)
+    return False
 
 
 async def open_box(client: DockerClient, image: str, settings: ContainerSettings, packages: Sequence[str] = ()) -> Box:
@@ -208,7 +249,10 @@ async def open_box(client: DockerClient, image: str, settings: ContainerSettings
     async def close() -> None:
         await asyncio.to_thread(remove)
 
-    box = Box(stream, close, f"container {container.short_id}")
+    async def ran_out_of_memory() -> bool:
+        return await in_thread(_ran_out_of_memory, client, str(container.id))
+
+    box = Box(stream, close, f"container {container.short_id}", ran_out_of_memory)
     inner: BoxSettings = {
         "launch": None,
         "uids": True,

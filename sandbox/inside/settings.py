@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+UIDS = 65536  # uids of a box that has a range of uids
+
 
 class LaunchSettings(TypedDict):
     """Settings for a process that turns itself into a box without Docker."""
