@@ -71,6 +71,8 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
         "tmpfs": {"/tmp": f"rw,nosuid,nodev,noexec,size={disk_mb}m,nr_inodes=4096,mode=1777"},
         "log_config": {"type": "none", "config": {}},
         "hostname": "sandbox",
+        "dns": ["127.0.0.1"],  # otherwise /etc/resolv.conf shows the name servers of the host
+        "dns_search": ["."],
         "labels": {LABEL: "box", OWNER: owner()},
         "ulimits": [],
     }
