@@ -12,7 +12,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +20,7 @@ from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Execution, Limits, Program
 from bestofn.sandbox.box import Box
+from bestofn.sandbox.conformance import VITAL, examine
 from bestofn.sandbox.image import Image
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.leftovers import is_dead, owner
@@ -86,9 +87,10 @@ class DockerSandbox:
 
     ``workers`` is the maximum number of containers; None: one per processor. ``image`` None: bestofn's image, which is
     built if it is missing. ``base`` is the base image of this build; change it if the machine cannot reach a registry.
-    ``runtime`` "runsc" runs the containers in gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of
-    one run together. Opening the sandbox raises ``SandboxError`` if no Docker engine answers or the image cannot be
-    built.
+    ``runtime`` is the name of a runtime of the engine, for example "runsc" for gVisor. ``box_memory_mb`` and
+    ``box_processes`` limit all processes of one run together. Opening the sandbox raises ``SandboxError`` if no Docker
+    engine answers, if the image cannot be built, or if the runtime does not isolate programs. It raises ``ConfigError``
+    if the engine has no such runtime.
     """
 
     unavailable = ""
@@ -128,12 +130,16 @@ class DockerSandbox:
         client = await asyncio.to_thread(self._connect)
         open_one = partial(self._open_box, client)
         try:
+            if self.runtime:
+                check_runtime(self.runtime, (await in_thread(client.info)).get("Runtimes") or {})
             await in_thread(sweep, client)
             await in_thread(self.image.ensure, client)
             pool = Pool(open_one, self.workers, self.runs_per_box)
             box = await open_one()
             self.python_version = box.python_version
             await pool.open(box)
+            if self.runtime:
+                await self._examine(box, pool)
         except BaseException:  # also if cancelled: ``__aexit__`` is not called for an object that did not open
             client.close()
             raise
@@ -167,6 +173,17 @@ class DockerSandbox:
             raise RuntimeError("DockerSandbox is not open; use `async with DockerSandbox() as sandbox`")
         return self._pool
 
+    async def _examine(self, box: Box, pool: Pool) -> None:
+        """Test the vital promises, because a runtime may not implement every limit. Raises ``SandboxError``."""
+        failed = [check for check in await examine(box.run, VITAL) if not check.holds]
+        if failed:
+            await pool.close()
+            reasons = "; ".join(f"{check.name}: {check.observed}" for check in failed)
+            raise SandboxError(
+                f"sandbox.runtime={self.runtime} does not isolate programs ({reasons}). No program is executed. Use "
+                "another runtime, or leave sandbox.runtime out."
+            )
+
     def _connect(self) -> DockerClient:
         import docker
         from docker.errors import DockerException
@@ -184,6 +201,17 @@ class DockerSandbox:
             self.image.tag,
             container_settings(self.box_memory_mb, self.box_processes, Limits().disk_mb, self.runtime),
             self.image.folders,
+            other_kernel=bool(self.runtime),
+        )
+
+
+def check_runtime(runtime: str, known: Mapping[str, object]) -> None:
+    """Raise ``ConfigError`` if the engine does not know ``runtime``. Some engines do not list their runtimes."""
+    if known and runtime not in known and not runtime.startswith("io.containerd."):
+        raise ConfigError(
+            f"sandbox.runtime is {runtime!r}, but the Docker engine has no such runtime. It has: "
+            f"{', '.join(sorted(known))}. Install the runtime and add it to the engine's configuration "
+            "(/etc/docker/daemon.json, runtimes), or leave sandbox.runtime out."
         )
 
 
@@ -212,7 +240,13 @@ def _ran_out_of_memory(client: DockerClient, container: str) -> bool:
     return False
 
 
-async def open_box(client: DockerClient, image: str, settings: ContainerSettings, packages: Sequence[str] = ()) -> Box:
+async def open_box(
+    client: DockerClient,
+    image: str,
+    settings: ContainerSettings,
+    packages: Sequence[str] = (),
+    other_kernel: bool = False,
+) -> Box:
     """Create and start a container, attach to its streams and send the supervisor's code to it.
 
     Raises ``SandboxError`` if one of these steps fails.
@@ -257,6 +291,7 @@ async def open_box(client: DockerClient, image: str, settings: ContainerSettings
     box = Box(stream, close, f"container {container.short_id}", ran_out_of_memory)
     inner: BoxSettings = {
         "launch": None,
+        "other_kernel": other_kernel,
         "uids": True,
         # The kernel counts processes per uid over all containers, so two boxes must use separate ranges of uids.
         "uid_of_first_run": 100_000 + random.randrange(1 << 15) * (1 << 14),

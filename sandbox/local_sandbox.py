@@ -147,6 +147,7 @@ async def _open(memory_mb: int, packages: LocalPackages) -> Box:
             "disk_mb": Limits().disk_mb,
             "inodes": 4096,
         },
+        "other_kernel": False,
         "uids": as_root,
         "uid_of_first_run": 1000,
         "folders": list(dict.fromkeys([*_folders(), *packages.readable])),

@@ -27,6 +27,10 @@ _LARGE = 1 << 16  # bytes of a call that are sent in a thread, because the worke
 START_S = 60.0  # time limit for a worker to start and import its modules on a busy machine
 
 
+class ProcessorTimeError(TimeoutError):
+    """A call used more processor time than it may use."""
+
+
 class ProcessPool:
     """Manages at most ``count`` worker processes, which start when needed and are reused.
 
@@ -80,8 +84,9 @@ class ProcessPool:
     async def call(self, function: Callable[..., Value], *args: object, timeout_s: float) -> Value:
         """Return ``function(*args)``, computed in a worker. The time limit starts when a worker is ready.
 
-        Raises ``TimeoutError`` after ``timeout_s``, ``MemoryError`` above the memory limit, and any error that the
-        function raises. If the worker ends during the call, the call is repeated once; then ``WorkerLost`` is raised.
+        Raises ``TimeoutError`` after ``timeout_s``, ``ProcessorTimeError`` after ``cpu_s`` of processor time,
+        ``MemoryError`` above the memory limit, and any error that the function raises. If the worker ends during the
+        call, the call is repeated once; then ``WorkerLost`` is raised.
         """
         if self._free is None:
             raise RuntimeError("ProcessPool is not open; use `async with ProcessPool() as workers`")
@@ -178,7 +183,7 @@ class _Worker:
         except (EOFError, ConnectionError) as error:
             await asyncio.to_thread(self._process.join, 1)
             if self._process.exitcode == -signal.SIGPROF:
-                raise TimeoutError(f"the call used more than {self._cpu_s:g} s of processor time") from error
+                raise ProcessorTimeError(f"the call used more than {self._cpu_s:g} s of processor time") from error
             raise WorkerLost(f"{_end_of(self._process.exitcode)} during a call") from error
 
     async def _receive(self, timeout_s: float) -> bytes:

@@ -25,8 +25,9 @@ class OomOrder:
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # otherwise the file belongs to root outside the box
         try:
             self._fd = os.open(_PATH, os.O_WRONLY | os.O_CLOEXEC)
+            os.pwrite(self._fd, _AFTER_CHILDREN, 0)
         except OSError:
-            self._fd = -1  # a kernel without this file, such as gVisor
+            self._fd = -1  # a kernel without this order; then any process may be killed first
         finally:
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
 

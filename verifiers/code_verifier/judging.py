@@ -10,13 +10,13 @@ from typing import Concatenate, ParamSpec
 
 from bestofn.builders.protocols import Sandbox
 from bestofn.builders.records import Execution, JsonObject
+from bestofn.sandbox.workers import ProcessorTimeError, WorkerLost
 from bestofn.verifiers.code_verifier.tallies import Tally
 
 P = ParamSpec("P")
 
 _PRINTED_INLINE = 128 << 10  # characters
 _WALL_S = 120.0  # the sandbox limits the processor time of a worker; this limit is for a worker that got none
-_ATTEMPTS = 2
 
 TOO_LARGE = "the results are too large to compare"
 
@@ -31,20 +31,17 @@ async def judged(
 ) -> Tally:
     """Return ``judge(execution, ...)``. ``judge`` is a function of a module, because a worker process may call it.
 
-    ``total`` is the number of tests. If the worker exceeds its memory or processor time, the program failed. If it ends
-    for another reason twice, the tally has a ``problem``.
+    ``total`` is the number of tests. If the worker exceeds its memory or processor time, the program failed. If the
+    worker ends for another reason, the tally has a ``problem``.
     """
     if is_short(execution):
         return judge(execution, *given, **named)
-    failure: Exception | None = None
-    for _ in range(_ATTEMPTS):
-        try:
-            return await sandbox.decoders.call(_unpack_and_judge, judge, execution, given, named, timeout_s=_WALL_S)
-        except (MemoryError, TimeoutError, RuntimeError) as error:
-            failure = error
-    if isinstance(failure, MemoryError) or (isinstance(failure, TimeoutError) and "processor" in str(failure)):
+    try:
+        return await sandbox.decoders.call(_unpack_and_judge, judge, execution, given, named, timeout_s=_WALL_S)
+    except (MemoryError, ProcessorTimeError):
         return Tally(0, total, execution.status, {"case": 0, "why": TOO_LARGE}, stderr=execution.stderr)
-    return Tally(0, total, "infra", problem=f"the results could not be compared: {failure}")
+    except (TimeoutError, WorkerLost) as error:
+        return Tally(0, total, "infra", problem=f"the results could not be compared: {error}")
 
 
 def is_short(execution: Execution) -> bool:
