@@ -8,7 +8,7 @@ use this format, and TRL trains on it. No other data is exchanged as a plain dic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, cast
 
 from annotated_types import Ge, Gt, Interval
@@ -347,11 +347,9 @@ ExecutionStatus = Literal["ok", "error", "timeout", "memory", "output", "infra"]
 
 
 class Packed(Protocol):
-    """Results that are not decoded, because this may take long."""
+    """Results that are not decoded, because this may take long. ``decode`` gives the entries of ``returns``."""
 
-    def decode(self) -> tuple[JsonObject, ...]:
-        """Return the entries for ``Execution.returns``."""
-        ...
+    def decode(self) -> tuple[JsonObject, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,10 +370,6 @@ class Execution:
     runs: tuple[Execution, ...] = ()
     detail: JsonObject = field(default_factory=_empty_object)
     packed: Packed | None = None
-
-    def unpacked(self) -> Execution:
-        """Return the execution with its results decoded."""
-        return self if self.packed is None else replace(self, returns=self.packed.decode(), packed=None)
 
 
 def content_text(content: object) -> str:

@@ -6,6 +6,7 @@ A program chooses what it returns and prints. Some values take minutes and gigab
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Concatenate, ParamSpec
 
 from bestofn.builders.protocols import Sandbox
@@ -60,4 +61,6 @@ async def returns_of(sandbox: Sandbox, execution: Execution) -> tuple[JsonObject
 def _unpack_and_judge(
     judge: Callable[..., Tally], execution: Execution, given: tuple[object, ...], named: dict[str, object]
 ) -> Tally:
-    return judge(execution.unpacked(), *given, **named)
+    if execution.packed is not None:
+        execution = replace(execution, returns=execution.packed.decode(), packed=None)
+    return judge(execution, *given, **named)
