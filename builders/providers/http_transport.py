@@ -164,24 +164,8 @@ class HttpTransport:
         return bytes_without_known(b"".join(parts))
 
     def _error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError | BudgetError:
-        reason = self.redacted(_error_text(body))
-        message = f"{self.base_url} answered {status}: {reason}"
-        wait = retry_after(headers)
-        if status == 402 or any(mark in reason for mark in PAYMENT):
-            return BudgetError(
-                f"{message}\nThe account has no credit left. Add credit and run the same command again; it "
-                "continues from here."
-            )
-        if status in (401, 403):
-            return AuthenticationError(
-                f"{message}\nThe service refused the API key. Check that it is valid.", status=status
-            )
-        if status == 429:
-            return RateLimitError(message, status=status, retry_after_s=wait)
-        if status >= 500 or status in RETRIED_STATUS:
-            return ServiceError(message, status=status, retry_after_s=wait)
-        refusal = PermanentRefusal if PERMANENT.search(reason) else RequestError
-        return refusal(message, status=status)
+        reason = self.redacted(error_text(body))
+        return error_of_status(status, reason, f"{self.base_url} answered {status}: {reason}", retry_after(headers))
 
     def redacted(self, text: str) -> str:
         """Return ``text`` with "***" in place of all credentials and of any text that looks like one."""
@@ -199,6 +183,30 @@ class HttpTransport:
             file.write(line)
 
 
+def error_of_status(
+    status: int, reason: str, message: str, retry_after_s: float | None = None
+) -> ProviderError | BudgetError:
+    """Return the error for a response with an HTTP ``status`` of at least 400, online or in a batch job.
+
+    ``reason`` is the error text of the service, and ``message`` the text of the returned error.
+    """
+    if status == 402 or any(mark in reason for mark in PAYMENT):
+        return BudgetError(
+            f"{message}\nThe account has no credit left. Add credit and run the same command again; it "
+            "continues from here."
+        )
+    if status in (401, 403):
+        return AuthenticationError(
+            f"{message}\nThe service refused the API key. Check that it is valid.", status=status
+        )
+    if status == 429:
+        return RateLimitError(message, status=status, retry_after_s=retry_after_s)
+    if status >= 500 or status in RETRIED_STATUS:
+        return ServiceError(message, status=status, retry_after_s=retry_after_s)
+    refusal = PermanentRefusal if PERMANENT.search(reason) else RequestError
+    return refusal(message, status=status)
+
+
 def parsed(reply: Reply) -> JsonObject:
     """Parse the body of ``reply``. Raises ``ServiceError`` if it is not a JSON object, or if it reports an error."""
     try:
@@ -208,7 +216,7 @@ def parsed(reply: Reply) -> JsonObject:
     if not isinstance(value, dict):
         raise ServiceError(f"the reply is a JSON {type(value).__name__}; expected an object: {reply.body[:200]!r}")
     if value.get("error"):
-        raise ServiceError(f"the reply is an error: {_error_text(reply.body)}", cause="error with status 200")
+        raise ServiceError(f"the reply is an error: {error_text(reply.body)}", cause="error with status 200")
     return value
 
 
@@ -224,7 +232,7 @@ def decoded(body: bytes) -> Any:
         return json.loads(body.decode("utf-8", "replace"))
 
 
-def _error_text(body: bytes) -> str:
+def error_text(body: bytes) -> str:
     """Return the error message in the response ``body``. If its format is unknown, return the start of ``body``."""
     value = _json_or_text(body)
     if isinstance(value, dict):

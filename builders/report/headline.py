@@ -23,8 +23,11 @@ def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
     if skipped := manifest.get("skipped"):
         lines.append("Skipped rows: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items()))
     lines += [f"Problem: {visible(str(problem))}" for problem in problems(figures)]
-    lines += _defects(manifest.get("spending") or {})
-    if estimated := (manifest.get("spending") or {}).get("without_usage"):
+    spending = manifest.get("spending") or {}
+    lines += _defects(spending)
+    if faults := spending.get("batch_faults"):
+        lines.append("Batch jobs: " + ", ".join(f"{count:,} {fault}" for fault, count in faults.items()) + ".")
+    if estimated := spending.get("without_usage"):
         lines.append(
             f"{estimated:,} completions came without a token count; their cost is estimated from their length."
         )

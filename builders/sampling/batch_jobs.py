@@ -6,7 +6,7 @@ submitted, the journal stores the names of its requests and a generated text, th
 to search for the job at the service.
 
 A job that was found in this way has the state "found". Some services store no mark. The search then compares only the
-submission time and the number of requests, so it may find the wrong job.
+submission time and the number of requests, so it may find the job of another program.
 
 Used by ``builders.sampling.batch_queue``.
 """
@@ -14,50 +14,40 @@ Used by ``builders.sampling.batch_queue``.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bestofn.builders.errors import (
     AuthenticationError,
+    BudgetError,
+    ConfigError,
     ConnectionFailed,
     ProviderError,
     RateLimitError,
     RequestError,
     ServiceError,
 )
-from bestofn.builders.records import JsonObject
+from bestofn.builders.sampling.batch_requests import BatchRequest, NoReply
 from bestofn.builders.sampling.batch_rows import State, Statement, batch_row, open_batches, request_rows
+from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.provider import BatchApi, Batching, Outcome, Reply
+from bestofn.builders.sampling.provider import BatchApi, Batching, BatchResult
 
 TRANSIENT = (ConnectionFailed, RateLimitError, ServiceError)
-SEARCHES = 5  # the search fails after this many attempts to list the batch jobs
+REFUSALS = (RequestError, AuthenticationError, BudgetError, ConfigError)  # the service has certainly not taken the job
+SEARCHES = 5  # the search of a resumed run fails after this many attempts to list the batch jobs
+READS = 3  # a status that is refused, or a result with unreadable lines, is read this many times
+LONGEST_WAIT_S = 600.0
 log = logging.getLogger(__name__)
 
 
-def _new_future() -> asyncio.Future[Reply | ProviderError | None]:
-    return asyncio.get_running_loop().create_future()
-
-
-@dataclass(eq=False)
-class BatchRequest:
-    """One request in batch mode, from when it is queued until its reply is stored.
-
-    ``name`` contains the journal key and the sample indices. ``body`` is sent to the service, and ``request`` is stored
-    in the journal. Both are emptied after submission. ``expected_usd`` returns the current estimate of the cost. If the
-    future ``reply`` has the result None, the request must be sent online.
-    """
-
-    name: str
-    body: JsonObject = field(default_factory=dict)
-    request: bytes = b""
-    expected_usd: Callable[[], float] = lambda: 0.0
-    reserved_usd: float = 0.0  # reserved in the budget until the reply is stored
-    parked: bool = False  # its reply cannot be stored now, so the queue does not wait for it
-    reply: asyncio.Future[Reply | ProviderError | None] = field(default_factory=_new_future)
+def new_mark() -> str:
+    """Return a text that identifies a batch job until its id is known."""
+    return f"bestofn-{uuid.uuid4().hex}"
 
 
 @dataclass(eq=False)
@@ -65,7 +55,7 @@ class BatchJob:
     """One batch job at the service. At first, ``id`` is a generated mark; later it is the service's own id."""
 
     names: Sequence[str]
-    id: str = field(default_factory=lambda: f"bestofn-{uuid.uuid4().hex}")
+    id: str = field(default_factory=new_mark)
     submitted_at: float = field(default_factory=time.time)  # seconds since 1970
     state: State = "planned"
     unsettled: set[str] = field(default_factory=set)  # names of the requests whose replies are not stored yet
@@ -77,17 +67,23 @@ class BatchJobs:
     """The batch jobs of one provider, at the service and in the journal.
 
     ``uncertain`` contains the jobs whose id is not certain: jobs that are being searched for, and jobs that a search
-    has found but whose replies have not arrived.
+    without a mark has found but whose replies have not arrived.
     """
 
-    def __init__(self, api: BatchApi, identity: str, journal: Journal, settings: Batching) -> None:
+    def __init__(self, api: BatchApi, identity: str, journal: Journal, ledger: Ledger, settings: Batching) -> None:
         self.uncertain: set[BatchJob] = set()
         self._api = api
         self._identity = identity
         self._journal = journal
+        self._ledger = ledger
         self._settings = settings
         self._claimed: set[str] = set()  # the ids and marks that this object added to ``journal.claimed_batches``
-        self._search_lock = asyncio.Lock()
+        self._lock = asyncio.Lock()  # held while the id of a job becomes known, so that two jobs never get the same id
+
+    @property
+    def may_be_confused(self) -> bool:
+        """Whether a job that a search without a mark has found may be another job of this run."""
+        return any(job.state == "found" for job in self.uncertain)
 
     def claim_open(self) -> list[BatchJob]:
         """Claim and return the unfinished jobs of earlier runs that no other sampler of this process has claimed."""
@@ -110,79 +106,103 @@ class BatchJobs:
             [*rows, batch_row(job.id, self._identity, "planned", list(job.names), job.submitted_at)]
         )
 
-    async def submit(self, job: BatchJob, requests: Iterable[BatchRequest]) -> bool:
-        """Submit the planned ``job``. Returns False if it is certain that the service did not accept the job.
+    async def submit(self, job: BatchJob, requests: Iterable[BatchRequest]) -> NoReply | None:
+        """Submit the planned ``job`` and return None. After a transient error, submit it again until ``patience_s``.
 
-        Raises ``ProviderError`` if the service refuses the job, or if it is unknown whether the service accepted it. In
-        the second case, the plan stays in the journal, and the next run searches for the job.
+        If it is unknown whether the service has taken the job, it is searched for first. Returns ``LATE`` if the
+        service has not taken the job in that time, and ``NOT_TAKEN`` if an uncertain job may be this one. Raises the
+        error if the service refuses the job, and ``ProviderError`` if the search fails. In the last case, the plan
+        stays in the journal, and the next run searches for the job.
         """
-        try:
-            batch = await self._api.submit({request.name: request.body for request in requests}, job.id)
-        except (RequestError, AuthenticationError):
-            await self._forget(job)
-            raise
-        except RateLimitError as error:
-            await self._forget(job)
-            reason: Exception = error
-        except (ConnectionFailed, ServiceError) as error:  # the service may still have accepted the job
-            log.warning(
-                "%s: it is not known whether the service took a batch job, so it is searched for: %s",
-                *(self._identity, error),
-            )
-            await asyncio.sleep(self._settings.poll_s)
-            if await self.find(job):
-                return True
-            reason = error
-        else:
-            await self._identify(job, batch, "open")
-            return True
-        log.warning("%s: a batch job could not be submitted, so its requests go online: %s", self._identity, reason)
-        return False
+        lines = [request.line for request in requests]
+        until = time.monotonic() + self._settings.patience_s
+        for attempt in itertools.count():
+            try:
+                async with self._lock:
+                    await self._identify(job, await self._api.submit(lines, job.id), "open")
+                return None
+            except REFUSALS:
+                await self.forget(job)
+                raise
+            except TRANSIENT as error:
+                reason = error
+            self._ledger.note("submissions repeated")
+            log.warning("%s: a batch job could not be submitted and is tried again: %s", self._identity, reason)
+            seconds = self.seconds_before(attempt, reason.retry_after_s)
+            await asyncio.sleep(max(0.0, min(seconds, until - time.monotonic())))
+            if not isinstance(reason, RateLimitError) and await self.find(job, until):
+                return None
+            if not isinstance(reason, RateLimitError) and self.may_be_confused:
+                return NoReply.NOT_TAKEN
+            if time.monotonic() >= until:
+                await self.forget(job)
+                return NoReply.LATE
+        raise AssertionError("the loop has no end")
 
-    async def find(self, job: BatchJob) -> bool:
-        """Search the service for the planned ``job``. If the job is not found, delete its plan and return False.
+    def seconds_before(self, attempt: int, retry_after_s: float | None = None) -> float:
+        """Return the wait before a failed action is repeated for the time ``attempt``, counted from 0.
 
-        Raises ``ProviderError`` if the search itself fails. The plan then stays in the journal for the next run.
+        The wait doubles with each attempt, from ``poll_s`` to ``LONGEST_WAIT_S``.
+        """
+        longest = max(LONGEST_WAIT_S, self._settings.poll_s)
+        return max(min(self._settings.poll_s * 2 ** min(attempt, 20), longest), retry_after_s or 0.0)
+
+    async def find(self, job: BatchJob, until: float = 0.0) -> bool:
+        """Search the service for the planned ``job`` and store the id of the first match that is not known.
+
+        Returns False if there is none. Raises ``ProviderError`` if the search itself fails, see ``_search``. In both
+        cases, the plan stays in the journal.
         """
         self.uncertain.add(job)
-        batch = None
         try:
-            candidates = await self._search(job)
-            async with self._search_lock:  # so that two plans cannot claim the same job
+            candidates = await self._search(job, until)
+            async with self._lock:
                 known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
                 batch = next((candidate for candidate in candidates if candidate not in known), None)
-                if batch is None:
-                    await self._forget(job)
-                else:
-                    await self._identify(job, batch, "found")
+                if batch is not None:
+                    await self._identify(job, batch, "open" if self._api.stores_marks else "found")
         finally:
-            if batch is None:
+            if job.state != "found":
                 self.uncertain.discard(job)
         return batch is not None
 
-    async def outcome(self, job: BatchJob) -> Outcome | None:
-        """Poll ``job`` and return its result.
+    async def replace(self, job: BatchJob) -> bool:
+        """Search for ``job`` again, because the job that was found belongs to another program.
 
-        Returns {} if the service has lost or refused the job. Returns None if the job is not done within
-        ``patience_s``.
+        Returns False if no other job of the service matches.
+        """
+        foreign = job.id
+        log.warning("%s: batch job %s belongs to another program", self._identity, foreign)
+        self._ledger.note("batch jobs of other programs found")
+        job.id, job.state = new_mark(), "planned"
+        closed = batch_row(foreign, self._identity, "closed", [], job.submitted_at)
+        planned = batch_row(job.id, self._identity, "planned", list(job.names), job.submitted_at)
+        await self._journal.note([closed, planned])
+        return await self.find(job)
+
+    async def forget(self, job: BatchJob) -> None:
+        """Delete the plan of ``job`` from the journal, because the service does not have the job."""
+        await self._journal.note([_deletion(job.id)])
+
+    async def outcome(self, job: BatchJob) -> BatchResult | None:
+        """Poll ``job`` and return its result, which is empty if the service has lost the job.
+
+        Unreadable lines are read ``READS`` times. Returns None if the job is not done within ``patience_s``. If the
+        job may still get a result then, ``job.given_up`` is set.
         """
         until = time.monotonic() + self._settings.patience_s
+        reads = refusals = 0
         while True:
-            try:
-                outcome = await self._api.outcome(job.id)
-                if outcome is not None:
-                    return outcome
-                self._log_first_check(job)
-            except TRANSIENT as error:
-                log.warning("%s: the status of batch job %s cannot be read now: %s", *(self._identity, job.id, error))
-            except AuthenticationError:
-                raise
-            except ProviderError as error:
-                log.warning("%s: batch job %s: %s", self._identity, job.id, error)
-                return {}
+            result, reason = await self._read(job)
+            reads += result is not None
+            refusals += isinstance(reason, RequestError)
+            if refusals >= READS:
+                return BatchResult()
+            if result is not None and (not result.unreadable or (result.answers and reads >= READS)):
+                return self._checked(job, result)
             left = until - time.monotonic()
             if left <= 0:
-                return None
+                return self._after_patience(job, result, reason)
             if job.first_check is not None:
                 job.first_check.set()
             await asyncio.sleep(min(self._settings.poll_s, left))
@@ -191,9 +211,49 @@ class BatchJobs:
         """Mark ``jobs`` as closed in the journal, because all their replies are stored."""
         await self._journal.note([("UPDATE batches SET state = 'closed' WHERE id = ?", (job.id,)) for job in jobs])
 
-    async def _search(self, job: BatchJob) -> list[str]:
-        """Return the ids of the service's batch jobs that match ``job``: same mark, size and submission time."""
-        for attempt in range(1, SEARCHES + 1):
+    async def _read(self, job: BatchJob) -> tuple[BatchResult | None, ProviderError | None]:
+        """Return the result of ``job``, or the reason why its status cannot be read now; both None if in progress."""
+        try:
+            result = await self._api.outcome(job.id)
+        except AuthenticationError:
+            raise
+        except ProviderError as error:
+            log.warning("%s: the status of batch job %s cannot be read now: %s", *(self._identity, job.id, error))
+            return None, error
+        if result is None:
+            self._log_first_check(job)
+        return result, None
+
+    def _checked(self, job: BatchJob, result: BatchResult) -> BatchResult:
+        """Report the unreadable lines of ``result`` and return it."""
+        if result.unreadable:
+            self._ledger.note("lines of results that cannot be read", len(result.unreadable))
+            log.warning(
+                "%s: %d lines in the result of batch job %s cannot be read, for example %s",
+                *(self._identity, len(result.unreadable), job.id, result.unreadable[0]),
+            )
+        return result
+
+    def _after_patience(
+        self, job: BatchJob, result: BatchResult | None, reason: ProviderError | None
+    ) -> BatchResult | None:
+        """Return the result of a job that is not done within ``patience_s``.
+
+        A job that cannot be read at all in this time is not read again by the next run, so its money is released.
+        """
+        malformed = isinstance(reason, ServiceError) and reason.status is None
+        if self._settings.patience_s > 0 and (malformed or result is not None):
+            return self._checked(job, result or BatchResult(unreadable=[str(reason)]))
+        job.given_up = True
+        return result
+
+    async def _search(self, job: BatchJob, until: float) -> list[str]:
+        """Return the ids of the service's batch jobs that match ``job``: same mark, size and submission time.
+
+        Raises ``ProviderError`` if the service cannot list its jobs, after ``SEARCHES`` attempts and not before
+        ``until`` (seconds of the monotonic clock).
+        """
+        for attempt in itertools.count():
             try:
                 return await self._api.find(job.id, len(job.names), job.submitted_at)
             except RequestError as error:
@@ -201,10 +261,10 @@ class BatchJobs:
                 return []
             except TRANSIENT as error:
                 log.warning("%s: the service cannot list its batch jobs now: %s", self._identity, error)
-                if attempt == SEARCHES:
+                if attempt + 1 >= SEARCHES and time.monotonic() >= until:
                     raise
-                await asyncio.sleep(self._settings.poll_s)
-        raise AssertionError("SEARCHES is at least 1")
+                await asyncio.sleep(self.seconds_before(attempt, error.retry_after_s))
+        raise AssertionError("the loop has no end")
 
     async def _identify(self, job: BatchJob, batch: str, state: State) -> None:
         """Store the service's id ``batch`` as the id of the planned ``job``, in memory and in the journal."""
@@ -212,10 +272,6 @@ class BatchJobs:
         self._claim(batch)
         row = batch_row(batch, self._identity, state, list(job.names), job.submitted_at)
         await self._journal.note([_deletion(mark), row])
-
-    async def _forget(self, job: BatchJob) -> None:
-        """Delete the plan of ``job`` from the journal, because the service does not have the job."""
-        await self._journal.note([_deletion(job.id)])
 
     def _log_first_check(self, job: BatchJob) -> None:
         if job.first_check is not None and not job.first_check.is_set() and self._settings.patience_s > 0:

@@ -7,47 +7,65 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+import re
+import time
+from collections.abc import Coroutine, Iterable, Sequence
 
-from bestofn.builders.errors import BudgetError, ProviderError
-from bestofn.builders.sampling.batch_jobs import TRANSIENT, BatchJob, BatchJobs, BatchRequest
+from bestofn.builders.errors import BudgetError, OutageError, ProviderError, RateLimitError, RequestError
+from bestofn.builders.sampling.batch_gathering import Gatherer, cost_of
+from bestofn.builders.sampling.batch_jobs import REFUSALS, BatchJob, BatchJobs
+from bestofn.builders.sampling.batch_requests import BatchAnswer, BatchRequest, NoReply, PendingRequests
+from bestofn.builders.sampling.batch_sizes import JobSizes
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.provider import BatchApi, Batching, Reply
+from bestofn.builders.sampling.limiter import REFUSED_AT_START
+from bestofn.builders.sampling.provider import BatchApi, Batching, BatchResult, Mode, Reply
 
+TOO_LARGE = re.compile(r"(?i)too (?:large|big|many (?:lines|requests))|request_too_large|exceed\w* .*(?:size|requests)")
 log = logging.getLogger(__name__)
 
 
 class BatchQueue:
-    """``await submit(request)`` returns the reply from a batch job, or None if the request must be sent online.
+    """``await submit(request)`` returns the reply from a batch job, or the reason why there is none.
 
     Every submitted or resumed request must be settled: call ``settle(name)`` once its reply is stored or is no longer
     expected. A job is closed when all its requests are settled.
     """
 
-    def __init__(self, api: BatchApi, identity: str, journal: Journal, ledger: Ledger, settings: Batching) -> None:
+    def __init__(
+        self, api: BatchApi, identity: str, journal: Journal, ledger: Ledger, settings: Batching, mode: Mode
+    ) -> None:
         self.closed = False
-        self._jobs = BatchJobs(api, identity, journal, settings)
+        self._jobs = BatchJobs(api, identity, journal, ledger, settings)
+        self._sizes = JobSizes(settings.most, api.limits)
+        self._gatherer = Gatherer(self, ledger, self._sizes, settings.gather_s)
         self._identity = identity
+        self._replied = journal.has_replies_of(identity)  # by this run or an earlier one
         self._ledger = ledger
         self._settings = settings
-        self._requests: dict[str, BatchRequest] = {}  # requests that are not settled yet, by name
-        self._queued: list[BatchRequest] = []  # requests for the next job
-        self._postponed: list[BatchRequest] = []  # requests that do not fit into the budget now
+        self._mode = mode
+        self._requests = PendingRequests()
         self._waiting_for: set[BatchJob] = set()  # jobs at the service with unsettled requests
         self._resumed: list[BatchJob] = []
-        self._unclaimed: set[str] = set()  # no reply in one uncertain job; another uncertain job may have it
+        self._unclaimed: dict[str, NoReply] = {}  # no reply in one uncertain job; another uncertain job may have it
+        self._refused = 0  # refused requests before the first reply
+        self._not_taken = 0  # consecutive jobs that the service could not take
+        self._not_taken_since: float | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
 
     async def resume(self) -> list[str]:
         """Start waiting for the unfinished jobs of earlier runs. Returns the names of their requests."""
+        lost: list[BatchJob] = []
         try:
-            for job in self._jobs.claim_open():
-                if job.state == "found":
-                    self._jobs.uncertain.add(job)
+            claimed = self._jobs.claim_open()
+            self._jobs.uncertain |= {job for job in claimed if job.state == "found"}
+            for job in claimed:
                 if job.state != "planned" or await self._find(job):
                     self._resumed.append(job)
+                elif self._jobs.may_be_confused:  # an uncertain job may be this one
+                    lost.append(job)
+                else:
+                    await self._jobs.forget(job)
         except BaseException:
             await self.close()
             raise
@@ -55,31 +73,31 @@ class BatchQueue:
             log.warning("%s: resuming batch job %s with %d requests", self._identity, job.id, len(job.names))
             job.first_check = asyncio.Event()
             self._follow(job)
-        return list(dict.fromkeys(name for job in self._resumed for name in job.names))
+        for job in lost:
+            self._track(job, NoReply.LEFT_OUT)
+        return list(dict.fromkeys(name for job in [*self._resumed, *lost] for name in job.names))
 
     async def first_checks(self) -> None:
         """Wait until the status of each resumed job has been checked once."""
         await asyncio.gather(*(job.first_check.wait() for job in self._resumed if job.first_check is not None))
 
-    async def submit(self, request: BatchRequest) -> Reply | None:
-        """Queue ``request``, wait, and return its reply. Returns None if the batch job has no reply to this request.
+    async def submit(self, request: BatchRequest) -> Reply | NoReply:
+        """Queue ``request``, wait, and return its reply, or the reason why its batch job has no reply.
 
         Raises the error that the batch job reports for this request.
         """
         if self.closed:
             raise asyncio.CancelledError
-        if request.name not in self._requests:
-            self._requests[request.name] = request
-            self._queued.append(request)
-            self._schedule()
+        if self._requests.add(request):
+            self._gatherer.add(request)
         return await self.wait_for(request.name)
 
-    async def wait_for(self, name: str) -> Reply | None:
+    async def wait_for(self, name: str) -> Reply | NoReply:
         """Wait for the reply to a queued or resumed request and return it, as ``submit`` does.
 
-        If the batch job has no reply, settle the request and return None.
+        If the batch job has no reply, settle the request.
         """
-        answer = await asyncio.shield(self._request(name).reply)
+        answer = await asyncio.shield(self._requests.get_or_create(name).reply)
         if not isinstance(answer, Reply):
             await self.settle(name)
         if isinstance(answer, ProviderError):
@@ -89,16 +107,14 @@ class BatchQueue:
     def is_answered(self, name: str) -> bool:
         """Return whether the request ``name`` is settled, or its batch job has returned a result for it.
 
-        The result is a reply, an error, or None (no reply).
+        The result is a reply, an error, or the reason why there is no reply.
         """
-        request = self._requests.get(name)
-        return request is None or request.reply.done()
+        return not self._requests.unanswered([name])
 
     async def settle(self, name: str) -> None:
         """Record that the reply to ``name`` is stored or no longer expected. Close all jobs without open requests."""
-        request = self._requests.pop(name, None)
-        if request is not None:
-            self._release(request)
+        if (request := self._requests.remove(name)) is not None:
+            self._gatherer.release(request)
         complete = []
         for job in list(self._waiting_for):
             job.unsettled.discard(name)
@@ -107,116 +123,122 @@ class BatchQueue:
                 complete += [job] * (not job.given_up)
         if complete:
             await self._jobs.close(complete)
-        self._requeue_postponed()
+        self._gatherer.resume()
 
     def park(self, name: str) -> None:
         """Record that the reply to ``name`` cannot be stored now.
 
         The job of the request stays open, but the queue no longer counts the request as in flight.
         """
-        if name in self._requests:  # otherwise the request is already settled
-            self._requests[name].parked = True
-        self._requeue_postponed()
+        for request in self._requests.known([name]):
+            request.parked = True
+        self._gatherer.resume()
 
-    def reserve(self, name: str, usd: float) -> None:
-        """Reserve ``usd`` dollars of the budget until ``name`` is settled."""
-        self._request(name).reserved_usd = usd
-        self._ledger.set_aside(usd)
+    def adopt(self, resumed: BatchRequest) -> None:
+        """Use the cost estimate of ``resumed`` for the resumed request of the same name, and reserve this cost."""
+        request = self._requests.get_or_create(resumed.name)
+        request.expected_usd = resumed.expected_usd
+        if self._ledger.budget_usd is not None:
+            self._gatherer.reserve(request, cost_of(request))
 
     async def close(self) -> None:
         """Stop waiting and cancel all callers. The jobs continue at the service, and the next run resumes them."""
         self.closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._gatherer.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for request in self._requests.values():
+        for request in self._requests.remove_all():
             request.reply.cancel()
-            self._release(request)
+            self._gatherer.release(request)
         self._jobs.release()
 
-    # --- gathering ---------------------------------------------------------------------------------------------------
+    # --- submitting: implements ``builders.sampling.batch_gathering.Submitter`` ---------------------------------------
 
-    def _schedule(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if len(self._queued) >= self._settings.most:
-            self._submit_queued()
-        else:
-            self._timer = asyncio.get_running_loop().call_later(self._settings.gather_s, self._submit_queued)
+    def submit_job(self, requests: Sequence[BatchRequest]) -> None:
+        """Start to submit ``requests`` in one batch job."""
+        self._start(self._submit_job(requests))
 
-    def _submit_queued(self) -> None:
-        """Submit the queued requests that fit into the budget.
+    def fail(self, requests: Sequence[BatchRequest], error: Exception) -> None:
+        """Raise ``error`` in the callers of ``requests``."""
+        self._requests.fail([request.name for request in requests], error)
 
-        The remaining requests are submitted once nothing is in flight. If they still exceed the budget, the run stops.
-        """
-        queued, self._queued = self._queued, []
-        fitting = []
-        for request in queued:
-            usd = request.expected_usd()
-            if self._ledger.fits(usd):
-                self.reserve(request.name, usd)
-                fitting.append(request)
-            else:
-                self._postponed.append(request)
-        for first in range(0, len(fitting), self._settings.most):
-            self._start(self._submit_job(fitting[first : first + self._settings.most]))
-        if self._postponed and not self._is_busy():
-            try:
-                self._ledger.check(min(request.expected_usd() for request in self._postponed))
-            except BudgetError as error:
-                self._fail([request.name for request in self._postponed], error)
-                self._postponed = []
-            else:
-                self._requeue_postponed()
+    def jobs_in_flight(self) -> int:
+        """Return the number of jobs at the service with a reply that is expected and not stored yet."""
+        return sum(
+            any(not request.parked for request in self._requests.known(job.unsettled)) for job in self._waiting_for
+        )
 
-    def _requeue_postponed(self) -> None:
-        """Queue the postponed requests again if nothing is in flight."""
-        if self._postponed and not self._is_busy() and not self.closed:
-            self._queued, self._postponed = self._postponed + self._queued, []
-            self._schedule()
-
-    def _is_busy(self) -> bool:
-        """Return whether the queue is submitting a job or waiting for one."""
-        unsettled = (request for job in self._waiting_for for request in self._unsettled(job.unsettled))
-        return bool(self._tasks) or not all(request.parked for request in unsettled)
+    def is_busy(self) -> bool:
+        """Return whether a job is being submitted or is in flight."""
+        return bool(self._tasks) or self.jobs_in_flight() > 0
 
     async def _submit_job(self, requests: Sequence[BatchRequest]) -> None:
         job = BatchJob([request.name for request in requests])
         try:
             await self._jobs.plan(job, requests)
-            submitted = await self._jobs.submit(job, requests)
+            problem = await self._jobs.submit(job, requests)
         except Exception as error:  # the error stops the run: every caller raises it
-            if not isinstance(error, TRANSIENT):  # after a transient error the service may have accepted the job
-                for request in requests:
-                    self._release(request)
-            self._fail(job.names, error)
+            await self._note_refused(job, error)
             return
         finally:
-            self._send_unclaimed_online()
+            self._settle_unclaimed()
         for request in requests:
-            request.body, request.request = {}, b""
-        if submitted:
+            request.line, request.request = b"", b""
+        if problem is None:
             self._follow(job)
+        elif problem is NoReply.LATE:
+            self._give_up(job.names, f"{len(job.names)} requests could not be submitted in a batch job")
         else:
-            self._answer(dict.fromkeys(job.names))
+            self._track(job, problem)
+            self._settle_unclaimed()
+
+    async def _note_refused(self, job: BatchJob, error: Exception) -> None:
+        """Divide ``job`` if the service refused it because of its size. Any other ``error`` stops the run."""
+        if isinstance(error, REFUSALS):  # otherwise the service may have taken the job
+            for request in self._requests.known(job.names):
+                self._gatherer.release(request)
+        if isinstance(error, RequestError):
+            if error.status == 413 or TOO_LARGE.search(str(error)):
+                self._divide(job, error)
+                return
+            error = OutageError(
+                f"the service refused a batch job of {len(job.names)} requests: {error}. No request was sent online. "
+                "Check provider.model, provider.base_url and the sampling settings, or set provider.mode=online."
+            )
+        self._requests.fail(job.names, error)
+
+    def _divide(self, job: BatchJob, error: RequestError) -> None:
+        """Submit the requests of ``job`` in smaller jobs. The answer to a request that was alone is the ``error``."""
+        if len(job.names) == 1:
+            self._requests.answer({job.names[0]: error})
+            return
+        log.warning("%s: a batch job of %d requests is divided: %s", self._identity, len(job.names), error)
+        self._ledger.note("batch jobs divided because of their size")
+        self._sizes.note_too_large(len(job.names))
+        self._requests.answer(dict.fromkeys(job.names, NoReply.NOT_TAKEN))
 
     async def _find(self, job: BatchJob) -> bool:
         try:
             return await self._jobs.find(job)
         finally:
-            self._send_unclaimed_online()
+            self._settle_unclaimed()
 
     # --- waiting -----------------------------------------------------------------------------------------------------
 
     def _follow(self, job: BatchJob) -> None:
         """Start a task that waits for ``job``."""
+        self._track(job)
+        self._start(self._wait(job))
+
+    def _track(self, job: BatchJob, unclaimed: NoReply | None = None) -> None:
+        """Close ``job`` once its requests are settled. If it is given, ``unclaimed`` is their answer for now."""
         for name in job.names:
-            self._request(name)
+            self._requests.get_or_create(name)
         job.unsettled = set(job.names)
         self._waiting_for.add(job)
-        self._start(self._wait(job))
+        if unclaimed is not None:
+            self._unclaimed |= dict.fromkeys(job.names, unclaimed)
 
     async def _wait(self, job: BatchJob) -> None:
         try:
@@ -224,77 +246,134 @@ class BatchQueue:
         except Exception as error:  # the error stops the run, or is a bug: every caller raises it
             log.warning("%s: stopped waiting for batch job %s: %s", self._identity, job.id, error)
             self._waiting_for.discard(job)
-            self._fail(job.names, error)
+            self._requests.fail(job.names, error)
             if job in self._jobs.uncertain:  # the unclaimed requests may be in this job
                 self._jobs.uncertain.discard(job)
-                self._fail(self._unclaimed, error)
+                self._requests.fail(self._unclaimed, error)
                 self._unclaimed.clear()
         finally:
             if job.first_check is not None:
                 job.first_check.set()
 
     async def _distribute(self, job: BatchJob) -> None:
-        """Wait for the result of ``job`` and give each reply to its callers. Send requests without a reply online."""
-        outcome = await self._jobs.outcome(job)
-        if outcome is None:
-            log.warning(
-                "%s: batch job %s is not done after %.1f hours; samples this run needs are requested online instead, "
-                "and the next run checks the batch job again",
-                *(self._identity, job.id, self._settings.patience_s / 3600),
-            )
-            job.given_up = True
-            for request in self._unsettled(job.names):
+        """Wait for the result of ``job`` and give each reply to its callers, or the reason why there is none."""
+        result = await self._jobs.outcome(job)
+        while job in self._jobs.uncertain and self._is_foreign(result) and await self._jobs.replace(job):
+            result = await self._jobs.outcome(job)
+        if result is not None and result.refusal is not None:
+            await self._note_failed(job, result.refusal)
+            return
+        if result is not None and not job.given_up:
+            self._not_taken, self._not_taken_since = 0, None
+            self._sizes.note_done()
+        answers = (result or BatchResult()).answers
+        answered = {
+            request.name: answer for request in self._requests.known(answers) if (answer := answers[request.name])
+        }
+        await self._count_refused(job, answered.values())
+        self._requests.answer(answered)
+        unanswered = [name for name in job.names if name not in answered]
+        if job.given_up:
+            for request in self._requests.known(unanswered):
                 request.reserved_usd = 0.0  # the dollars stay reserved, because the job will still be paid for
-        answered = {name: answer for name, answer in (outcome or {}).items() if name in self._requests}
-        self._answer(answered)
-        unanswered = {name for name in job.names if name not in answered}
-        if job in self._jobs.uncertain:
-            self._jobs.uncertain.discard(job)
-            self._unclaimed |= unanswered
-            self._send_unclaimed_online()
+        self._jobs.uncertain.discard(job)
+        self._unclaimed |= dict.fromkeys(unanswered, NoReply.LATE if job.given_up else NoReply.LEFT_OUT)
+        if job.state != "found":
+            self._settle_without_reply(unanswered)
+        self._settle_unclaimed()
+
+    def _is_foreign(self, result: BatchResult | None) -> bool:
+        """Return whether ``result`` has no answer to a request of this run, so its job belongs to another program."""
+        return result is not None and bool(result.answers) and not any(self._requests.known(result.answers))
+
+    async def _note_failed(self, job: BatchJob, refusal: ProviderError | BudgetError) -> None:
+        """Handle the ``refusal`` of the whole ``job`` after its submission. Nothing is paid for this job."""
+        self._jobs.uncertain.discard(job)
+        self._settle_unclaimed()
+        if isinstance(refusal, RateLimitError) and self._mode == "batch":
+            self._postpone_job(job, refusal)
+        elif job.first_check is not None and not isinstance(refusal, BudgetError):  # submitted by an earlier run
+            log.warning("%s: %s", self._identity, refusal)
+            self._leave_out(job.names)
         else:
-            self._send_online(unanswered)
+            self._waiting_for.discard(job)
+            await self._jobs.close([job])
+            await self._note_refused(job, refusal)
 
-    def _send_unclaimed_online(self) -> None:
-        """Send the requests in ``_unclaimed`` online, unless an uncertain job may still contain their replies."""
+    def _postpone_job(self, job: BatchJob, refusal: RateLimitError) -> None:
+        """Submit the requests of ``job`` later, because too many tokens are enqueued at the service."""
+        log.warning("%s: a batch job is submitted again later: %s", self._identity, refusal)
+        self._ledger.note("batch jobs postponed because of the service's token limit")
+        others = len(self._waiting_for - {job})
+        self._sizes.note_too_many_tokens(len(job.names), others)
+        now = time.monotonic()
+        self._not_taken_since = self._not_taken_since or now
+        if now - self._not_taken_since > self._settings.patience_s:
+            self._give_up(job.names, f"the service has not taken a batch job of {len(job.names)} requests")
+            return
+        if not others:
+            self._gatherer.block(self._jobs.seconds_before(self._not_taken, refusal.retry_after_s))
+            self._not_taken += 1
+        self._requests.answer(dict.fromkeys(self._requests.unanswered(job.names), NoReply.NOT_TAKEN))
+
+    async def _count_refused(self, job: BatchJob, answers: Iterable[BatchAnswer]) -> None:
+        """Count the refused requests of ``job``. Raises ``OutageError`` if the service refuses all from the start."""
+        refusals = [answer for answer in answers if isinstance(answer, RequestError)]
+        self._replied = self._replied or len(refusals) < len(list(answers))
+        self._refused += len(refusals)
+        if not self._replied and self._refused >= REFUSED_AT_START:
+            await self._jobs.close([job])
+            raise OutageError(
+                f"the service refused each of the first {self._refused} requests in batch jobs. The last error: "
+                f"{refusals[-1]}. Check provider.model and the sampling settings."
+            )
+
+    def _settle_unclaimed(self) -> None:
+        """Answer the requests in ``_unclaimed``, unless an uncertain job may still contain their replies."""
         if not self._jobs.uncertain:
-            unclaimed, self._unclaimed = self._unclaimed, set()
-            self._send_online(unclaimed)
+            self._settle_without_reply(list(self._unclaimed))
 
-    def _send_online(self, names: Iterable[str]) -> None:
-        open_names = [request.name for request in self._unsettled(names) if not request.reply.done()]
-        if open_names:
-            log.warning("%s: %d requests got no reply in a batch job and go online", self._identity, len(open_names))
-            self._answer(dict.fromkeys(open_names))
+    def _settle_without_reply(self, names: Sequence[str]) -> None:
+        """Answer the requests ``names`` in ``_unclaimed`` with the reason why they have no reply."""
+        reasons = {name: self._unclaimed.pop(name) for name in names}
+        not_taken = (name for name, reason in reasons.items() if reason is NoReply.NOT_TAKEN)
+        self._requests.answer(dict.fromkeys(self._requests.unanswered(not_taken), NoReply.NOT_TAKEN))
+        self._leave_out(name for name, reason in reasons.items() if reason is NoReply.LEFT_OUT)
+        self._give_up(
+            [name for name, reason in reasons.items() if reason is NoReply.LATE],
+            "a batch job is not done; the next run checks it again",
+        )
 
-    def _answer(self, answers: Mapping[str, Reply | ProviderError | None]) -> None:
-        for name, answer in answers.items():
-            reply = self._request(name).reply
-            if not reply.done():
-                reply.set_result(answer)
+    def _leave_out(self, names: Iterable[str]) -> None:
+        """Report that the jobs of ``names`` are finished without a reply to them."""
+        if names := self._requests.unanswered(names):
+            self._ledger.note("requests without a reply in a finished batch job", len(names))
+            then = "in another batch job" if self._mode == "batch" else f"online: {self._price(names)}"
+            log.warning(
+                "%s: %d requests got no reply in a batch job. Those that this run needs are requested %s.",
+                *(self._identity, len(names), then),
+            )
+            self._requests.answer(dict.fromkeys(names, NoReply.LEFT_OUT))
 
-    def _fail(self, names: Iterable[str], error: Exception) -> None:
-        """Raise ``error`` in all callers that wait for a request in ``names``, and in later callers of this run."""
-        for name in names:
-            reply = self._request(name).reply
-            if not reply.done():
-                reply.set_exception(error)
-                reply.exception()  # so that asyncio does not log it if no caller is waiting
+    def _give_up(self, names: Iterable[str], reason: str) -> None:
+        """Send the requests ``names`` online, because there is no reply within ``patience_s``. State the price."""
+        if names := self._requests.unanswered(names):
+            self._ledger.note("requests sent online because of patience_s", len(names))
+            log.warning(
+                "%s: after %.1f hours %s. %d requests go online as far as this run needs them: %s.",
+                *(self._identity, self._settings.patience_s / 3600, reason, len(names), self._price(names)),
+            )
+            self._requests.answer(dict.fromkeys(names, NoReply.LATE))
 
-    def _request(self, name: str) -> BatchRequest:
-        """Return the request with the name ``name``. Create it if it belongs to an earlier run."""
-        request = self._requests.get(name)
-        if request is None:
-            request = self._requests[name] = BatchRequest(name)
-        return request
-
-    def _unsettled(self, names: Iterable[str]) -> Iterator[BatchRequest]:
-        return (self._requests[name] for name in names if name in self._requests)
-
-    def _release(self, request: BatchRequest) -> None:
-        """Release the dollars of the budget that are reserved for ``request``."""
-        self._ledger.set_aside(-request.reserved_usd)
-        request.reserved_usd = 0.0
+    def _price(self, names: Sequence[str]) -> str:
+        """Return the expected cost of the requests ``names`` online, compared to a batch job."""
+        costs = [
+            (request.expected_usd("online"), request.expected_usd("batch")) for request in self._requests.known(names)
+        ]
+        online, batch = (sum(cost or 0.0 for cost in side) for side in zip(*costs, strict=True))
+        if not online:
+            return "at the full price, which is not known"
+        return f"about ${online:.4f} at the full price, instead of ${batch:.4f} in a batch job"
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)
@@ -303,4 +382,4 @@ class BatchQueue:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._requeue_postponed()
+        self._gatherer.resume()

@@ -1,4 +1,7 @@
-"""The batch route: queue -> batch job -> journal. A request without a usable reply is then sent online.
+"""The batch route: queue -> batch job -> journal. A request without a usable reply belongs in another batch job.
+
+In batch mode, a request is sent online only if it has no reply after ``patience_s``. In online mode, every request
+without a usable reply is sent online.
 
 Used by ``builders.sampling.sampler`` in batch mode, and in both modes for unfinished batch jobs of earlier runs.
 """
@@ -6,22 +9,22 @@ Used by ``builders.sampling.sampler`` in batch mode, and in both modes for unfin
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Sequence
 
 from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Completion, Usage
-from bestofn.builders.sampling.batch_jobs import BatchRequest
 from bestofn.builders.sampling.batch_queue import BatchQueue
+from bestofn.builders.sampling.batch_requests import BatchRequest, NoReply
 from bestofn.builders.sampling.batch_rows import name_of, parsed_name, request_of
 from bestofn.builders.sampling.cost import CHARACTERS_PER_TOKEN, EXPECTED_TOKENS, Ledger
 from bestofn.builders.sampling.in_flight import InFlight
 from bestofn.builders.sampling.journal import Journal, StoredAnswer
 from bestofn.builders.sampling.online import OnlineRoute
-from bestofn.builders.sampling.provider import BatchProvider, Reply
+from bestofn.builders.sampling.provider import BatchProvider, Mode, Reply
 from bestofn.builders.sampling.reply import ParsedReply, ReplyStore
 
+MOST_JOBS = 3  # a request without a reply in this many finished batch jobs is an error
 PRIOR_ANSWERS = 4  # prior weight of the mean length: this many completions of maximum length are assumed at the start
 
 
@@ -36,7 +39,8 @@ class BatchRoute:
         self._ledger = ledger
         self._replies = replies
         self._online = online
-        self._queue = BatchQueue(provider.batches(), provider.identity, journal, ledger, provider.batching)
+        self._api = provider.batches()
+        self._queue = BatchQueue(self._api, provider.identity, journal, ledger, provider.batching, provider.mode)
         self._tokens = 0  # completion tokens of the replies so far
         self._answers = 0  # completions in the replies so far
 
@@ -58,16 +62,48 @@ class BatchRoute:
         await self._queue.close()
 
     async def answer(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Completion]:
-        """Return the completions of one request from its batch job. Without a usable reply, send the request online.
+        """Return the completions of one request from a batch job, or from the online route.
 
-        A request of an earlier run is sent online only if a caller needs its samples.
+        A request of an earlier run is submitted or sent again only if a caller needs its samples. Raises
+        ``ServiceError`` if ``MOST_JOBS`` batch jobs have no reply, or if two replies cannot be parsed.
         """
         name = in_flight.batch_name or name_of(in_flight.key, in_flight.attempt, indices)
+        left_out = unreadable = 0
+        while True:
+            answer = await self._answer(in_flight, name, indices)
+            if isinstance(answer, dict):
+                return answer
+            await in_flight.until_needed()
+            stored = self._replies.find(in_flight, indices)
+            if len(stored) == len(indices):  # another run has stored all of them
+                return self._replies.replay(stored)
+            if self._queue.closed:
+                raise asyncio.CancelledError
+            in_flight.sent = False  # the request is not sent again yet
+            if self._provider.mode == "online" or answer is NoReply.LATE:
+                return await self._online.answer(in_flight, indices)
+            left_out += answer is NoReply.LEFT_OUT
+            unreadable += isinstance(answer, ServiceError)
+            if isinstance(answer, ServiceError) and unreadable > 1:
+                raise answer
+            if left_out >= MOST_JOBS:
+                raise ServiceError(
+                    f"{MOST_JOBS} batch jobs are finished and have no reply to this request. Run the same command "
+                    "again, or set provider.mode=online."
+                )
+
+    async def _answer(
+        self, in_flight: InFlight, name: str, indices: Sequence[int]
+    ) -> dict[int, Completion] | NoReply | ServiceError:
+        """Return the completions from one batch job, or the reason why there are none. The request is then settled."""
         try:
             reply = await self._reply(in_flight, name, indices)
         except Exception:
             await in_flight.until_needed()
             raise
+        if isinstance(reply, NoReply):
+            in_flight.body = in_flight.body or request_of(self._journal, in_flight.key)
+            return reply
         try:
             completions = await self._stored(in_flight, indices, name, reply)
         except BaseException:
@@ -78,63 +114,58 @@ class BatchRoute:
 
     def _resumed(self, name: str) -> InFlight:
         key, attempt, indices = parsed_name(name)
-        if self._ledger.budget_usd is not None:
-            self._queue.reserve(name, self._expected_usd(request_of(self._journal, key), len(indices)))
+
+        def expected(mode: Mode) -> float | None:
+            return self._expected_usd(request_of(self._journal, key), len(indices), mode)
+
+        self._queue.adopt(BatchRequest(name, expected_usd=expected))
         return InFlight(key, attempt, indices, batch_name=name, sent=True)
 
-    async def _reply(self, in_flight: InFlight, name: str, indices: Sequence[int]) -> Reply | None:
-        """Return the reply from the batch job. Returns None if the job has no reply to this request."""
+    async def _reply(self, in_flight: InFlight, name: str, indices: Sequence[int]) -> Reply | NoReply:
+        """Return the reply from the batch job, or the reason why the job has none."""
         if in_flight.batch_name:  # cleared at once: later requests for missing samples are not in this job
             in_flight.batch_name = ""
             return await self._queue.wait_for(name)
         in_flight.mark_sent()
-        body = self._provider.body(in_flight.seeded(indices[0]), len(indices))
-        expected = lambda: self._expected_usd(in_flight.body, len(indices))  # noqa: E731
-        return await self._queue.submit(BatchRequest(name, body, in_flight.body, expected))
+        line = self._api.line(name, self._provider.body(in_flight.seeded(indices[0]), len(indices)))
+
+        def expected(mode: Mode) -> float | None:
+            return self._expected_usd(in_flight.body, len(indices), mode)
+
+        return await self._queue.submit(BatchRequest(name, line, in_flight.body, expected))
 
     async def _stored(
-        self, in_flight: InFlight, indices: Sequence[int], name: str, reply: Reply | None
-    ) -> dict[int, Completion]:
-        """Store the completions in ``reply`` and return them. If there is no usable reply, send the request online."""
+        self, in_flight: InFlight, indices: Sequence[int], name: str, reply: Reply
+    ) -> dict[int, Completion] | ServiceError:
+        """Store the completions in ``reply`` and return them. Returns the error if the reply cannot be parsed."""
         in_flight.body = in_flight.body or request_of(self._journal, in_flight.key)
-        if reply is not None and not in_flight.body:  # an older version did not store the request
+        if not in_flight.body:  # an older version did not store the request
             self._queue.park(name)
             await in_flight.until_needed()
-        if reply is not None:
-            stored = self._replies.find(in_flight, indices)
-            if any(_is_same(reply, one) for one in stored.values()):
-                return self._replies.replay(stored)  # another run has stored this reply
-            with contextlib.suppress(ServiceError):  # the reply cannot be parsed: send the request online
-                parsed = await self._replies.parse(in_flight, reply, len(indices), "batch")
-                self._count(parsed)
-                return await self._replies.store(in_flight, indices, parsed)
-            await self._queue.settle(name)
-        await in_flight.until_needed()
         stored = self._replies.find(in_flight, indices)
-        if len(stored) == len(indices):  # another run has stored all of them
-            return self._replies.replay(stored)
-        in_flight.sent = False  # the online request is not sent yet
-        if self._queue.closed:
-            raise asyncio.CancelledError
-        return await self._online.answer(in_flight, indices)
+        if any(_is_same(reply, one) for one in stored.values()):
+            return self._replies.replay(stored)  # another run has stored this reply
+        try:
+            parsed = await self._replies.parse(in_flight, reply, len(indices), "batch")
+        except ServiceError as error:
+            return error
+        self._count(parsed)
+        return await self._replies.store(in_flight, indices, parsed)
 
     def _count(self, parsed: ParsedReply) -> None:
         self._tokens += parsed.usage.completion
         self._answers += len(parsed.completions)
 
-    def _expected_usd(self, body: bytes, answers: int) -> float:
-        """Return the expected cost in dollars of a request in a batch job; 0 if there is no budget or no price.
+    def _expected_usd(self, body: bytes, answers: int, mode: Mode) -> float | None:
+        """Return the expected cost in dollars of a request; None if no price is known.
 
         The expected length of a completion is the mean so far; at first it is the maximum that the request allows.
         """
-        price = self._replies.price
-        if price is None or self._ledger.budget_usd is None:
-            return 0.0
         sampling = json.loads(body)["sampling"] if body else {}
         longest = (sampling.get("max_tokens") or 4 * EXPECTED_TOKENS) + (sampling.get("thinking_tokens") or 0)
         mean = (self._tokens + PRIOR_ANSWERS * longest) / (self._answers + PRIOR_ANSWERS)
         usage = Usage(round(len(body) / CHARACTERS_PER_TOKEN), round(answers * mean))
-        return price.of(usage, answers=answers, batch=True)
+        return self._replies.cost_of(usage, answers, mode)
 
 
 def _is_same(reply: Reply, stored: StoredAnswer) -> bool:

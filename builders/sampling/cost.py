@@ -20,7 +20,6 @@ from typing import Protocol
 
 from bestofn.builders.errors import BudgetError, ConfigError
 from bestofn.builders.records import JsonObject, Usage
-from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.limiter import Limiter
 
 DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")
@@ -109,6 +108,7 @@ class Ledger:
         self.usage = Usage()
         self.counts = {"requests": 0, "completions": 0, "replayed": 0, "errors": 0, "without_usage": 0}
         self.repaired: Counter[str] = Counter()  # defect -> number of replies that were accepted in spite of it
+        self.batch_faults: Counter[str] = Counter()  # what went wrong with batch jobs, in words -> how often
         self._limiters: list[Limiter] = []
         self._stopping_since: float | None = None
         self._lock = threading.Lock()
@@ -141,13 +141,13 @@ class Ledger:
         self.usd_before = max(self.usd_before, usd - self.usd)
         self.usd_aside_elsewhere = usd_aside_elsewhere
 
-    def check(self, more: float = 0.0) -> None:
-        """Raise ``BudgetError`` if the budget is spent, or if less than ``more`` dollars are left."""
+    def check(self, more: float = 0.0, what: str = "the next request") -> None:
+        """Raise ``BudgetError`` if the budget is spent, or if less than ``more`` dollars are left for ``what``."""
         if not self.fits(more):
             aside = self.usd_aside + self.usd_aside_elsewhere
             reserved = f"; ${aside:.4f} is reserved for batch jobs" if aside > 0 else ""
-            needed = f"; the next request may cost ${more:.4f}" if more else ""
-            state = "does not cover the next request" if self.fits() else "is spent"
+            needed = f"; {what} may cost ${more:.4f}" if more else ""
+            state = f"does not cover {what}" if self.fits() else "is spent"
             raise BudgetError(
                 f"budget_usd={self.budget_usd} {state}: ${self.usd_before + self.usd:.4f} was paid, of which "
                 f"${self.usd_before:.4f} was paid by earlier runs or other processes{reserved}{needed}. "
@@ -189,17 +189,18 @@ class Ledger:
         with self._lock:
             self.repaired.update(defects)
 
-    def services(self) -> list[ServiceState]:
-        """Return the present state of each service that is watched."""
-        return [limiter.state() for limiter in self._limiters]
+    def note(self, fault: str, by: int = 1) -> None:
+        """Count a ``fault`` of batch jobs, which the summary of the run reports in these words."""
+        with self._lock:
+            self.batch_faults[fault] += by
 
     def totals(self) -> dict[str, object]:
         """Return all counts so far as plain data, for the manifest and the terminal."""
         with self._lock:
             return {
                 **self.counts,
-                "retries": sum(limiter.counts.retried.total() for limiter in self._limiters),
-                "failures": dict(sum((limiter.counts.failed for limiter in self._limiters), Counter())),
+                "retries": sum(limiter.retried.total() for limiter in self._limiters),
+                "failures": dict(sum((limiter.failed for limiter in self._limiters), Counter())),
                 "repaired": dict(self.repaired),
                 "prompt_tokens": self.usage.prompt,
                 "completion_tokens": self.usage.completion,
@@ -208,6 +209,7 @@ class Ledger:
                 "tokens": self.usage.prompt + self.usage.completion,
                 "usd": self.usd,
                 "usd_before": self.usd_before,
+                "batch_faults": dict(self.batch_faults),
                 "notes": [limiter.waiting_for for limiter in self._limiters if limiter.waiting_for],
             }
 

@@ -146,7 +146,8 @@ class Journal:
 
     def has_replies_of(self, provider: str) -> bool:
         """Return whether the journal holds a reply of the provider with the identity ``provider``."""
-        return bool(self.rows("SELECT 1 FROM requests WHERE provider = ? LIMIT 1", (provider,)))
+        query = "SELECT 1 FROM calls JOIN requests ON requests.id = calls.request WHERE provider = ? LIMIT 1"
+        return bool(self.rows(query, (provider,)))  # a request of an unfinished batch job has no call
 
     def rows(self, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return all rows of an SQL ``query``."""

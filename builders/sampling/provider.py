@@ -9,11 +9,11 @@ implements only ``sample``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from bestofn.builders.errors import ProviderError
+from bestofn.builders.errors import BudgetError, ProviderError, RequestError
 from bestofn.builders.records import Completion, JsonObject, Request, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 
@@ -71,8 +71,26 @@ class Provider(Protocol):
         ...
 
 
-Outcome = dict[str, Reply | ProviderError]
-"""The result of a batch job: request name -> reply or error. A request without a result is missing."""
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """The result of a batch job.
+
+    ``answers`` maps the names of requests to replies or errors. None means that the service did not process the
+    request, so another batch job may answer it. ``unreadable`` contains the lines of the result that cannot be parsed.
+    ``refusal`` is set if the service refused the whole job; such a job costs nothing.
+    """
+
+    answers: Mapping[str, Reply | RequestError | None] = field(default_factory=dict)
+    unreadable: Sequence[str] = ()
+    refusal: ProviderError | BudgetError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """The largest batch job that a service accepts: the number of requests, and the size of all lines in bytes."""
+
+    requests: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -80,8 +98,9 @@ class Batching:
     """Settings: when batch jobs are submitted, and how long the run waits for replies. All times are in seconds.
 
     A batch job is submitted when no new request has arrived for ``gather_s``, or when ``most`` requests are queued. Its
-    status is checked every ``poll_s``. A request is sent online at the full price if it has no reply after
-    ``patience_s``, or if the finished job has no reply to it.
+    status is checked every ``poll_s``. A submission that fails is repeated, with longer and longer waits from
+    ``poll_s`` on. A request that a finished job did not answer is submitted in another job. A request is sent online at
+    the full price if its job is not done, or could not be submitted, after ``patience_s``.
 
     ``patience_s=0`` is only for ``mode=online``: unfinished batch jobs of earlier runs are checked once. Large batch
     jobs need many queries per shard, for example ``shard_size=10000``.
@@ -94,24 +113,34 @@ class Batching:
 
 
 class BatchApi(Protocol):
-    """The batch API of a service. Request names have at most 64 characters: letters, digits, ``_`` and ``-``."""
+    """The batch API of a service. Request names have at most 64 characters: letters, digits, ``_`` and ``-``.
 
-    async def submit(self, bodies: Mapping[str, JsonObject], mark: str) -> str:
-        """Submit ``bodies`` (request name -> body) and return the id of the batch job.
+    ``stores_marks`` means that ``find`` returns only the job with the mark, and never the job of another program.
+    """
+
+    limits: BatchLimits
+    stores_marks: bool
+
+    def line(self, name: str, body: JsonObject) -> bytes:
+        """Return the line of a submission for the request ``name`` with the JSON ``body``."""
+        ...
+
+    async def submit(self, lines: Sequence[bytes], mark: str) -> str:
+        """Submit the requests in ``lines`` and return the id of the batch job.
 
         ``mark`` is stored with the job, if the service can store it.
         """
         ...
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
-        """Return the ids of the service's batch jobs that match the given mark, number of requests, and time.
+        """Return the ids of the service's batch jobs that match the mark, number of requests, and time; best first.
 
         ``mark`` is the text that was given to ``submit``, and ``count`` the number of requests in the job. Only jobs
         submitted after ``since`` (seconds since 1970) are considered.
         """
         ...
 
-    async def outcome(self, batch: str) -> Outcome | None:
+    async def outcome(self, batch: str) -> BatchResult | None:
         """Return the result of the batch job with the id ``batch``; None while it is in progress."""
         ...
 

@@ -5,201 +5,27 @@ import contextlib
 import json
 import re
 import sqlite3
-import time
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
-from anthropic.types.messages.batch_create_params import BatchCreateParams
-from openai.types import Batch, FileObject
-from pydantic import TypeAdapter
 
 from bestofn.builders.errors import AuthenticationError, BudgetError, RequestError, ServiceError
 from bestofn.builders.providers.anthropic_messages import AnthropicMessages
 from bestofn.builders.providers.ollama import Ollama
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.providers.openai_responses import OpenAIResponses
-from bestofn.builders.records import Completion, Request, Sampling
+from bestofn.builders.records import Completion, Request
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.provider import Batching, BatchProvider
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.scripts.journal import main as journal_command
+from tests.batch_doubles import AnthropicDouble, OpenAIDouble, ask_body
+from tests.batch_runs import PRICES, TERMS, ask, calls, chat, draw, leave_once, messages, states
 from tests.wire_server import Answer, Sent, WireServer
-
-TERMS = Batching(gather_s=0.05, poll_s=0.02, most=1000)
-PRICES = {"m": {"call": 1.0}}
-
-
-def chat_answer(body: dict[str, Any]) -> dict[str, Any]:
-    text = f"{body['messages'][-1]['content']} {body.get('seed')}"
-    choices = [
-        {"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": f"{text}.{index}"}}
-        for index in range(body.get("n") or 1)
-    ]
-    usage = {"prompt_tokens": 4, "completion_tokens": 4, "total_tokens": 8}
-    return {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": choices, "usage": usage}
-
-
-def message_answer(body: dict[str, Any]) -> dict[str, Any]:
-    text = body["messages"][-1]["content"][0]["text"]
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "m",
-        "content": [{"type": "text", "text": text}],
-        "stop_reason": "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 4, "output_tokens": 4},
-    }
-
-
-class OpenAIDouble:
-    """Files, batch jobs and online chat. A job is done after ``polls`` checks; ``unanswered`` questions get no reply."""
-
-    def __init__(self, polls: int = 2, unanswered: tuple[str, ...] = (), refused: tuple[str, ...] = ()) -> None:
-        self.polls, self.unanswered, self.refused = polls, unanswered, refused
-        self.files: dict[str, str] = {}
-        self.inputs: dict[str, str] = {}
-        self.looked: dict[str, int] = {}
-        self.lines: list[dict[str, Any]] = []
-        self.online = 0
-        self.ends = "completed"
-        self.marks: dict[str, dict[str, str]] = {}
-        self.told: Answer | None = None  # what comes back for a submission, where not the batch
-        self.lists = 0
-
-    def __call__(self, sent: Sent) -> Answer:
-        path = sent.path.removeprefix("/v1")
-        if path == "/files":
-            found = re.search(rb'filename="bestofn.jsonl"\r\n\r\n(.*?)\r\n--', sent.raw, re.DOTALL)
-            assert found
-            assert b'name="purpose"\r\n\r\nbatch' in sent.raw
-            name = f"file-{len(self.files)}"
-            self.files[name] = found[1].decode()
-            file = {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "f", "purpose": "batch"}
-            return Answer(FileObject(**file, status="processed").model_dump())
-        if path == "/batches" and sent.method == "GET":
-            return Answer(self._page(sent.query))
-        if path == "/batches":
-            assert sent.body["completion_window"] == "24h"
-            name = f"batch-{len(self.inputs)}"
-            self.inputs[name] = sent.body["input_file_id"]
-            self.lines += [json.loads(line) for line in self.files[sent.body["input_file_id"]].splitlines()]
-            self.marks[name] = sent.body["metadata"]
-            return self.told or Answer(self._batch(name, "validating"))
-        if path.startswith("/batches/"):
-            name = path.split("/")[2]
-            self.looked[name] = self.looked.get(name, 0) + 1
-            return Answer(self._batch(name, "in_progress" if self.looked[name] <= self.polls else self.ends))
-        if path.endswith("/content"):
-            return Answer(self._output(path.split("/")[2].removeprefix("out-")))
-        self.online += 1
-        return Answer(chat_answer(sent.body))
-
-    def _page(self, query: Mapping[str, str]) -> dict[str, Any]:
-        """The batch jobs, two per page, newest first."""
-        self.lists += 1
-        newest = list(reversed(self.inputs))
-        start = newest.index(query["after"]) + 1 if "after" in query else 0
-        data = [self._batch(name, "in_progress") for name in newest[start : start + 2]]
-        return {"object": "list", "data": data, "has_more": start + 2 < len(newest)}
-
-    def _batch(self, name: str, status: str) -> dict[str, Any]:
-        value = {"id": name, "object": "batch", "completion_window": "24h", "status": status}
-        value |= {"created_at": int(time.time()), "metadata": self.marks[name]}
-        value |= {"endpoint": "/v1/chat/completions", "input_file_id": self.inputs[name]}
-        if status in ("completed", "expired"):
-            value["output_file_id"] = f"out-{name}"
-        return Batch.model_validate(value).model_dump()
-
-    def _output(self, batch: str) -> bytes:
-        lines = []
-        for line in map(json.loads, self.files[self.inputs[batch]].splitlines()):
-            question = line["body"]["messages"][-1]["content"]
-            if question in self.unanswered:
-                continue
-            status, body = 200, chat_answer(line["body"])
-            if question in self.refused:
-                status, body = 400, {"error": {"message": "too long"}}
-            response = {"status_code": status, "request_id": "r", "body": body}
-            lines.append(json.dumps({"id": "1", "custom_id": line["custom_id"], "response": response, "error": None}))
-        return "\n".join(reversed(lines)).encode()  # in no order that can be relied on
-
-
-class AnthropicDouble:
-    """Message batches. A job has ended at the second check; ``told`` is returned as the reply to a submission."""
-
-    def __init__(self) -> None:
-        self.looked: Counter[str] = Counter()
-        self.batches: dict[str, list[dict[str, Any]]] = {}
-        self.told: Answer | None = None
-
-    def __call__(self, sent: Sent) -> Answer:
-        if sent.path == "/v1/messages/batches" and sent.method == "GET":
-            data = [self._batch("msgbatch_other", "in_progress", 10**6)]
-            data += [self._batch(name, "in_progress", len(asked)) for name, asked in reversed(self.batches.items())]
-            return Answer({"data": data, "has_more": False, "first_id": data[0]["id"], "last_id": data[-1]["id"]})
-        if sent.path == "/v1/messages/batches":
-            TypeAdapter(BatchCreateParams).validate_python(sent.body)
-            name = f"msgbatch_{len(self.batches)}"
-            self.batches[name] = sent.body["requests"]
-            return self.told or Answer(self._batch(name, "in_progress", len(self.batches[name])))
-        name = sent.path.split("/")[4]
-        if sent.path.endswith("/results"):
-            lines = []
-            for request in self.batches[name]:
-                line = {
-                    "custom_id": request["custom_id"],
-                    "result": {"type": "succeeded", "message": message_answer(request["params"])},
-                }
-                lines.append(MessageBatchIndividualResponse.model_validate(line).model_dump_json())
-            return Answer("\n".join(lines).encode())
-        self.looked[name] += 1
-        return Answer(self._batch(name, "ended" if self.looked[name] > 1 else "in_progress", len(self.batches[name])))
-
-    def _batch(self, name: str, status: str, count: int) -> dict[str, Any]:
-        counts = {"canceled": 0, "errored": 0, "expired": 0, "processing": count, "succeeded": 0}
-        value = {"id": name, "type": "message_batch", "processing_status": status, "request_counts": counts}
-        now = datetime.now(UTC)
-        value |= {"created_at": now.isoformat(), "expires_at": (now + timedelta(days=1)).isoformat()}
-        return MessageBatch.model_validate(value, strict=False).model_dump(mode="json", exclude_unset=True)
-
-
-def ask_body(text: str) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": [{"type": "text", "text": text}]}]}
-
-
-def ask(number: int) -> Request:
-    return Request(messages=({"role": "user", "content": f"Q{number}"},), sampling=Sampling(seed=0))
-
-
-def draw(tmp_path, provider, count: int = 6, n: int = 2, ledger: Ledger | None = None):
-    async def run():
-        journal, book = Journal(tmp_path / "j.sqlite"), ledger or Ledger(prices=PRICES)
-        draws = sampler(provider, journal, book)
-        async with journal, provider, draws:
-            drawn = await asyncio.gather(*(draws.draw(ask(number), range(n)) for number in range(count)))
-        return drawn, book.totals()
-
-    return asyncio.run(run())
-
-
-def chat(server: WireServer, **settings: Any) -> OpenAIChat:
-    return OpenAIChat(base_url=f"{server.url}/v1", **{"model": "m", "mode": "batch", "batching": TERMS} | settings)
-
-
-def states(tmp_path) -> list[str]:
-    journal = Journal(tmp_path / "j.sqlite").open()
-    rows = [row[0] for row in journal.rows("SELECT state FROM batches")]
-    journal.close()
-    return rows
 
 
 def test_openai_answers_come_at_half_the_price_and_only_once(tmp_path) -> None:
@@ -230,7 +56,7 @@ def test_the_journal_is_the_same_online_and_in_batches(tmp_path) -> None:
 def test_anthropic_answers_come_through_its_batches(tmp_path) -> None:
     double = AnthropicDouble()
     with WireServer(double) as server:
-        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS, cache=None)
+        provider = messages(server)
         drawn, totals = draw(tmp_path, provider, count=3)
     assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(3)]
     assert [len(batch) for batch in double.batches.values()] == [6]
@@ -254,27 +80,25 @@ def test_a_long_prompt_is_one_batch(tmp_path) -> None:
     assert [len(batch) for batch in double.batches.values()] == [4]
 
 
-def test_stragglers_go_online_and_refusals_do_not(tmp_path) -> None:
+def test_requests_without_a_reply_go_into_another_job_and_refused_ones_do_not(tmp_path) -> None:
     double = OpenAIDouble(unanswered=("Q1", "Q3"), refused=("Q2",))
-    double.ends = "expired"
+    double.ends, double.incomplete = "expired", 1
     with WireServer(double) as server:
         drawn, totals = draw(tmp_path, chat(server))
-    assert double.online == 2
+    assert (double.online, [len(double.requests_of(job)) for job in double.inputs]) == (0, [6, 2])
     assert [isinstance(one, Completion) for pair in drawn for one in pair] == [True] * 4 + [False] * 2 + [True] * 6
     assert isinstance(drawn[2][0], RequestError)
-    assert totals["usd"] == pytest.approx(3 * 2 * 0.5 + 2 * 2 * 1.0)
-    costs = [[one.cost_usd for one in pair if isinstance(one, Completion)] for pair in drawn]
-    assert costs == [[0.5] * 2, [1.0] * 2, [], [1.0] * 2, [0.5] * 2, [0.5] * 2], "each as it was paid for"
-    assert states(tmp_path) == ["closed"]
+    assert totals["usd"] == pytest.approx(5 * 2 * 0.5)
+    assert totals["batch_faults"] == {"requests without a reply in a finished batch job": 2}
+    assert states(tmp_path) == ["closed"] * 2
 
 
-def test_a_batch_that_is_refused_goes_online(tmp_path) -> None:
-    double = OpenAIDouble(polls=0)
-    double.ends = "failed"
+def test_a_request_that_no_job_answers_is_an_error(tmp_path) -> None:
+    double = OpenAIDouble(polls=0, unanswered=("Q1",))
     with WireServer(double) as server:
-        drawn, _ = draw(tmp_path, chat(server))
-    assert double.online == 6
-    assert all(isinstance(one, Completion) for pair in drawn for one in pair)
+        drawn, _ = draw(tmp_path, chat(server), count=3)
+    assert (double.online, [len(double.requests_of(job)) for job in double.inputs]) == (0, [3, 1, 1])
+    assert [isinstance(pair[0], ServiceError) for pair in drawn] == [False, True, False]
 
 
 def test_patience_ends(tmp_path) -> None:
@@ -330,7 +154,7 @@ def test_a_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> 
 def test_anthropics_look_that_cannot_be_understood_is_repeated(tmp_path, page: bytes) -> None:
     double = AnthropicDouble()
     with WireServer(looked_at(double, Answer(page))) as server:
-        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=TERMS, cache=None)
+        provider = messages(server)
         drawn, _ = draw(tmp_path, provider, count=2)
     assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(2)]
     assert len(double.batches) == 1
@@ -369,47 +193,31 @@ def test_who_asks_after_the_batch_has_failed_is_told_too(tmp_path) -> None:
     assert (len(double.inputs), double.online, states(tmp_path)) == (1, 0, ["open"])
 
 
-def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object], n: int = 2, **settings: Any) -> None:
-    """Start a run, and cancel it as soon as ``arrived`` returns a true value."""
-
-    async def leave() -> None:
-        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server, **settings)
-        draws = sampler(provider, journal, Ledger(prices=PRICES))
-        async with journal, provider, draws:
-            waiting = [asyncio.create_task(draws.draw(ask(number), range(n))) for number in range(6)]
-            while not arrived():  # noqa: ASYNC110  # the double lives in another thread
-                await asyncio.sleep(0.01)
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-
-    asyncio.run(leave())
-
-
 def test_a_stop_waits_for_what_is_asked_online_and_for_no_batch(tmp_path) -> None:
-    double = OpenAIDouble(polls=0, unanswered=tuple(f"Q{i}" for i in range(6)))
+    double = OpenAIDouble(polls=10**6)
+    late = replace(TERMS, patience_s=0.1)
 
     def answer(sent: Sent) -> Answer:
         told = double(sent)
         return replace(told, after_s=0.5) if sent.path.endswith("/completions") else told
 
     with WireServer(answer) as server:
-        leave_once(tmp_path, server, lambda: double.online == 6)
+        leave_once(tmp_path, server, lambda: double.online == 6, batching=late)
         assert calls(tmp_path) == [("online", 6, 12.0)]
-        double.polls = 10**6
         leave_once(tmp_path, server, lambda: double.looked.get("batch-1"), n=4)
-        assert (double.online, states(tmp_path)) == (6, ["closed", "open"])
+        assert (double.online, states(tmp_path)) == (6, ["open", "open"])
 
 
 def test_a_stop_sends_nothing_more_online(tmp_path) -> None:
-    double = OpenAIDouble(polls=0, unanswered=tuple(f"Q{i}" for i in range(6)))
+    double = OpenAIDouble(polls=10**6)
 
     def answer(sent: Sent) -> Answer:
         told = double(sent)
         return replace(told, after_s=0.3) if sent.path.endswith("/completions") else told
 
     with WireServer(answer) as server:
-        leave_once(tmp_path, server, lambda: double.online, limits=RateLimits(concurrency=1), model="m-1")
+        settings = {"limits": RateLimits(concurrency=1), "batching": replace(TERMS, patience_s=0.1)}
+        leave_once(tmp_path, server, lambda: double.online, **settings)
         assert double.online == 1
         assert [row[:2] for row in calls(tmp_path)] == [("online", 1)]
 
@@ -432,14 +240,6 @@ def test_a_run_that_ends_takes_its_batch_up_again(tmp_path) -> None:
         assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(8)]
         assert [len(double.files[file].splitlines()) for file in double.inputs.values()] == [6, 2]
         assert states(tmp_path) == ["closed", "closed"]
-
-
-def calls(tmp_path) -> list[tuple[int, float]]:
-    """The calls in the journal: (mode, number, dollars)."""
-    journal = Journal(tmp_path / "j.sqlite").open()
-    rows = journal.rows("SELECT mode, count(*), sum(usd) FROM calls GROUP BY mode ORDER BY mode")
-    journal.close()
-    return rows
 
 
 def test_more_answers_are_asked_beside_a_batch_under_way(tmp_path) -> None:
@@ -534,13 +334,14 @@ def test_what_was_paid_for_is_kept_though_nobody_asks(tmp_path, unanswered: tupl
 
 def test_what_a_batch_left_out_is_asked_once_somebody_wants_it(tmp_path) -> None:
     double = OpenAIDouble(polls=10**6, unanswered=("Q1",), refused=("Q2",))
+    double.incomplete = 1
 
     async def late(server: WireServer) -> list[Any]:
         journal, provider = Journal(tmp_path / "j.sqlite"), chat(server)
         draws = sampler(provider, journal, Ledger(prices=PRICES))
         async with journal, provider, draws:
             await asyncio.sleep(0.3)
-            assert double.online == 0
+            assert len(double.lines) == 6
             return [(await draws.draw(ask(number), range(2)))[0] for number in range(4)]
 
     with WireServer(double) as server:
@@ -548,7 +349,7 @@ def test_what_a_batch_left_out_is_asked_once_somebody_wants_it(tmp_path) -> None
         double.polls = 0
         drawn = asyncio.run(late(server))
     assert [getattr(one, "text", None) for one in drawn] == ["Q0 0.0", "Q1 0.0", None, "Q3 0.0"]
-    assert (len(double.lines), double.online, states(tmp_path)) == (6, 1, ["closed"])
+    assert (len(double.lines), double.online, states(tmp_path)) == (7, 0, ["closed"] * 2)
     assert isinstance(drawn[2], RequestError)
 
 
@@ -695,22 +496,7 @@ def test_a_batch_that_arrived_behind_an_error_is_not_asked_twice(tmp_path, told:
     assert states(tmp_path) == ["closed"]
 
 
-@pytest.mark.parametrize("status", [429, 503])
-def test_a_submission_that_is_put_off_goes_online(tmp_path, status: int) -> None:
-    double = OpenAIDouble()
-
-    def answer(sent: Sent) -> Answer:
-        refuse = sent.path == "/v1/batches" and sent.method == "POST"
-        return Answer({"error": {"message": "later"}}, status=status) if refuse else double(sent)
-
-    with WireServer(answer) as server:
-        drawn, _ = draw(tmp_path, chat(server))
-    assert [pair[0].text for pair in drawn] == [f"Q{i} 0.0" for i in range(6)]
-    assert (double.online, double.lists) == (6, 0 if status == 429 else 1)
-    assert states(tmp_path) == []
-
-
-def test_where_the_service_cannot_be_asked_the_plan_stands(tmp_path) -> None:
+def test_if_the_service_cannot_be_searched_the_plan_stays(tmp_path) -> None:
     double = OpenAIDouble()
 
     def answer(sent: Sent) -> Answer:
@@ -719,7 +505,7 @@ def test_where_the_service_cannot_be_asked_the_plan_stands(tmp_path) -> None:
 
     with WireServer(answer) as server:
         double.told = Answer(cut=True)
-        drawn, _ = draw(tmp_path, chat(server))
+        drawn, _ = draw(tmp_path, chat(server, batching=replace(TERMS, patience_s=0.2)))
         assert all(isinstance(one, ServiceError) for pair in drawn for one in pair)
         assert (states(tmp_path), double.online) == (["planned"], 0)
         double.told = None
@@ -735,41 +521,34 @@ def test_anthropics_are_found_by_time_and_size(tmp_path, most: int) -> None:
     double.told = Answer(cut=True)
     terms = replace(TERMS, most=most)
     with WireServer(double) as server:
-        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=terms, cache=None)
+        provider = messages(server, batching=terms)
         drawn, totals = draw(tmp_path, provider, count=4)
     assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(4)]
     assert [len(batch) for batch in double.batches.values()] == [min(most, 8)] * (8 // min(most, 8))
     assert totals["usd"] == pytest.approx(4.0)
 
 
-@pytest.mark.parametrize(("unlisted", "failed"), [(4, 0), (5, 1)], ids=["found to be nowhere", "never listed"])
-def test_who_waits_for_another_search_is_released_when_it_ends(tmp_path, unlisted: int, failed: int) -> None:
-    """The first search finds a job of another program; while that job ends, the second search runs without success."""
+def test_a_job_of_another_program_costs_no_reply(tmp_path) -> None:
+    """While the job of the other program is followed, the search for the second job fails several times."""
     double = AnthropicDouble()
     double.batches["msgbatch_foreign"] = [{"custom_id": f"x{i}", "params": ask_body("x")} for i in range(2)]
+    double.fail("create", Answer(cut=True), Answer(cut=True))
     lists = 0
 
     def answer(sent: Sent) -> Answer:
         nonlocal lists
-        if sent.path == "/v1/messages":
-            return Answer(message_answer(sent.body))
-        if sent.path == "/v1/messages/batches" and sent.method == "POST":
-            return Answer(cut=True)
-        if sent.path == "/v1/messages/batches":
+        if double.step_of(sent) == "list":
             lists += 1
-            if 1 < lists <= 1 + unlisted:
+            if 1 < lists <= 5:
                 return Answer(status=503)
         return double(sent)
 
-    terms = replace(TERMS, most=2)
     with WireServer(answer) as server:
-        provider = AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=terms, cache=None)
-        drawn, _ = draw(tmp_path, provider, count=2)
-    assert (
-        sorted(all(isinstance(one, ServiceError) for one in pair) for pair in drawn)
-        == [False] * (2 - failed) + [True] * failed
-    )
-    assert {one.text for pair in drawn for one in pair if isinstance(one, Completion)} <= {"Q0", "Q1"}
+        drawn, totals = draw(tmp_path, messages(server, batching=replace(TERMS, most=2)), count=2)
+    assert [[one.text for one in pair] for pair in drawn] == [[f"Q{i}"] * 2 for i in range(2)]
+    del double.paid["x"]
+    assert (double.paid, double.online) == ({"Q0": 2, "Q1": 2}, 0)
+    assert totals["batch_faults"]["batch jobs of other programs found"] == 1
 
 
 def test_anthropics_are_found_by_the_next_run(tmp_path) -> None:
@@ -778,7 +557,7 @@ def test_anthropics_are_found_by_the_next_run(tmp_path) -> None:
 
     def provider(server: WireServer, most: int) -> AnthropicMessages:
         terms = replace(TERMS, most=most)
-        return AnthropicMessages(model="m", base_url=server.url, mode="batch", batching=terms, cache=None)
+        return messages(server, batching=terms)
 
     async def leave(server: WireServer) -> None:
         journal, service = Journal(tmp_path / "j.sqlite"), provider(server, 2)

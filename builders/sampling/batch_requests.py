@@ -1,0 +1,94 @@
+"""A request in batch mode, and the reasons why a batch job has no reply to it. Used by the other ``batch_`` modules."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from bestofn.builders.errors import ProviderError
+from bestofn.builders.sampling.provider import Mode, Reply
+
+
+class NoReply(Enum):
+    """Why a batch job has no reply to a request."""
+
+    NOT_TAKEN = "the service cannot take the job now, so the request belongs in a later job"
+    LEFT_OUT = "the job is finished and did not answer the request"
+    LATE = "the job is not done, or could not be submitted, within patience_s"
+
+
+BatchAnswer = Reply | ProviderError | NoReply
+
+
+def _new_future() -> asyncio.Future[BatchAnswer]:
+    return asyncio.get_running_loop().create_future()
+
+
+@dataclass(eq=False)
+class BatchRequest:
+    """One request in batch mode, from when it is queued until its reply is stored.
+
+    ``name`` contains the journal key and the sample indices. ``line`` is sent to the service, and ``request`` is stored
+    in the journal. Both are emptied after submission. ``expected_usd`` returns the current estimate of the cost in one
+    of the two modes; None if no price is known.
+    """
+
+    name: str
+    line: bytes = b""
+    request: bytes = b""
+    expected_usd: Callable[[Mode], float | None] = lambda mode: None
+    reserved_usd: float = 0.0  # reserved in the budget until the reply is stored
+    parked: bool = False  # its reply cannot be stored now, so the queue does not wait for it
+    reply: asyncio.Future[BatchAnswer] = field(default_factory=_new_future)
+
+
+class PendingRequests:
+    """The requests that are not settled yet, by name."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, BatchRequest] = {}
+
+    def add(self, request: BatchRequest) -> bool:
+        """Add ``request``. Returns False if there is a request with this name, which then stays."""
+        return self._by_name.setdefault(request.name, request) is request
+
+    def get_or_create(self, name: str) -> BatchRequest:
+        """Return the request with the name ``name``. Create it if it belongs to an earlier run."""
+        if name not in self._by_name:
+            self._by_name[name] = BatchRequest(name)
+        return self._by_name[name]
+
+    def remove(self, name: str) -> BatchRequest | None:
+        """Remove the request with the name ``name`` and return it; None if there is none."""
+        return self._by_name.pop(name, None)
+
+    def remove_all(self) -> list[BatchRequest]:
+        """Remove all requests and return them."""
+        requests = list(self._by_name.values())
+        self._by_name.clear()
+        return requests
+
+    def known(self, names: Iterable[str]) -> Iterator[BatchRequest]:
+        """Yield the requests with the given ``names``; names without a request are skipped."""
+        return (self._by_name[name] for name in names if name in self._by_name)
+
+    def unanswered(self, names: Iterable[str]) -> list[str]:
+        """Return those of ``names`` that have a request without an answer."""
+        return [request.name for request in self.known(names) if not request.reply.done()]
+
+    def answer(self, answers: Mapping[str, BatchAnswer]) -> None:
+        """Set the answers to requests, by name. An earlier answer to a request stays."""
+        for name, answer in answers.items():
+            reply = self.get_or_create(name).reply
+            if not reply.done():
+                reply.set_result(answer)
+
+    def fail(self, names: Iterable[str], error: Exception) -> None:
+        """Raise ``error`` in all callers that wait for a request in ``names``, and in later callers of this run."""
+        for name in names:
+            reply = self.get_or_create(name).reply
+            if not reply.done():
+                reply.set_exception(error)
+                reply.exception()  # so that asyncio does not log it if no caller is waiting
