@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ named = [os.uname().nodename] if "XLEFT" in os.uname().nodename else []
 print(files, ipc, others, keys, named, os.getpriority(os.PRIO_PROCESS, 0), 6 * 7)
 """,
 )
+TRIES = 4  # for a case whose time could not be measured because the machine was too busy
 CLEAN = "[] 0 [] [] [] 0 42"
 
 
@@ -87,21 +88,38 @@ async def run_all(sandbox: Any, bait: Bait) -> dict[str, Outcome]:
         verifier = CodeVerifier(sandbox)
         for kind, cases in (("host", HOST), ("forger", FORGERS), ("honest", HONEST)):
             for case in cases:
-                begun, execution, verdict = time.monotonic(), None, None
-                if kind == "host":
-                    limits = Limits(wall_s=case.get("wall_s", 5))
-                    execution = await sandbox.run(
-                        Program(case["language"], bait.filled(case["program"]), limits=limits)
-                    )
-                else:
-                    text = f"```{case['language']}\n{case['program']}```"
-                    answer = Candidate(0, ({"role": "assistant", "content": text},))
-                    verdict = await verifier.verify(query_of(case), answer)
-                seconds = time.monotonic() - begun
-                probe = await sandbox.run(PROBE)
-                said = probe.stdout.strip() if probe.status == "ok" else f"{probe.status} {probe.detail}"
-                outcomes[case["id"]] = Outcome(execution, verdict, bait.taken(), said, seconds)
+                taken = ""
+                for _ in range(TRIES):
+                    outcome = await run_one(sandbox, verifier, kind, case, bait)
+                    taken += outcome.taken
+                    if not too_busy(outcome):
+                        break
+                outcomes[case["id"]] = replace(outcome, taken=taken)
     return outcomes
+
+
+async def run_one(sandbox: Any, verifier: CodeVerifier, kind: str, case: dict[str, Any], bait: Bait) -> Outcome:
+    begun, execution, verdict = time.monotonic(), None, None
+    if kind == "host":
+        limits = Limits(wall_s=case.get("wall_s", 5))
+        execution = await sandbox.run(Program(case["language"], bait.filled(case["program"]), limits=limits))
+    else:
+        text = f"```{case['language']}\n{case['program']}```"
+        answer = Candidate(0, ({"role": "assistant", "content": text},))
+        verdict = await verifier.verify(query_of(case), answer)
+    seconds = time.monotonic() - begun
+    probe = await sandbox.run(PROBE)
+    said = probe.stdout.strip() if probe.status == "ok" else f"{probe.status} {probe.detail}"
+    return Outcome(execution, verdict, bait.taken(), said, seconds)
+
+
+def too_busy(outcome: Outcome) -> bool:
+    """Return whether the machine was too busy to time the program, so that the result says nothing about the sandbox."""
+    texts = [
+        outcome.execution.detail.get("reason") if outcome.execution else outcome.verdict.explanation,
+        outcome.probe,
+    ]
+    return any("too busy" in str(text) for text in texts)
 
 
 @pytest.fixture(scope="module", params=[DockerSandbox, LocalSandbox], ids=["docker", "local"])
