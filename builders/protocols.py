@@ -102,6 +102,11 @@ class Sandbox(Protocol):
 
     name: str
 
+    @property
+    def decoders(self) -> Workers:
+        """Worker processes for results that may take long to decode or compare."""
+        ...
+
     async def run(self, program: Program) -> Execution:
         """Execute ``program`` within its limits.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Protocol, cast
 
 from annotated_types import Ge, Gt, Interval
 
@@ -346,13 +346,19 @@ class Program:
 ExecutionStatus = Literal["ok", "error", "timeout", "memory", "output", "infra"]
 
 
+class Packed(Protocol):
+    """Results that are not decoded, because this may take long. ``decode`` gives the entries of ``returns``."""
+
+    def decode(self) -> tuple[JsonObject, ...]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Execution:
     """The observed result of one execution. Status ``infra`` means that the sandbox failed, not the program.
 
     ``returns`` has one entry per call, ``{"value": plain data}`` or ``{"error": text}``, or one entry per test,
     ``{"passed": bool, "error": text}``. There are fewer entries if the program ended early. ``runs`` has one execution
-    per input in ``stdins``.
+    per input in ``stdins``. Long results are in ``packed`` instead of ``returns``: decode them in a worker process.
     """
 
     status: ExecutionStatus
@@ -363,6 +369,7 @@ class Execution:
     returns: tuple[JsonObject, ...] = ()
     runs: tuple[Execution, ...] = ()
     detail: JsonObject = field(default_factory=_empty_object)
+    packed: Packed | None = None
 
 
 def content_text(content: object) -> str:

@@ -14,6 +14,7 @@ from bestofn.builders.records import Execution, Program
 from bestofn.sandbox.docker_sandbox import DockerSandbox
 from bestofn.sandbox.local_sandbox import LocalSandbox
 from bestofn.sandbox.pool import infra
+from bestofn.sandbox.workers import ProcessPool
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +79,13 @@ class AutoSandbox:
     def python_version(self) -> tuple[int, ...] | None:
         """The version of Python that runs the programs; None if there is no sandbox."""
         return self._chosen.python_version if self._chosen is not None else None
+
+    @property
+    def decoders(self) -> ProcessPool:
+        """Worker processes for results that may take long to decode or compare."""
+        if self._chosen is None:
+            raise RuntimeError("no sandbox is open, so there are no results to decode")
+        return self._chosen.decoders
 
     async def run(self, program: Program) -> Execution:
         """Run ``program`` in the chosen sandbox. Returns an ``infra`` execution if no sandbox works."""

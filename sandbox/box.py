@@ -11,23 +11,21 @@ import math
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
 from typing import Protocol
 
-from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, ExecutionStatus, JsonObject, Limits, Program
 from bestofn.sandbox.inside import plain
 from bestofn.sandbox.inside.settings import BoxSettings
 from bestofn.sandbox.inside.wire import OWN_FAULT, REPLY, Reply, Request, unpack_reply
 from bestofn.sandbox.payload import payload
+from bestofn.sandbox.results import PackedResults
 
 GRACE_S = 5.0  # added to a program's wall-clock limit, so that the supervisor can end the program and clean up
 SLOW_CASES = 3  # maximum time of one execution, as a multiple of the limit for one case
 LONGEST = 3  # maximum time on a busy machine, as a multiple: time spent waiting for a processor does not count
 START_S = 60.0  # time limit for a box to start and send its greeting
 RESULT_BYTES = 8 << 20  # maximum size of all results or verdicts of one execution
-_LARGE = 1 << 16  # bytes of a reply that are decoded in a thread, so that the event loop continues
 
 _TOO_BUSY = (
     "the machine is too busy to time a program: the program got almost no processor time. Lower sandbox.workers, or "
@@ -52,19 +50,37 @@ class Stream(Protocol):
 
 
 class BoxGone(Exception):
-    """The box ended or stopped answering. This error says nothing about the program."""
+    """The box ended or stopped answering. This error says nothing about the program.
+
+    ``out_of_memory`` is True if the kernel killed processes of the box because its memory ran out.
+    """
+
+    def __init__(self, reason: str, out_of_memory: bool = False) -> None:
+        super().__init__(reason)
+        self.out_of_memory = out_of_memory
+
+
+async def _unknown() -> bool:
+    return False
 
 
 class Box:
     """A connection to the supervisor of one box.
 
     ``fit`` is False if the box must not be used again: an error occurred, or a run left processes or files behind.
-    The caller must then close the box.
+    The caller must then close the box. ``ran_out_of_memory`` is asked about a box that has ended.
     """
 
-    def __init__(self, stream: Stream, close: Callable[[], Awaitable[None]], name: str) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        close: Callable[[], Awaitable[None]],
+        name: str,
+        ran_out_of_memory: Callable[[], Awaitable[bool]] = _unknown,
+    ) -> None:
         self._stream = stream
         self._close = close
+        self._ran_out_of_memory = ran_out_of_memory
         self.name = name
         self.fit = True
         self.runs = 0
@@ -100,7 +116,8 @@ class Box:
                 ]
         except (EOFError, OSError, TimeoutError, ValueError) as error:
             self.fit = False
-            raise BoxGone(f"{self.name}: {error or type(error).__name__}") from error
+            reason = f"{self.name}: {error or type(error).__name__}"
+            raise BoxGone(reason, await self._ran_out_of_memory()) from error
         except BaseException:  # for example a cancelled run: unread bytes of its reply may be on the stream
             self.fit = False
             raise
@@ -108,9 +125,10 @@ class Box:
             self.fit = False
             raise BoxGone(f"{self.name}: {parts[1].decode('utf-8', 'replace')}")
         self.fit = not reply.flags
+        stdout, stderr, result, verdict = parts
         wanted = max(1, len(program.calls), len(program.tests))
-        decoded = partial(_execution, reply, *parts, key=key, tested=bool(program.tests), wanted=wanted)
-        execution = await in_thread(decoded) if sum(map(len, parts)) > _LARGE else decoded()
+        results = PackedResults(verdict or result, bool(program.tests), key, wanted)
+        execution = _execution(reply, stdout, stderr, results)
         if reply.status == "infra":  # no retry, because the machine would still be too busy
             return replace(execution, detail={**execution.detail, "reason": _TOO_BUSY})
         return execution
@@ -191,9 +209,7 @@ def _request(program: Program, key: str) -> tuple[bytes, bytes]:
     return request.pack(), driver + part
 
 
-def _execution(
-    reply: Reply, stdout: bytes, stderr: bytes, result: bytes, verdict: bytes, *, key: str, tested: bool, wanted: int
-) -> Execution:
+def _execution(reply: Reply, stdout: bytes, stderr: bytes, results: PackedResults) -> Execution:
     errors = stderr.decode("utf-8", "replace")
     status: ExecutionStatus = reply.status  # type: ignore[assignment]
     if status == "error" and _ran_out_of_memory(errors, reply.exit_code):
@@ -204,45 +220,11 @@ def _execution(
         stdout=stdout.decode("utf-8", "surrogateescape"),
         stderr=errors,
         seconds=reply.seconds,
-        returns=_returns(verdict or result, tested, key, wanted),
+        returns=results.decode() if results.is_short else (),
         detail={"cpu_s": reply.cpu_s, "flags": reply.flags},
+        packed=None if results.is_short else results,
     )
 
 
 def _ran_out_of_memory(stderr: str, exit_code: int) -> bool:
     return stderr.endswith("MemoryError\n") or (exit_code == -6 and "heap out of memory" in stderr)
-
-
-def _returns(raw: bytes, tested: bool, key: str, wanted: int) -> tuple[JsonObject, ...]:
-    """Parse ``raw``: one line per call with its result, or one line per test with its verdict.
-
-    ``tested`` is True if the lines contain verdicts. A malformed line becomes an entry with the key ``error``. After
-    one line more than ``wanted``, the rest is ignored.
-    """
-    entries: list[JsonObject] = []
-    for line in raw.split(b"\n", wanted + 1)[: wanted + 1]:
-        if not line:
-            continue
-        try:
-            form = plain.loads(line)
-            if not isinstance(form, dict):
-                raise plain.NotPlain("not a message")
-            entries.append(_test_entry(form, key) if tested else _call_entry(form))
-        except (plain.NotPlain, KeyError, TypeError, ValueError, RecursionError) as error:
-            entries.append({"error": f"NotPlain: {str(error)[:200]}"})
-    return tuple(entries)
-
-
-def _test_entry(form: plain.Form, key: str) -> JsonObject:
-    if form.get("key", "") != key:
-        return {"passed": False, "error": "the verdict was not written by the driver"}
-    if "broken" in form:
-        return {"broken": str(form["broken"])}
-    return {"passed": form["passed"] is True, "error": str(form["error"])}
-
-
-def _call_entry(form: plain.Form) -> JsonObject:
-    if "value" in form:
-        return {"value": plain.decode(form["value"])}
-    kind, text = form["error"]
-    return {"error": f"{kind}: {text}".rstrip(": ")}

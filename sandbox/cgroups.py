@@ -6,10 +6,16 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from bestofn.sandbox.leftovers import PREFIX, is_dead, owner_of
+
+log = logging.getLogger(__name__)
 
 _MIB = 1 << 20
 
@@ -58,17 +64,60 @@ class Cgroups:
                 break
         return made
 
+    def ran_out_of_memory(self) -> bool:
+        """Return whether the kernel killed a process of these groups because their memory ran out."""
+        return any(_killed_for_memory(folder) for folder in self.folders)
+
     def remove(self) -> None:
         """Remove the groups. Waits up to 2 seconds per group until the last processes of the group have ended."""
         for folder in self.folders:
-            for _ in range(100):
-                try:
-                    folder.rmdir()
-                    break
-                except FileNotFoundError:
-                    break
-                except OSError:
-                    time.sleep(0.02)
+            _remove(folder)
+
+
+def sweep() -> list[Path]:
+    """Remove the cgroups of dead owners, with the processes in them, and return the removed ones."""
+    found = [
+        folder
+        for _, _, mount, own in _hierarchies()
+        for parent in _parents(mount, own)
+        for folder in parent.glob(f"{PREFIX}*")
+        if is_dead(owner_of(folder.name))
+    ]
+    for folder in found:
+        for pid in _processes(folder):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    return [folder for folder in found if _remove(folder)]
+
+
+def _remove(folder: Path) -> bool:
+    """Remove one cgroup once its last process has ended. Returns False after 2 seconds."""
+    for _ in range(100):
+        try:
+            folder.rmdir()
+            return True
+        except FileNotFoundError:
+            return True
+        except OSError:
+            time.sleep(0.02)
+    log.warning("The cgroup %s was not removed: it still has processes. The next sandbox removes it.", folder)
+    return False
+
+
+def _processes(folder: Path) -> list[int]:
+    try:
+        return [int(pid) for pid in (folder / "cgroup.procs").read_text().split()]
+    except OSError:
+        return []
+
+
+def _killed_for_memory(folder: Path) -> bool:
+    """Return whether the counter ``oom_kill`` of the group is above 0. Its file is another one in each version."""
+    for name in ("memory.events", "memory.oom_control"):
+        with contextlib.suppress(OSError, ValueError):
+            counters = dict(line.split() for line in (folder / name).read_text().splitlines())
+            return int(counters.get("oom_kill", 0)) > 0
+    return False
 
 
 _OPTIONAL = ("memory.swap.max", "memory.memsw.limit_in_bytes", "memory.oom.group")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import random
 import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,17 +20,23 @@ from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Execution, Limits, Program
 from bestofn.sandbox.box import Box
+from bestofn.sandbox.conformance import VITAL, examine
 from bestofn.sandbox.image import Image
 from bestofn.sandbox.inside.settings import BoxSettings
+from bestofn.sandbox.leftovers import is_dead, owner
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
 from bestofn.sandbox.streams import AttachedStream
+from bestofn.sandbox.workers import ProcessPool
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
+log = logging.getLogger(__name__)
+
 LABEL = "bestofn.sandbox"  # label on every container of bestofn
+OWNER = "bestofn.owner"  # label with the process that the container belongs to
 
 ContainerSettings = dict[str, Any]
 """Keyword arguments for the Docker SDK's ``containers.create``."""
@@ -64,7 +72,9 @@ def container_settings(memory_mb: int, processes: int, disk_mb: int, runtime: st
         "tmpfs": {"/tmp": f"rw,nosuid,nodev,noexec,size={disk_mb}m,nr_inodes=4096,mode=1777"},
         "log_config": {"type": "none", "config": {}},
         "hostname": "sandbox",
-        "labels": {LABEL: "box"},
+        "dns": ["127.0.0.1"],  # otherwise /etc/resolv.conf shows the name servers of the host
+        "dns_search": ["."],
+        "labels": {LABEL: "box", OWNER: owner()},
         "ulimits": [],
     }
     if runtime:
@@ -77,9 +87,10 @@ class DockerSandbox:
 
     ``workers`` is the maximum number of containers; None: one per processor. ``image`` None: bestofn's image, which is
     built if it is missing. ``base`` is the base image of this build; change it if the machine cannot reach a registry.
-    ``runtime`` "runsc" runs the containers in gVisor. ``box_memory_mb`` and ``box_processes`` limit all processes of
-    one run together. Opening the sandbox raises ``SandboxError`` if no Docker engine answers or the image cannot be
-    built.
+    ``runtime`` is the name of a runtime of the engine, for example "runsc" for gVisor. ``box_memory_mb`` and
+    ``box_processes`` limit all processes of one run together. Opening the sandbox raises ``SandboxError`` if no Docker
+    engine answers, if the image cannot be built, or if the runtime does not isolate programs. It raises ``ConfigError``
+    if the engine has no such runtime.
     """
 
     unavailable = ""
@@ -119,11 +130,16 @@ class DockerSandbox:
         client = await asyncio.to_thread(self._connect)
         open_one = partial(self._open_box, client)
         try:
+            if self.runtime:
+                check_runtime(self.runtime, (await in_thread(client.info)).get("Runtimes") or {})
+            await in_thread(sweep, client)
             await in_thread(self.image.ensure, client)
             pool = Pool(open_one, self.workers, self.runs_per_box)
             box = await open_one()
             self.python_version = box.python_version
-            await pool.adopt(box)
+            await pool.open(box)
+            if self.runtime:
+                await self._examine(box, pool)
         except BaseException:  # also if cancelled: ``__aexit__`` is not called for an object that did not open
             client.close()
             raise
@@ -143,11 +159,30 @@ class DockerSandbox:
         """The name of the sandbox that runs the programs."""
         return self.name
 
+    @property
+    def decoders(self) -> ProcessPool:
+        """Worker processes for results that may take long to decode or compare."""
+        return self._opened().decoders
+
     async def run(self, program: Program) -> Execution:
         """Run ``program`` in a free container and return its execution."""
+        return await self._opened().run(program)
+
+    def _opened(self) -> Pool:
         if self._pool is None:
             raise RuntimeError("DockerSandbox is not open; use `async with DockerSandbox() as sandbox`")
-        return await self._pool.run(program)
+        return self._pool
+
+    async def _examine(self, box: Box, pool: Pool) -> None:
+        """Test the vital promises, because a runtime may not implement every limit. Raises ``SandboxError``."""
+        failed = [check for check in await examine(box.run, VITAL) if not check.holds]
+        if failed:
+            await pool.close()
+            reasons = "; ".join(f"{check.name}: {check.observed}" for check in failed)
+            raise SandboxError(
+                f"sandbox.runtime={self.runtime} does not isolate programs ({reasons}). No program is executed. Use "
+                "another runtime, or leave sandbox.runtime out."
+            )
 
     def _connect(self) -> DockerClient:
         import docker
@@ -166,10 +201,52 @@ class DockerSandbox:
             self.image.tag,
             container_settings(self.box_memory_mb, self.box_processes, Limits().disk_mb, self.runtime),
             self.image.folders,
+            other_kernel=bool(self.runtime),
         )
 
 
-async def open_box(client: DockerClient, image: str, settings: ContainerSettings, packages: Sequence[str] = ()) -> Box:
+def check_runtime(runtime: str, known: Mapping[str, object]) -> None:
+    """Raise ``ConfigError`` if the engine does not know ``runtime``. Some engines do not list their runtimes."""
+    if known and runtime not in known and not runtime.startswith("io.containerd."):
+        raise ConfigError(
+            f"sandbox.runtime is {runtime!r}, but the Docker engine has no such runtime. It has: "
+            f"{', '.join(sorted(known))}. Install the runtime and add it to the engine's configuration "
+            "(/etc/docker/daemon.json, runtimes), or leave sandbox.runtime out."
+        )
+
+
+def sweep(client: DockerClient) -> None:
+    """Remove the containers of sandboxes whose process was killed, also those that were created and never started."""
+    from docker.errors import APIError
+
+    removed = []
+    for container in client.api.containers(all=True, filters={"label": OWNER}):
+        if is_dead(container["Labels"].get(OWNER, "")):
+            with contextlib.suppress(APIError):  # it may be gone by now
+                client.api.remove_container(container["Id"], force=True)
+                removed.append(container["Id"][:12])
+    if removed:
+        log.info("Removed containers that a killed process had left behind: %s.", ", ".join(removed))
+
+
+def _ran_out_of_memory(client: DockerClient, container: str) -> bool:
+    """Return whether the engine reported that the memory of the container ran out."""
+    from docker.errors import APIError
+
+    until = int(time.time()) + 2  # the report may follow the end of the container
+    with contextlib.suppress(APIError, OSError):
+        events = client.api.events(since=1, until=until, filters={"container": container, "event": "oom"})
+        return any(events)
+    return False
+
+
+async def open_box(
+    client: DockerClient,
+    image: str,
+    settings: ContainerSettings,
+    packages: Sequence[str] = (),
+    other_kernel: bool = False,
+) -> Box:
     """Create and start a container, attach to its streams and send the supervisor's code to it.
 
     Raises ``SandboxError`` if one of these steps fails.
@@ -208,9 +285,13 @@ async def open_box(client: DockerClient, image: str, settings: ContainerSettings
     async def close() -> None:
         await asyncio.to_thread(remove)
 
-    box = Box(stream, close, f"container {container.short_id}")
+    async def ran_out_of_memory() -> bool:
+        return await in_thread(_ran_out_of_memory, client, str(container.id))
+
+    box = Box(stream, close, f"container {container.short_id}", ran_out_of_memory)
     inner: BoxSettings = {
         "launch": None,
+        "other_kernel": other_kernel,
         "uids": True,
         # The kernel counts processes per uid over all containers, so two boxes must use separate ranges of uids.
         "uid_of_first_run": 100_000 + random.randrange(1 << 15) * (1 << 14),

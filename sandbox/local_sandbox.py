@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -21,18 +23,23 @@ from pathlib import Path
 from bestofn.builders.concurrency.threads import in_thread
 from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Execution, Limits, Program
+from bestofn.sandbox import cgroups as groups
 from bestofn.sandbox.box import Box
 from bestofn.sandbox.cgroups import Cgroups
 from bestofn.sandbox.conformance import VITAL, examine
-from bestofn.sandbox.inside.settings import BoxSettings
+from bestofn.sandbox.inside.settings import UIDS, BoxSettings
+from bestofn.sandbox.leftovers import PREFIX, is_dead, owner, owner_of
 from bestofn.sandbox.local_packages import LocalPackages, local_packages
 from bestofn.sandbox.packages import checked_names
 from bestofn.sandbox.payload import COMMAND, ENVIRONMENT
 from bestofn.sandbox.pool import Pool
 from bestofn.sandbox.streams import SocketStream
+from bestofn.sandbox.workers import ProcessPool
+
+log = logging.getLogger(__name__)
 
 _FIRST_UID = 700_000_000  # far above the uid ranges that Linux distributions assign
-_UIDS = 65536
+_RANGES = (2**31 - _FIRST_UID) // UIDS  # each box takes one at random, because the kernel has limits per uid
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _numbers = itertools.count(1)
 
@@ -74,6 +81,7 @@ class LocalSandbox:
                 f"sandbox=local needs Linux, but this is {sys.platform}. Install Docker and set sandbox=docker."
             )
         self._packages = await in_thread(local_packages, self.packages, self.wheels)
+        await in_thread(sweep)
         box = await self._open_box()
         try:
             failed = [check for check in await examine(box.run, VITAL) if not check.holds]
@@ -89,7 +97,7 @@ class LocalSandbox:
                 "systemd-run --user --scope."
             )
         self._pool = Pool(self._open_box, self.workers, self.runs_per_box)
-        await self._pool.adopt(box)
+        await self._pool.open(box)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -102,11 +110,19 @@ class LocalSandbox:
         """The name of the sandbox that runs the programs."""
         return self.name
 
+    @property
+    def decoders(self) -> ProcessPool:
+        """Worker processes for results that may take long to decode or compare."""
+        return self._opened().decoders
+
     async def run(self, program: Program) -> Execution:
         """Run ``program`` in a free box and return its execution."""
+        return await self._opened().run(program)
+
+    def _opened(self) -> Pool:
         if self._pool is None:
             raise RuntimeError("LocalSandbox is not open; use `async with LocalSandbox() as sandbox`")
-        return await self._pool.run(program)
+        return self._pool
 
     async def _open_box(self) -> Box:
         return await _open(self.box_memory_mb, self._packages)
@@ -119,17 +135,19 @@ async def _open(memory_mb: int, packages: LocalPackages) -> Box:
     """
     host_end, box_end = socket.socketpair()
     host_end.setblocking(False)
-    root = tempfile.mkdtemp(prefix="bestofn-box-")
-    cgroups = Cgroups.create(f"bestofn-{os.getpid()}-{next(_numbers)}", memory_mb=memory_mb, processes=256)
+    name = f"{PREFIX}{owner()}-{next(_numbers)}"
+    root = tempfile.mkdtemp(prefix=f"{name}-")
+    cgroups = Cgroups.create(name, memory_mb=memory_mb, processes=256)
     as_root = os.geteuid() == 0
     settings: BoxSettings = {
         "launch": {
             "cgroups": cgroups.joins,
-            "first_uid": _FIRST_UID if as_root else None,
+            "first_uid": _FIRST_UID + random.randrange(_RANGES) * UIDS if as_root else None,
             "root": root,
             "disk_mb": Limits().disk_mb,
             "inodes": 4096,
         },
+        "other_kernel": False,
         "uids": as_root,
         "uid_of_first_run": 1000,
         "folders": list(dict.fromkeys([*_folders(), *packages.readable])),
@@ -137,31 +155,49 @@ async def _open(memory_mb: int, packages: LocalPackages) -> Box:
     }
     if as_root:
         os.chmod(root, 0o755)
-    log = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the box
-    process = _launch(box_end, log.fileno())
+    output = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the box
+    process = _launch(box_end, output.fileno())
     box_end.close()
 
-    async def close() -> None:
+    def remove() -> None:
         process.kill()
-        await asyncio.to_thread(process.wait)
+        process.wait()
         host_end.close()
-        log.close()
-        await asyncio.to_thread(cgroups.remove)
+        output.close()
+        cgroups.remove()
         with contextlib.suppress(OSError):
             os.rmdir(root)
 
-    box = Box(SocketStream(host_end), close, f"local box {process.pid}")
+    async def close() -> None:
+        await asyncio.to_thread(remove)  # all steps in one thread, so that a cancelled task leaves none out
+
+    async def ran_out_of_memory() -> bool:
+        return cgroups.ran_out_of_memory()
+
+    box = Box(SocketStream(host_end), close, f"local box {process.pid}", ran_out_of_memory)
     try:
         await box.start(settings)
     except BaseException as error:  # also if cancelled: no other code closes this box
         process.kill()
-        log.seek(0)
-        output = log.read()[-600:].decode("utf-8", "replace").strip()
+        output.seek(0)
+        printed = output.read()[-600:].decode("utf-8", "replace").strip()
         await close()
-        if isinstance(error, SandboxError) and output:
-            raise SandboxError(f"{error}; its output was: {output}") from error
+        if isinstance(error, SandboxError) and printed:
+            raise SandboxError(f"{error}; its output was: {printed}") from error
         raise
     return box
+
+
+def sweep() -> None:
+    """Remove the cgroups and temporary folders of sandboxes whose process was killed."""
+    removed = [str(folder) for folder in groups.sweep()]
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        if is_dead(owner_of(folder.name)):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                removed.append(str(folder))
+    if removed:
+        log.info("Removed what a killed process had left behind: %s.", ", ".join(removed))
 
 
 def _launch(wire: socket.socket, log: int) -> subprocess.Popen[bytes]:

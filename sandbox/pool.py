@@ -14,12 +14,17 @@ from dataclasses import replace
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Execution, Program
 from bestofn.sandbox.box import Box, BoxGone
+from bestofn.sandbox.workers import ProcessPool
 
 log = logging.getLogger(__name__)
 
 RETRY_OPEN_AFTER_S = (0.5, 2.0, 8.0)  # waits before retries if no box starts; a Docker engine restarts within this time
 REPEATED = " It is replaced, and the program runs once more."
 ENOUGH_TIMEOUTS = 1  # after this many timeouts, the other inputs are not run, because they would probably time out too
+
+_DECODERS = 2  # worker processes for long results; they start when they are needed
+_DECODER_MB = 1024
+_DECODER_CPU_S = 20.0
 
 
 class Pool:
@@ -35,24 +40,24 @@ class Pool:
         self._idle: list[Box] = []
         self._all: set[Box] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self.decoders = ProcessPool(count=_DECODERS, memory_mb=_DECODER_MB, cpu_s=_DECODER_CPU_S)
 
-    async def adopt(self, box: Box) -> None:
-        """Add a box that is already running to the pool."""
-        self._all.add(box)
-        self._idle.append(box)
+    async def open(self, first: Box) -> None:
+        """Start with one box that is already running."""
+        self._all.add(first)
+        self._idle.append(first)
+        await self.decoders.__aenter__()
 
     async def close(self) -> None:
-        """Close all boxes."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Close all boxes, and wait for those that are being closed."""
         boxes, self._all, self._idle = list(self._all), set(), []
-        await asyncio.gather(*(box.close() for box in boxes), return_exceptions=True)
+        await asyncio.gather(*self._tasks, *(self._retire(box) for box in boxes), self.decoders.__aexit__())
 
     async def run(self, program: Program) -> Execution:
         """Run ``program`` and return its execution.
 
-        If the box fails, the run is repeated once in another box. After a second failure the status is ``infra``.
+        If the box fails, the run is repeated once in a new box. After a second failure the status is ``infra``, or
+        ``memory`` if both boxes ran out of memory.
         Raises ``SandboxError`` if no new box can be started, because then no program can be run.
         """
         async with self._free:
@@ -77,20 +82,26 @@ class Pool:
         return replace(worst, seconds=sum(run.seconds for run in runs), runs=tuple(runs))
 
     async def _run_once(self, program: Program) -> Execution:
-        reason = ""
-        for first in (True, False):
-            box = await self._take(program.language)
+        failures: list[BoxGone] = []
+        while len(failures) < 2:
+            box = await self._take(program.language, new=bool(failures))
             try:
                 return await box.run(program)
             except BoxGone as error:
-                reason = str(error)
-                log.warning("The sandbox stopped while it ran a program (%s).%s", reason, REPEATED if first else "")
+                failures.append(error)
+                repeated = REPEATED if len(failures) < 2 else ""
+                log.warning("The sandbox stopped while it ran a program (%s).%s", error, repeated)
             finally:
                 self._return(box)
-        return infra(f"the sandbox stopped twice while it ran this program ({reason})")
+        if all(failure.out_of_memory for failure in failures):
+            return Execution(status="memory", exit_code=None, stdout="", stderr="", seconds=0.0)
+        return infra(f"the sandbox stopped twice while it ran this program ({failures[-1]})")
 
-    async def _take(self, language: str) -> Box:
-        if self._idle:
+    async def _take(self, language: str, new: bool) -> Box:
+        """Return an idle box, or a new one. With ``new``, an idle box is replaced: it may have ended as well."""
+        if new and self._idle:
+            self._close_later(self._idle.pop())
+        elif self._idle:
             # A box whose waiting child has the same language does not need to fork a new child.
             box = next((box for box in self._idle if box.language == language), self._idle[-1])
             self._idle.remove(box)
@@ -112,7 +123,10 @@ class Pool:
         """Keep the box for the next run, or close it in the background if it is unfit or reached ``runs_per_box``."""
         if box.fit and box.runs < self._runs_per_box:
             self._idle.append(box)
-            return
+        else:
+            self._close_later(box)
+
+    def _close_later(self, box: Box) -> None:
         self._all.discard(box)
         task = asyncio.ensure_future(self._retire(box))
         self._tasks.add(task)

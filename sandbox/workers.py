@@ -18,10 +18,17 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from bestofn.builders.concurrency.threads import in_thread
+
 Value = TypeVar("Value")
 log = logging.getLogger(__name__)
 
+_LARGE = 1 << 16  # bytes of a call that are sent in a thread, because the worker may be slow to read them
 START_S = 60.0  # time limit for a worker to start and import its modules on a busy machine
+
+
+class ProcessorTimeError(TimeoutError):
+    """A call used more processor time than it may use."""
 
 
 class ProcessPool:
@@ -30,10 +37,12 @@ class ProcessPool:
     If a call is cancelled or exceeds its time limit, its process is killed. ``memory_mb`` limits how much the address
     space of a worker may grow after its start. A call that needs more memory raises ``MemoryError``. ``preload``
     contains the names of modules that a worker imports at its start. A worker ends after ``calls_per_worker`` calls.
+    ``cpu_s`` is the processor time in seconds that one call may use; None: no limit. It does not depend on how busy the
+    machine is.
     """
 
     name = "process_pool"
-    operational = ("count", "memory_mb", "preload", "method", "calls_per_worker")
+    operational = ("count", "memory_mb", "preload", "method", "calls_per_worker", "cpu_s")
 
     def __init__(
         self,
@@ -42,6 +51,7 @@ class ProcessPool:
         preload: Sequence[str] = (),
         method: str = "spawn",
         calls_per_worker: int = 1_000,
+        cpu_s: float | None = None,
     ) -> None:
         if count < 1:
             raise ValueError(f"workers.count is {count}; expected at least 1")
@@ -54,6 +64,8 @@ class ProcessPool:
         self.preload = tuple(preload)
         self.method = method
         self.calls_per_worker = calls_per_worker
+        self.cpu_s = cpu_s
+        self._ending: set[asyncio.Task[None]] = set()
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
         self._free: asyncio.Semaphore | None = None
@@ -67,13 +79,14 @@ class ProcessPool:
         workers, self._all, self._idle = list(self._all), set(), []
         for worker in workers:
             worker.kill()
-        await asyncio.gather(*(asyncio.to_thread(worker.join) for worker in workers))
+        await asyncio.gather(*self._ending, *(asyncio.to_thread(worker.join) for worker in workers))
 
     async def call(self, function: Callable[..., Value], *args: object, timeout_s: float) -> Value:
         """Return ``function(*args)``, computed in a worker. The time limit starts when a worker is ready.
 
-        Raises ``TimeoutError`` after ``timeout_s``, ``MemoryError`` above the memory limit, and any error that the
-        function raises. If the worker ends during the call, the call is repeated once; then ``WorkerLost`` is raised.
+        Raises ``TimeoutError`` after ``timeout_s``, ``ProcessorTimeError`` after ``cpu_s`` of processor time,
+        ``MemoryError`` above the memory limit, and any error that the function raises. If the worker ends during the
+        call, the call is repeated once; then ``WorkerLost`` is raised.
         """
         if self._free is None:
             raise RuntimeError("ProcessPool is not open; use `async with ProcessPool() as workers`")
@@ -108,7 +121,7 @@ class ProcessPool:
             if worker.is_alive():
                 return worker
             self._discard(worker)
-        worker = await asyncio.to_thread(_Worker, self.method, self.memory_mb, self.preload)
+        worker = await asyncio.to_thread(_Worker, self.method, self.memory_mb, self.preload, self.cpu_s)
         self._all.add(worker)
         try:
             await worker.ready()
@@ -120,7 +133,9 @@ class ProcessPool:
     def _discard(self, worker: _Worker) -> None:
         self._all.discard(worker)
         worker.kill()
-        worker.join()
+        task = asyncio.ensure_future(asyncio.to_thread(worker.join))  # a process with much memory takes time to end
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
 
 class WorkerLost(RuntimeError):
@@ -130,13 +145,14 @@ class WorkerLost(RuntimeError):
 class _Worker:
     """One worker process and the pipe to it."""
 
-    def __init__(self, method: str, memory_mb: int, preload: tuple[str, ...]) -> None:
+    def __init__(self, method: str, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None) -> None:
         spawns = method == "spawn"
         context = multiprocessing.get_context("spawn") if spawns else multiprocessing.get_context("forkserver")
         self.calls = 0
+        self._cpu_s = cpu_s
         self._pipe, worker_end = context.Pipe()
         self._process = context.Process(
-            target=_serve, args=(worker_end, memory_mb, preload), daemon=True, name="bestofn-worker"
+            target=_serve, args=(worker_end, memory_mb, preload, cpu_s), daemon=True, name="bestofn-worker"
         )
         self._process.start()
         worker_end.close()
@@ -159,10 +175,15 @@ class _Worker:
         """Send one call and return its result: ("returned", value) or ("raised", error)."""
         self.calls += 1
         try:
-            self._pipe.send_bytes(payload)
+            if len(payload) > _LARGE:
+                await in_thread(self._pipe.send_bytes, payload)
+            else:
+                self._pipe.send_bytes(payload)
             return pickle.loads(await self._receive(timeout_s))
         except (EOFError, ConnectionError) as error:
-            self._process.join(1)
+            await asyncio.to_thread(self._process.join, 1)
+            if self._process.exitcode == -signal.SIGPROF:
+                raise ProcessorTimeError(f"the call used more than {self._cpu_s:g} s of processor time") from error
             raise WorkerLost(f"{_end_of(self._process.exitcode)} during a call") from error
 
     async def _receive(self, timeout_s: float) -> bytes:
@@ -196,7 +217,9 @@ def _end_of(exit_code: int | None) -> str:
     return f"signal {-exit_code} ended the worker process"
 
 
-def _serve(pipe: multiprocessing.connection.Connection, memory_mb: int, preload: tuple[str, ...]) -> None:
+def _serve(
+    pipe: multiprocessing.connection.Connection, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None
+) -> None:
     """Run the main loop of a worker: set limits, import modules, then serve calls until the pipe closes."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # they stop the parent, which then ends its workers
         signal.signal(number, signal.SIG_IGN)
@@ -207,7 +230,10 @@ def _serve(pipe: multiprocessing.connection.Connection, memory_mb: int, preload:
     pipe.send_bytes(b"ready")
     with contextlib.suppress(EOFError, OSError):
         while True:
-            pipe.send_bytes(_answer(pipe.recv_bytes()))
+            payload = pipe.recv_bytes()
+            _limit_processor_time(cpu_s)
+            pipe.send_bytes(_answer(payload))
+            _limit_processor_time(None)
 
 
 def _answer(payload: bytes) -> bytes:
@@ -238,6 +264,15 @@ def _limit_memory(memory_mb: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     except (ImportError, OSError, ValueError):
         return  # this system has no such limit; the time limit still applies
+
+
+def _limit_processor_time(seconds: float | None) -> None:
+    """Let the kernel end this process once it has used ``seconds`` more; None: no limit.
+
+    The signal has no handler, because Python runs none while a long operation in C lasts.
+    """
+    with contextlib.suppress(AttributeError):  # a system without these timers; the time limit still applies
+        signal.setitimer(signal.ITIMER_PROF, seconds or 0)
 
 
 def _die_with_parent() -> None:

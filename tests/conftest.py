@@ -12,8 +12,9 @@ from hypothesis import settings
 settings.register_profile("bestofn", deadline=None)  # a busy machine is slow; speed is measured in tests/benchmarks
 settings.load_profile("bestofn")
 
-# A shell's background job ignores Ctrl-C, and so do its children: interrupts could not be tested there.
+# A background job ignores Ctrl-C, and nohup ignores SIGHUP. Child processes inherit this: no signal could be tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # each process gets one processor, before any library counts them
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -146,6 +146,8 @@ def _positional_overrides(command: Command, arguments: Arguments) -> list[str]:
 def _configure_logging() -> None:
     """Log one line per message to standard error, hide library messages below WARNING, and disable progress bars."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr, force=True)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(lambda record: getattr(record, "terminal", True))  # see ``run_log.ONLY_IN_FILE``
     for name in ("hydra", "httpx2", "httpx", "datasets", "asyncio", "urllib3", "docker"):
         logging.getLogger(name).setLevel(logging.WARNING)
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")  # datasets reads it when it is imported

@@ -19,6 +19,7 @@ from bestofn.builders.errors import ConfigError, MachineError, ProviderError
 from bestofn.builders.protocols import Sampler
 from bestofn.builders.records import Completion, JsonObject, Request
 from bestofn.builders.run.pipeline import create_run
+from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.provider import BatchProvider, Provider
 
@@ -66,10 +67,10 @@ class Gateway:
         """Store the counts of shards in flight: shard -> counts. Earlier counts of the same shard are discarded."""
         self._counts.update(counts)
 
-    async def state(self) -> tuple[JsonObject, Mapping[int, ShardCounts]]:
-        """Return a pair: the total spending, and the counts reported since the previous call of this method."""
+    async def state(self) -> tuple[JsonObject, Sequence[ServiceState], Mapping[int, ShardCounts]]:
+        """Return the total spending, the services, and the counts reported since the previous call of this method."""
         reported, self._counts = self._counts, {}
-        return self._run.spending(), reported
+        return self._run.spending(), self._run.services(), reported
 
 
 class GatewaySampler:

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from bestofn.builders.executors.cluster_shards import MAX_LOSSES, ClusterCounts
 from bestofn.builders.executors.cluster_worker import RemoteActors, ShardWorker, StageWorker
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run.progress import Progress
+from bestofn.builders.sampling.attempt_counts import ServiceState
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ class WorkerPool:
         self._workers: list[Worker] = []
         self._stage_workers: dict[str, RemoteActors] = {}
         self._spent: JsonObject = {}
+        self._services: Sequence[ServiceState] = ()
         self._no_worker_since = time.monotonic()
         self._warned = False
         self._lost_unopened = 0  # workers lost while opening; 0 again after a worker has opened
@@ -108,6 +110,10 @@ class WorkerPool:
     def spending(self) -> JsonObject:
         """Return the spending of the whole cluster, at most about a second old."""
         return self._spent
+
+    def services(self) -> Sequence[ServiceState]:
+        """Return the state of the services that the cluster calls, at most about a second old."""
+        return self._services
 
     def workers_with_room(self) -> Iterator[Worker]:
         """Yield the open worker with the fewest shards. Repeat this until all workers are full.
@@ -197,7 +203,7 @@ class WorkerPool:
     def _fetch_state(self, timeout_s: float) -> None:
         import ray
 
-        self._spent, reported = ray.get(self._gateway.state.remote(), timeout=timeout_s)
+        self._spent, self._services, reported = ray.get(self._gateway.state.remote(), timeout=timeout_s)
         self.counts.update(reported)
 
     def _start(self) -> None:

@@ -68,7 +68,7 @@ class RayExecutor:
                 _connected(self.address, self.object_store_mb),
                 WorkerPool(self.pool_settings, config, out) as pool,
             ):
-                run.spending = pool.spending
+                run.spending, run.services = pool.spending, pool.services
                 with show_progress(run.progress, run.stage_names, run.spending), pool.updating(run.progress):
                     parts = _run_shards(run, pool)
             return finish_run(run, parts)

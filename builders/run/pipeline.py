@@ -16,6 +16,7 @@ import contextlib
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +45,8 @@ from bestofn.builders.run.run_folder import (
     remove_marker,
     write_marker,
 )
+from bestofn.builders.run.run_log import ONLY_IN_FILE, RunLog
+from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.provider import Provider
@@ -78,7 +81,9 @@ class Run:
     ledger: Ledger
     progress: Progress
     loop: Loop
+    log: RunLog
     spending: Callable[[], JsonObject]  # see ``Ledger.totals``
+    services: Callable[[], Sequence[ServiceState]]  # see ``Ledger.services``
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: bool = False
@@ -165,7 +170,8 @@ def create_run(
     source: Source = objects.build(config["dataset"], "dataset")
     stages = [_configured_stage(name, node, objects, remote_stages or {}) for name, node in config["stages"].items()]
     progress = Progress(total=len(source) if isinstance(source, Sized) else None)
-    return Run(config, out, source, stages, objects, ledger, progress, loop, ledger.totals)
+    run_log: RunLog = objects.build(config.get("log"), "log") or RunLog()
+    return Run(config, out, source, stages, objects, ledger, progress, loop, run_log, ledger.totals, ledger.services)
 
 
 def _configured_stage(
@@ -215,7 +221,16 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
         return part
     run.open()
     run.check_provider(rows)
+    started = time.monotonic()
     failed = _write_part(run, number, rows, fingerprints)
+    log.info(
+        "Shard %d: %d queries in %.1f s. Failures: %s.",
+        number,
+        len(rows),
+        time.monotonic() - started,
+        dict(failed) or "none",
+        extra=ONLY_IN_FILE,
+    )
     write_marker(part, fingerprints, len(rows), failed)
     return part
 

@@ -1,4 +1,4 @@
-"""One process working on a run: holds the lock of the run's folder and records the state in the manifest.
+"""One process working on a run: holds the lock of the run's folder, and writes the state, the log and the metrics.
 
 Both executors (``builders.executors``) run a build inside ``run_session``.
 """
@@ -14,6 +14,7 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
 from bestofn.builders.run.disk import disk_full_as_machine_error
+from bestofn.builders.run.metrics import MetricsSource
 from bestofn.builders.run.pipeline import Run, prepared_run, write_state
 from bestofn.builders.run.run_folder import create_run_folder
 from bestofn.builders.run.run_lock import run_lock
@@ -32,9 +33,11 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
         create_run_folder(out)
         lock.progress = lambda: progress_of(run)
         lock.on_lost.append(run.loop.cancel)
+        source = MetricsSource(run.progress, run.stage_names)
         try:
             write_state(run, "running")
-            yield run
+            with run.log.recording(out, lambda: source.metrics(run.spending(), run.services())):
+                yield run
         except BaseException:
             lock.raise_if_lost()
             write_state(run, "interrupted")

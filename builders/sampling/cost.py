@@ -20,6 +20,7 @@ from typing import Protocol
 
 from bestofn.builders.errors import BudgetError, ConfigError
 from bestofn.builders.records import JsonObject, Usage
+from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.limiter import Limiter
 
 DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")
@@ -189,6 +190,10 @@ class Ledger:
         with self._lock:
             self.repaired.update(defects)
 
+    def services(self) -> list[ServiceState]:
+        """Return the present state of each service that is watched."""
+        return [limiter.state() for limiter in self._limiters]
+
     def note(self, fault: str, by: int = 1) -> None:
         """Count a ``fault`` of batch jobs, which the summary of the run reports in these words."""
         with self._lock:
@@ -199,8 +204,8 @@ class Ledger:
         with self._lock:
             return {
                 **self.counts,
-                "retries": sum(limiter.retried.total() for limiter in self._limiters),
-                "failures": dict(sum((limiter.failed for limiter in self._limiters), Counter())),
+                "retries": sum(limiter.counts.retried.total() for limiter in self._limiters),
+                "failures": dict(sum((limiter.counts.failed for limiter in self._limiters), Counter())),
                 "repaired": dict(self.repaired),
                 "prompt_tokens": self.usage.prompt,
                 "completion_tokens": self.usage.completion,

@@ -20,7 +20,7 @@ import logging
 import random
 import time
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
@@ -35,6 +35,7 @@ from bestofn.builders.errors import (
     ServiceError,
     UnreadableReply,
 )
+from bestofn.builders.sampling.attempt_counts import AttemptCounts, ServiceState
 from bestofn.builders.sampling.availability import LONGEST_PAUSE_S, Availability
 from bestofn.builders.sampling.service_rates import LONG_S, ServiceRates
 
@@ -115,8 +116,7 @@ class Limiter:
         self._clock = clock
         self.window = float(limits.concurrency)
         self.in_flight = 0
-        self.failed: Counter[str] = Counter()  # cause -> number of failed attempts
-        self.retried: Counter[str] = Counter()  # cause -> number of these that were followed by a retry
+        self.counts = AttemptCounts(name)
         self._rates = ServiceRates(name, limits.per_minute, clock)
         self._failing = ""  # the reason why requests wait after failures; "" if none waits
         self._queue: deque[tuple[asyncio.Future[bool], Size]] = deque()
@@ -154,6 +154,7 @@ class Limiter:
             probe = await self._turn(size, first=failed > 0 and not probe)
             sent_at = self._clock()
             try:
+                self.counts.sent += 1
                 started()
                 result = await send()
             except RETRIED as error:
@@ -163,7 +164,7 @@ class Limiter:
                 if failed > self.limits.retries or unread > 1:
                     raise
                 waits = bool(error.retry_after_s)
-                self.retried[error.cause] += 1
+                self.counts.retried[error.cause] += 1
             except RequestError as error:
                 self._note_refusal(error)
                 raise
@@ -171,7 +172,7 @@ class Limiter:
                 self._note_forbidden(error)
                 raise RequestError(str(error), status=error.status) from error
             else:
-                self._note_success(probe)
+                self._note_success(sent_at, probe)
                 return result
             finally:
                 self._release(probe)
@@ -192,6 +193,10 @@ class Limiter:
     def used(self, size: Size, input_tokens: int, output_tokens: int) -> None:
         """Correct the token buckets after a reply: count the reported tokens instead of the expected ones."""
         self._rates.correct(size.input_tokens, size.answers, input_tokens, output_tokens)
+
+    def state(self) -> ServiceState:
+        """Return the present state, for metrics."""
+        return self.counts.state(in_flight=self.in_flight, queued=len(self._queue), window=self.window)
 
     # --- the queue ---------------------------------------------------------------------------------------------------
 
@@ -263,7 +268,8 @@ class Limiter:
 
     # --- successes and failures --------------------------------------------------------------------------------------
 
-    def _note_success(self, probe: bool) -> None:
+    def _note_success(self, sent_at: float, probe: bool) -> None:
+        self.counts.note_success(self._clock() - sent_at)
         if self._service.note_success(probe, self._clock()):
             log.warning("%s answers requests again", self.name)
             self._known_window = self._window_before
@@ -277,7 +283,7 @@ class Limiter:
         self.window = min(float(self.limits.concurrency), self.window + step)
 
     def _note_failure(self, error: ProviderError, sent_at: float, probe: bool) -> None:
-        self.failed[error.cause] += 1
+        self.counts.note_failure(error)
         now = self._clock()
         if not self._service.failures:
             self._window_before = self.window
@@ -320,7 +326,7 @@ class Limiter:
             log.warning("%s", self._failing)
 
     def _note_refusal(self, error: RequestError) -> None:
-        self.failed[error.cause] += 1
+        self.counts.note_failure(error)
         self._refusals += 1
         if not self._service.answered and self._refusals >= REFUSED_AT_START:
             self._give_up(f"{self.name} refused each of the first {self._refusals} requests. The last error: {error}")
@@ -330,7 +336,7 @@ class Limiter:
 
         A firewall in front of a service answers 403 if it does not like a prompt.
         """
-        self.failed[error.cause] += 1
+        self.counts.note_failure(error)
         self._forbidden += 1
         if error.status != 403 or not self.key_accepted or self._forbidden >= FORBIDDEN_IN_A_ROW:
             raise error

@@ -5,6 +5,7 @@ The supervisor prepares the restrictions once; each child only applies them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from collections.abc import Iterable
@@ -40,23 +41,30 @@ class Confinement:
     inherit Landlock, seccomp and no_new_privs, and lose all other rights when they change to their uid. Without
     ``uids``, all processes have the same uid. Only Landlock then isolates the processes from each other, so each child
     applies Landlock and seccomp itself.
+
+    With ``other_kernel``, Landlock and the less important limits may be missing. The kernel of the runtime isolates the
+    programs then. Otherwise ``OSError`` is raised.
     """
 
-    def __init__(self, readable: Iterable[str] = SYSTEM, uids: bool = True) -> None:
-        self.uids = uids
+    def __init__(self, readable: Iterable[str] = SYSTEM, uids: bool = True, other_kernel: bool = False) -> None:
+        self.uids, self.other_kernel = uids, other_kernel
         self.landlock = version()
         self._seccomp = Filter()
-        self._files = Ruleset(KEPT[0], readable, (FOLDER,), DEVICES)
-        self._files_only_read = Ruleset(KEPT[1], readable, (), DEVICES)
+        self._files = self._files_only_read = None
+        if self.landlock or not other_kernel:
+            self._files = Ruleset(KEPT[0], readable, (FOLDER,), DEVICES)
+            self._files_only_read = Ruleset(KEPT[1], readable, (), DEVICES)
 
     def share(self) -> None:
         """Restrict the supervisor itself. Its children inherit these restrictions."""
         for which, value in _CONSTANT:
-            resource.setrlimit(which, (value, value))
+            with contextlib.suppress(*((ValueError, OSError) if self.other_kernel else ())):
+                resource.setrlimit(which, (value, value))
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         if self.uids:
             os.setgroups([])
-            self._files.restrict()
+            if self._files is not None:
+                self._files.restrict()
             self._seccomp.install()
 
     def enter(self, uid: int, caps: Caps, writes: bool = True, address_space: bool = True) -> None:
@@ -78,11 +86,14 @@ class Confinement:
             os.setresgid(uid, uid, uid)
             os.setresuid(uid, uid, uid)  # this also drops all capabilities
         else:
-            (self._files if writes else self._files_only_read).restrict()
+            files = self._files if writes else self._files_only_read
+            if files is not None:
+                files.restrict()
             kernel.drop_capabilities()
             self._seccomp.install()
-        for fd in KEPT:
-            os.close(fd)
+        if self._files is not None:
+            for fd in KEPT:
+                os.close(fd)
 
 
 _CONSTANT = (

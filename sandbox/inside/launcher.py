@@ -16,15 +16,13 @@ import struct
 
 from bestofn.sandbox.inside import kernel
 from bestofn.sandbox.inside.confine import FOLDER
-from bestofn.sandbox.inside.settings import BoxSettings, LaunchSettings
+from bestofn.sandbox.inside.settings import UIDS, BoxSettings, LaunchSettings
 
 _NEWNS, _NEWCGROUP, _NEWUTS, _NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 _NEWUSER, _NEWPID, _NEWNET = 0x10000000, 0x20000000, 0x40000000
 _RDONLY, _NOSUID, _NODEV, _NOEXEC, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 _MOUNT_SETATTR, _PIVOT_ROOT = 442, {"x86_64": 155, "aarch64": 41}
 _RECURSIVE = 0x8000
-
-UIDS = 65536
 
 
 def enter(settings: BoxSettings, launch: LaunchSettings) -> None:
@@ -41,6 +39,7 @@ def enter(settings: BoxSettings, launch: LaunchSettings) -> None:
         _unshare(_NEWNS)
         _build_root(settings["folders"], launch)
     _new_user(launch["first_uid"])
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # a change of user clears it
     _unshare(_NEWPID | _NEWNS | _NEWNET | _NEWIPC | _NEWUTS | _NEWCGROUP)
     pid = os.fork()
     if pid:

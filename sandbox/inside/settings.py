@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+UIDS = 65536  # uids of a box that has a range of uids
+
 
 class LaunchSettings(TypedDict):
     """Settings for a process that turns itself into a box without Docker."""
@@ -22,6 +24,7 @@ class BoxSettings(TypedDict):
     """The settings of one box."""
 
     launch: LaunchSettings | None  # None: the process is already in a container
+    other_kernel: bool  # the runtime has a kernel between programs and host, which may lack Landlock and some limits
     uids: bool  # whether each run gets a separate uid
     uid_of_first_run: int
     folders: list[str]  # folders that programs may read; with ``launch``, the only host folders in the box

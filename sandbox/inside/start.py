@@ -53,7 +53,8 @@ def _supervisor(settings: BoxSettings) -> Supervisor:
     sys.path[:] = with_packages(sys.path, settings["packages"])
     for name in PRELOAD:
         importlib.import_module(name)
-    confinement = Confinement((*SYSTEM, *settings["folders"]), uids=settings["uids"])
+    readable = (*SYSTEM, *settings["folders"])
+    confinement = Confinement(readable, uids=settings["uids"], other_kernel=settings["other_kernel"])
     supervisor = Supervisor(confinement, settings["uid_of_first_run"])
     remember_own_modules()
     confinement.share()

@@ -10,7 +10,6 @@ it writes too much output. Then the supervisor kills and reaps all processes. PI
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import select
 import signal
@@ -37,6 +36,8 @@ from bestofn.sandbox.inside.descriptors import (
 )
 from bestofn.sandbox.inside.ends import end_of, kill, status_of
 from bestofn.sandbox.inside.folders import empty_folder
+from bestofn.sandbox.inside.oom import OomOrder
+from bestofn.sandbox.inside.outputs import Output
 from bestofn.sandbox.inside.traces import Traces
 from bestofn.sandbox.inside.wire import (
     KILLED,
@@ -54,8 +55,6 @@ _WIRE_IN, _WIRE_OUT = 0, 1
 _POLL_S = 0.002  # seconds between checks of the main process, on kernels without pidfd_open
 _NOISE = 32 << 20  # more bytes of debugging output end a run; of fewer bytes the first ones are kept
 _OF_RUNTIME = 16  # Node starts up to so many threads itself
-_PIPE = 64 << 10
-_MAP_BYTES = 64 << 10  # an output map of at most this size is kept in memory between runs
 
 
 class Child(NamedTuple):
@@ -72,59 +71,6 @@ class Child(NamedTuple):
     fault: int
 
 
-class Output:
-    """Stores the first ``cap`` bytes from one pipe, in memory that forked children do not inherit."""
-
-    def __init__(self) -> None:
-        self.map = mmap.mmap(-1, _MAP_BYTES)
-        self.map.madvise(mmap.MADV_DONTFORK)
-        self.view = memoryview(self.map)
-        self.begin(0, -1)
-
-    def begin(self, cap: int, fd: int, most: int | None = None) -> None:
-        """Discard the stored bytes and start to collect bytes from ``fd``. If ``fd`` is -1, there is no pipe.
-
-        More than ``most`` bytes are too many; None: more than ``cap`` bytes are.
-        """
-        if cap + 1 > len(self.view):
-            self.view.release()
-            self.map.close()
-            self.map = mmap.mmap(-1, cap + 1)
-            self.map.madvise(mmap.MADV_DONTFORK)
-            self.view = memoryview(self.map)
-        self.cap, self.fd, self.count = cap, fd, 0
-        self.most = cap if most is None else most
-
-    @property
-    def over(self) -> bool:
-        """Return True if the pipe delivered too many bytes."""
-        return self.count > self.most
-
-    def read(self) -> bool:
-        """Read once from the pipe. Returns False if the pipe is at its end. Bytes beyond ``cap`` are discarded."""
-        if self.count <= self.cap:
-            got = os.readv(self.fd, [self.view[self.count : self.cap + 1]])
-        else:
-            got = len(os.read(self.fd, _PIPE))
-        self.count += got
-        return got > 0
-
-    def drain(self) -> None:
-        """Read the remaining bytes and close the pipe. Call it only after all writers have ended."""
-        while not self.over and self.read():
-            pass
-        os.close(self.fd)
-
-    def kept(self) -> memoryview:
-        """Return the output, cut to ``cap`` bytes."""
-        return self.view[: min(self.count, self.cap)]
-
-    def forget(self) -> None:
-        """Free the memory of a large output."""
-        if min(self.count, self.cap) > _MAP_BYTES:
-            self.map.madvise(mmap.MADV_DONTNEED)
-
-
 class Supervisor:
     """Runs the requests of one box, one at a time."""
 
@@ -134,6 +80,7 @@ class Supervisor:
         self.sequence = 0
         self.waiting: Child | None = None
         self.traces = Traces()
+        self.oom_order = OomOrder()
         self.stdout, self.stderr, self.result, self.verdict = Output(), Output(), Output(), Output()
 
     def serve(self) -> None:
@@ -175,7 +122,7 @@ class Supervisor:
         err, err_w = os.pipe()
         result, result_w = os.pipe()
         fault, fault_w = os.pipe()
-        pid = kernel.fork()
+        pid = self.oom_order.fork()
         if pid == 0:
             try:
                 null = os.open("/dev/null", os.O_RDONLY)
@@ -216,7 +163,7 @@ class Supervisor:
         ready, ready_w = os.pipe()
         verdict, verdict_w = os.pipe()
         fault, fault_w = os.pipe()
-        pid = kernel.fork()
+        pid = self.oom_order.fork()
         if pid == 0:
             try:
                 null = os.open("/dev/null", os.O_RDWR)
@@ -369,7 +316,7 @@ class Supervisor:
         """Empty the program's folder with the rights of ``uid``. Returns False if anything could not be removed."""
         if not os.listdir(FOLDER):
             return True
-        pid = kernel.fork()
+        pid = self.oom_order.fork()
         if pid == 0:
             try:
                 if self.confinement.uids:
@@ -392,6 +339,10 @@ def _report_own_fault() -> None:
 
 def _read_fault(fd: int) -> bool:
     """Return whether a child reported a fault of the sandbox, and close the pipe. All its writers have ended."""
-    found = bool(os.read(fd, 1))
-    os.close(fd)
-    return found
+    os.set_blocking(fd, False)
+    try:
+        return bool(os.read(fd, 1))
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestofn.sandbox import box
 from bestofn.sandbox.inside import plain
+from bestofn.sandbox.results import PackedResults
 
 SCALARS = (
     st.none()
@@ -142,9 +142,22 @@ def test_values_that_would_take_long_to_decode_are_refused(form: Any) -> None:
 @pytest.mark.parametrize("line", [b"[]", b"3", b"null", b'"x"', b"{}", b"[[]]", b'{"passed":1}'])
 @pytest.mark.parametrize("tested", [True, False])
 def test_any_line_of_a_program_is_an_entry(line: bytes, tested: bool) -> None:
-    (entry,) = box._returns(line + b"\n", tested, "", 1)
+    (entry,) = PackedResults(line + b"\n", tested, "", 1).decode()
     assert "error" in entry
 
 
 def test_lines_that_nobody_asked_for_are_ignored() -> None:
-    assert len(box._returns(b'{"value":1}\n' * 1_000, False, "", 2)) == 3
+    assert len(PackedResults(b'{"value":1}\n' * 1_000, False, "", 2).decode()) == 3
+
+
+def test_a_verdict_without_the_key_is_no_pass() -> None:
+    line = b'{"passed":true,"error":"","key":"k"}\n'
+    assert PackedResults(line, True, "k", 1).decode() == ({"passed": True, "error": ""},)
+    assert PackedResults(line, True, "other", 1).decode()[0]["passed"] is False
+
+
+def test_long_values_stay_packed() -> None:
+    assert PackedResults(b"x" * 8_192, False, "", 1).is_short
+    assert not PackedResults(b"x" * 8_193, False, "", 1).is_short
+    assert PackedResults(b"x" * 8_193, True, "", 1).is_short  # a verdict is never decoded to other values than text
+    assert not PackedResults(b"x" * 70_000, True, "", 1).is_short

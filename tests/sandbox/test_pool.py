@@ -92,6 +92,46 @@ def test_a_program_that_takes_two_boxes_down_is_our_trouble_not_its_failure() ->
     assert "died too" in result.detail["reason"]
 
 
+def test_a_program_that_exhausts_the_memory_of_two_boxes_has_failed() -> None:
+    (result,), _ = pooled([[BoxGone("died", True)], [BoxGone("died too", True)], []], times(1))
+    assert result.status == "memory"
+    (result,), _ = pooled([[BoxGone("died", True)], [BoxGone("the engine stopped")], []], times(1))
+    assert result.status == "infra"
+
+
+def test_a_run_is_repeated_in_a_new_box_because_idle_ones_may_have_ended_too() -> None:
+    """An engine that restarts ends all boxes at once, and an idle box shows it only in its next run."""
+
+    async def restart(pool: Pool) -> Execution:
+        await asyncio.gather(pool.run(Program("python", "1")), pool.run(Program("python", "2")))
+        return await pool.run(Program("python", "3"))
+
+    (result,), opened = pooled([[OK, BoxGone("died")]] * 2 + [[]], lambda pool: [restart(pool)], workers=2)
+    assert result == OK
+    assert len(opened) == 3
+    assert all(box.closed for box in opened)
+
+
+def test_closing_waits_for_boxes_that_are_being_closed() -> None:
+    class Slow(Told):
+        async def close(self) -> None:
+            await asyncio.sleep(0.02)
+            await super().close()
+
+    opened: list[Told] = []
+
+    async def open_box() -> Told:
+        return Slow(["unfit"], opened)
+
+    async def run() -> None:
+        pool = Pool(open_box, 1, 100)  # type: ignore[arg-type]
+        await pool.run(Program("python", "pass"))
+        await pool.close()
+
+    asyncio.run(run())
+    assert [box.closed for box in opened] == [True]
+
+
 def test_a_box_that_cannot_be_opened_stops_whoever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bestofn.sandbox.pool, "RETRY_OPEN_AFTER_S", (0.0, 0.0))
     with pytest.raises(SandboxError, match="no more boxes"):

@@ -127,3 +127,23 @@ def test_a_pool_that_is_not_open_says_so():
 def test_a_wrong_setting_is_named(settings):
     with pytest.raises(ValueError, match=f"workers.{next(iter(settings))}"):
         ProcessPool(**settings)
+
+
+def test_processor_time_is_limited_inside_one_operation_too() -> None:
+    async def every() -> list[object]:
+        async with ProcessPool(count=1, cpu_s=0.2) as pool:
+            found: list[object] = []
+            with pytest.raises(TimeoutError, match="processor time"):
+                await pool.call(pow, 3, 10**8, timeout_s=60)
+            found.append(await pool.call(abs, -1, timeout_s=60))
+            return found
+
+    assert asyncio.run(every()) == [1]
+
+
+def test_a_long_call_arrives_whole() -> None:
+    async def length() -> int:
+        async with ProcessPool(count=1) as pool:
+            return await pool.call(len, b"x" * (3 << 20), timeout_s=60)
+
+    assert asyncio.run(length()) == 3 << 20

@@ -84,3 +84,23 @@ def test_a_measured_quantity_with_another_number_of_digits_abstains(reference: s
 )
 def test_another_quantity_fails(reference: str, text: str, problem: str) -> None:
     assert judge(reference, text, problem).outcome == "fail"
+
+
+@pytest.mark.parametrize(
+    ("reference", "text", "problem", "outcome"),
+    [
+        (
+            r"-\sqrt{3}",
+            r"\boxed{-\tan(4\pi/9) + 4\cos(\pi/18)}",
+            r"Simplify $\tan 100^\circ + 4 \sin 100^\circ.$",
+            "abstain",
+        ),
+        (r"\frac{\sqrt{3}}{2}", r"\boxed{\cos 30^\circ}", r"Compute $\sin 60^\circ$.", "abstain"),
+        (r"\frac{\sqrt{3}}{2}", r"\boxed{\cos 31^\circ}", r"Compute $\sin 60^\circ$.", "fail"),
+        (r"\frac{\sqrt{3}}{2}", r"\boxed{\sqrt{\frac{3}{4}}}", r"Compute $\sin 60^\circ$.", "pass"),
+        (r"\cos 20^\circ", r"\boxed{\sin 70^\circ}", r"Simplify $\frac{\sin 40^\circ}{2\sin 20^\circ}$.", "pass"),
+        (r"\frac{\pi}{4}", r"\boxed{\arctan 1}", "What is the angle?", "pass"),
+    ],
+)
+def test_a_value_that_is_not_simplified_abstains(reference: str, text: str, problem: str, outcome: str) -> None:
+    assert judge(reference, text, problem).outcome == outcome

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import CodeTests, JsonObject, Program
+from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
 from bestofn.verifiers.code_verifier.comparison import accepted
 from bestofn.verifiers.code_verifier.entry_points import with_named_entry_point
+from bestofn.verifiers.code_verifier.judging import judged
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
 
 
@@ -19,29 +21,29 @@ async def judge_calls(sandbox: Sandbox, program: Program, tests: CodeTests) -> T
     execution = await sandbox.run(replace(program, source=source, calls=calls))
     if sandbox_problem(execution):
         return Tally(0, len(cases), "infra", problem=sandbox_problem(execution))
-    verdicts: list[JsonObject | None] = []
+    return await judged(sandbox, len(cases), _compared, execution, cases, program.language)
+
+
+def _compared(execution: Execution, cases: Sequence[JsonObject], language: str) -> Tally:
+    """Compare the returned values with the expected ones."""
     answers = execution.returns if len(execution.returns) <= len(cases) else ()
+    verdicts: list[JsonObject | None] = []
     for number, case in enumerate(cases):
-        shown = {"case": number, "args": short(_arguments(case)), "expected": short(case["expected"])}
-        if number >= len(answers):
-            verdicts.append({**shown, "why": why_ended(execution)})
-            continue
-        answer = answers[number]
-        if "value" not in answer:
-            verdicts.append(
-                {**shown, "found": short(answer["error"]), "why": f"case {number}: {short(answer['error'])}"}
-            )
-        elif accepted(case, answer["value"], program.language):
+        answer = answers[number] if number < len(answers) else None
+        if answer is not None and "value" in answer and accepted(case, answer["value"], language):
             verdicts.append(None)
-        else:
+            continue
+        expected = short(case["expected"])
+        shown: JsonObject = {"case": number, "args": short(_arguments(case)), "expected": expected}
+        if answer is None:
+            verdicts.append({**shown, "why": why_ended(execution)})
+        elif "value" in answer:
             given = short(answer["value"])
-            verdicts.append(
-                {
-                    **shown,
-                    "found": given,
-                    "why": f"case {number}: returned {given}, expected {short(case['expected'])}",
-                }
-            )
+            why = f"case {number}: returned {given}, expected {expected}"
+            verdicts.append({**shown, "found": given, "why": why})
+        else:
+            given = short(answer["error"])
+            verdicts.append({**shown, "found": given, "why": f"case {number}: {given}"})
     return tally_of(verdicts, len(cases), execution)
 
 

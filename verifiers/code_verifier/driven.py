@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bestofn.builders.formats.entry_points import is_name, waits_for_call
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import CodeTests, JsonObject, Program
+from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
+from bestofn.verifiers.code_verifier.judging import judged
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
 
 _EACH_CASE = "\n(( $? == 0 )) || exit 1\n"  # follows each case in a Bash script: exit at the first failure
@@ -19,6 +21,11 @@ async def judge_driven(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
     execution = await sandbox.run(driven)
     if sandbox_problem(execution):
         return Tally(0, len(sources), "infra", problem=sandbox_problem(execution))
+    return await judged(sandbox, len(sources), tally_of_verdicts, execution, sources)
+
+
+def tally_of_verdicts(execution: Execution, sources: Sequence[str]) -> Tally:
+    """Return the tally of the verdicts on the tests ``sources``."""
     answers = execution.returns
     broken = next((answer["broken"] for answer in answers if "broken" in answer), "")
     if broken:

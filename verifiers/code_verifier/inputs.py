@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import CodeTests, JsonObject, Program
+from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
 from bestofn.verifiers.code_verifier.comparison import same_output
+from bestofn.verifiers.code_verifier.judging import judged
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
 
 _SPARE_BYTES = 64 << 10  # a wrong output may be longer than the expected one and still be shown
@@ -19,12 +21,16 @@ async def judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
     longest = max(len(str(case["stdout"]).encode("utf-8", "surrogatepass")) for case in cases)
     limits = replace(program.limits, stdout_bytes=max(program.limits.stdout_bytes, 2 * longest + _SPARE_BYTES))
     execution = await sandbox.run(replace(program, stdins=inputs, limits=limits))
-    runs = execution.runs
-    for run in (execution, *runs):
+    for run in (execution, *execution.runs):
         if sandbox_problem(run):
             return Tally(0, len(cases), "infra", problem=sandbox_problem(run))
+    return await judged(sandbox, len(cases), _compared, execution, cases, inputs)
+
+
+def _compared(execution: Execution, cases: Sequence[JsonObject], inputs: Sequence[str]) -> Tally:
+    """Compare the output of each run with the expected output."""
     verdicts: list[JsonObject | None] = []
-    for number, (case, run) in enumerate(zip(cases, runs, strict=False)):
+    for number, (case, run) in enumerate(zip(cases, execution.runs, strict=False)):
         expected = str(case["stdout"])
         shown = {
             "case": number,

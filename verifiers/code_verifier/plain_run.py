@@ -7,13 +7,14 @@ that work in one process do not work in the strict run. A program fails only if 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import CodeTests, JsonObject, Program
+from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
 from bestofn.verifiers.code_verifier.comparison import TOLERANCE
 from bestofn.verifiers.code_verifier.driven import with_tests
+from bestofn.verifiers.code_verifier.judging import judged
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem
 
 KINDS = ("function", "asserts", "check")  # for the other kinds, the first run is already a plain run
@@ -36,9 +37,17 @@ async def contradicted(sandbox: Sandbox, program: Program, tests: CodeTests, str
     execution = await sandbox.run(replace(driven, same_process=True, limits=limits))
     if sandbox_problem(execution):
         return replace(strict, problem=sandbox_problem(execution))
-    verdicts = execution.returns
-    passes = len(verdicts) == len(driven.tests) and all(verdict.get("passed") is True for verdict in verdicts)
-    return replace(strict, disagrees=passes and execution.status == "ok")
+    plain = await judged(sandbox, len(driven.tests), tally_of_plain_run, execution, driven.tests)
+    if plain.problem:
+        return replace(strict, problem=plain.problem)
+    return replace(strict, disagrees=plain.passed == plain.total and execution.status == "ok")
+
+
+def tally_of_plain_run(execution: Execution, sources: Sequence[str]) -> Tally:
+    """Return the tally of the verdicts of a plain run. The program may have written more verdicts than tests."""
+    if len(execution.returns) != len(sources):
+        return Tally(0, len(sources), execution.status)
+    return Tally(sum(verdict.get("passed") is True for verdict in execution.returns), len(sources), execution.status)
 
 
 def _with_tests(program: Program, tests: CodeTests) -> Program | None:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bestofn.builders.protocols import Sandbox
-from bestofn.builders.records import CodeTests, JsonObject, Program
+from bestofn.builders.records import CodeTests, Execution, JsonObject, Program
 from bestofn.verifiers.code_verifier.comparison import same_rows
+from bestofn.verifiers.code_verifier.judging import judged, returns_of
 from bestofn.verifiers.code_verifier.tallies import Tally, sandbox_problem, short, tally_of, why_ended
 
 
@@ -20,6 +21,13 @@ async def judge_rows(sandbox: Sandbox, program: Program, tests: CodeTests) -> Ta
     if sandbox_problem(execution):
         return Tally(0, len(cases), "infra", problem=sandbox_problem(execution))
     expected_rows = await _expected_rows(sandbox, program, cases, setups)
+    return await judged(sandbox, len(cases), _compared, execution, cases, expected_rows)
+
+
+def _compared(
+    execution: Execution, cases: Sequence[JsonObject], expected_rows: Sequence[Sequence[object] | str | None]
+) -> Tally:
+    """Compare the rows of each case with the expected ones."""
     verdicts: list[JsonObject | None] = []
     for number, (case, expected) in enumerate(zip(cases, expected_rows, strict=True)):
         if isinstance(expected, str):
@@ -76,7 +84,8 @@ async def _expected_rows(
             by_reference.setdefault(str(case["reference"]), []).append(number)
     for reference, numbers in by_reference.items():
         execution = await sandbox.run(_with_setups(program, reference, [setups[number] for number in numbers]))
+        returns = await returns_of(sandbox, execution)
         for place, number in enumerate(numbers):
-            answer = execution.returns[place] if place < len(execution.returns) else {"error": why_ended(execution)}
+            answer = returns[place] if place < len(returns) else {"error": why_ended(execution)}
             expected_rows[number] = answer.get("value", f"the reference query failed: {answer.get('error')}")
     return expected_rows

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
-from bestofn.verifiers.math_verifier.nodes import Node, Number, Symbol, head
+from bestofn.verifiers.math_verifier.arithmetic import is_constant
+from bestofn.verifiers.math_verifier.nodes import Node, Number, Symbol, head, walk
 from bestofn.verifiers.math_verifier.normal import normal
 
 _ARITHMETIC = frozenset(
     {"+", "*", "/", "^", "sqrt", "root", "!", "binomial", "log", "ln", "mod", "gcd", "lcm", "derivative"}
 )
+_TRIGONOMETRIC = frozenset({"sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan"})
+_SIMPLIFY = re.compile(r"\b(?:simplif(?:y|ied)|evaluate|compute|calculate|exact value)\b", re.IGNORECASE)
 _FACTOR = re.compile(r"\bfactor(?:i[sz]e)?\b(?!\s+of\b)", re.IGNORECASE)
 _EXPAND = re.compile(r"\bexpand\b|\bmultiply out\b", re.IGNORECASE)
 
@@ -17,9 +20,14 @@ _EXPAND = re.compile(r"\bexpand\b|\bmultiply out\b", re.IGNORECASE)
 def unfinished(reference: str, answer: str, gold: Node, given: Node, problem: str) -> str:
     """Return why an equal answer may still be wrong, or "".
 
-    The answer ``x^2 - 1`` does not factor ``x^2 - 1``, and ``55^2`` does not compute ``55^2``.
+    The answer ``x^2 - 1`` does not factor ``x^2 - 1``, ``55^2`` does not compute ``55^2``, and ``4 sin 100°`` is not
+    simplified if the reference has no such function.
     """
-    if not problem or gold == given or isinstance(given, Number | Symbol) or head(given) not in _ARITHMETIC:
+    if not problem or gold == given:
+        return ""
+    if is_constant(given) and _functions(given) and not _functions(gold) and _SIMPLIFY.search(problem):
+        return "the answer is not simplified"
+    if isinstance(given, Number | Symbol) or head(given) not in _ARITHMETIC:
         return ""
     if _FACTOR.search(problem) and head(gold) in ("*", "^") and head(given) == "+":
         return "the answer is not factored"
@@ -29,6 +37,11 @@ def unfinished(reference: str, answer: str, gold: Node, given: Node, problem: st
     if len(asked) >= 3 and asked in text and _compact(reference) not in text and not _is_plain_fraction(given):
         return "the answer repeats the problem"
     return ""
+
+
+def _functions(node: Node) -> bool:
+    """Return whether a tree contains a trigonometric function."""
+    return any(head(part) in _TRIGONOMETRIC for part in walk(node))
 
 
 def _is_plain_fraction(node: Node) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bestofn.verifiers.short_answer import list_rules, text_rules, value_rules
 from bestofn.verifiers.short_answer.case import Case, case_of
 from bestofn.verifiers.short_answer.finding import Finding
+from bestofn.verifiers.short_answer.known_names import with_other_names
 from bestofn.verifiers.short_answer.questions import Question
 from bestofn.verifiers.short_answer.references import Reference
 from bestofn.verifiers.short_answer.sentences import admits_ignorance
@@ -31,6 +32,7 @@ RULES = (
 def decide(references: Sequence[Reference], asked: Question, answer: str) -> Finding:
     """Return the finding of the first rule that decides. If no rule decides, the finding is ``abstain``."""
     written = plain(answer)
+    references = with_other_names(references, asked)
     finding = _first_finding(case_of(references, asked, written), written)
     if finding.outcome == "fail" and admits_ignorance(written):
         return Finding("abstain", "the answer says that it does not know")

@@ -11,19 +11,24 @@ from bestofn.verifiers.short_answer import dates
 from bestofn.verifiers.short_answer.case import SHORT, Case
 from bestofn.verifiers.short_answer.finding import Finding
 from bestofn.verifiers.short_answer.formulas import formula
+from bestofn.verifiers.short_answer.known_names import is_known
 from bestofn.verifiers.short_answer.lists import items
 from bestofn.verifiers.short_answer.mentions import Mention, mentions, scattered
 from bestofn.verifiers.short_answer.names import is_acronym, names, related, same_person
 from bestofn.verifiers.short_answer.references import TITLES, Reference
 from bestofn.verifiers.short_answer.sentences import introduces
-from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS
+from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
 from bestofn.verifiers.short_answer.word_classes import CLASSES
 
 DISTINGUISHING = frozenset("north south east west new equatorial upper lower inner outer".split())
 """Words that turn a name into another name: ``South Korea`` is not ``Korea``."""
 _LABEL = re.compile(r"(?:^|\s)\(?(?:[A-Fa-f]|\d)[).]\s")
 _SYMBOL = re.compile(r"[A-Z][a-z]?")
-_CLAUSE = re.compile(r";|,?\s\b(?:but|while|whereas|though|although|however)\b|,\s(?=it\b|he\b|she\b|they\b)")
+_CLAUSE = re.compile(
+    r";|,?\s\b(?:but|while|whereas|though|although|however)\b|,\s(?=it\b|he\b|she\b|they\b)"
+    r"|,?\s(?:and|then|before|after)\s(?=(?:(?:then|later|soon|\w+ly)\s)?(?:\w+(?:ed|ing)"
+    r"|grew|went|left|came|became|spent|got|took|ran|fled|rose|fell|died|held|won|lost|made|sold|kept|was|had)\b(?!\sby\b))"
+)
 _PRONOUN = re.compile(r"\W*(?:(?:but|while|whereas|though|although|however|and)\W+)?(?:it|he|she|they|this)\b", re.I)
 GUESSES = 12  # maximum number of words in an answer that may be a list of guesses
 MANY = 4  # so many accepted answers usually include all common names of the answer
@@ -68,7 +73,7 @@ def mentioned(case: Case) -> Finding | None:
             doubtful = doubtful or bool(found)
             new = any(case.question.new(form) for form in spelling)  # otherwise the words only repeat the question
             if new and reference.kind not in ("date", "number", "formula"):
-                found = [mention for mention in found if not _is_longer_name(case, mention)]
+                found = [one for one in found if not (_is_longer_name(case, one) or _is_pronoun(case, one))]
                 asserted += [(mention, reference) for mention in found if case.asserts(mention)]
     if not asserted:
         return Finding("abstain", "the reference is mentioned but not asserted") if doubtful else None
@@ -83,6 +88,11 @@ def _is_longer_name(case: Case, mention: Mention) -> bool:
     after = [token for token in case.text.tokens if token.start == mention.end + 1]
     left = bool(before) and before[0].capital and before[0].form in DISTINGUISHING
     return left or (bool(after) and after[0].form.isdigit() and after[0].capital)
+
+
+def _is_pronoun(case: Case, mention: Mention) -> bool:
+    """Return whether the mention is the word "us", which has the same normal form as ``US``."""
+    return case.words(mention.start, mention.end) == "us"
 
 
 def _stated(case: Case, asserted: Sequence[tuple[Mention, Reference]]) -> Finding:
@@ -254,6 +264,8 @@ def another(case: Case) -> Finding | None:
     found = names(case.text.text, sentence, case.question)
     if not case.new_words or _shares(case) or not _same_script(case) or _is_symbol(case.text.text):
         return None
+    if _may_be_same_place(case, found):
+        return Finding("abstain", "two names that may be names of one place", case.text.text[:100])
     kinds = {reference.kind for reference in case.references}
     if found and "name" in kinds and kinds <= {"name", "phrase"}:
         words = case.words(found[0][0].start, found[0][-1].end)
@@ -265,6 +277,22 @@ def another(case: Case) -> Finding | None:
     if short and ("name" in kinds or (found and kinds == {"phrase"}) or len(case.references) >= MANY):
         return Finding("fail", "another short text", case.text.text[:100], case.references[0].text)
     return None
+
+
+def _may_be_same_place(case: Case, found: Sequence[Sequence[Token]]) -> bool:
+    """Return whether another name of a place may be a name of the same place.
+
+    A name of one word does not show what it names. All usual names of known things are known, and many accepted answers
+    include the usual names.
+    """
+    if case.question.kind != "place" or len(case.references) >= MANY or any(map(is_known, case.references)):
+        return False
+    names_of_one_word = any(
+        reference.kind == "name" and len(spelling) == 1
+        for reference in case.references
+        for spelling in reference.spellings
+    )
+    return names_of_one_word and (len(found[0]) == 1 if found else len(case.new_words) == 1)
 
 
 def _is_symbol(text: str) -> bool:

@@ -94,7 +94,7 @@ def test_a_fault_is_retried_and_a_refusal_is_not() -> None:
     service = Service(RateLimitError("slow down", status=429), ServiceError("oops", status=500))
     limiter = Limiter("s", RateLimits())
     assert asyncio.run(limiter.run(service)) == "answer"
-    assert (service.calls, dict(limiter.retried)) == (3, {"status 429": 1, "status 500": 1})
+    assert (service.calls, dict(limiter.counts.retried)) == (3, {"status 429": 1, "status 500": 1})
     refused = Service(RequestError("no", status=400))
     with pytest.raises(RequestError):
         asyncio.run(limiter.run(refused))

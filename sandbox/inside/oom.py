@@ -1,0 +1,45 @@
+"""The order in which the kernel kills the processes of a box when its memory runs out. ``supervisor`` uses it.
+
+The kernel kills the process that uses most memory. Memory in pipes, sockets and files in memory belongs to no process.
+So this could be the supervisor. Children therefore have the highest ``oom_score_adj``, and are always killed first.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bestofn.sandbox.inside import kernel
+
+_PATH = "/proc/self/oom_score_adj"
+_FIRST, _AFTER_CHILDREN = b"1000", b"0"
+
+
+class OomOrder:
+    """Forks children that the kernel kills before the supervisor.
+
+    Landlock does not allow a child to change its ``oom_score_adj``. A child inherits the value instead: the supervisor
+    changes its own value for the time of the fork.
+    """
+
+    def __init__(self) -> None:
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # otherwise the file belongs to root outside the box
+        try:
+            self._fd = os.open(_PATH, os.O_WRONLY | os.O_CLOEXEC)
+            os.pwrite(self._fd, _AFTER_CHILDREN, 0)
+        except OSError:
+            self._fd = -1  # a kernel without this order; then any process may be killed first
+        finally:
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+
+    def fork(self) -> int:
+        """Fork this process. Returns 0 in the child."""
+        if self._fd < 0:
+            return kernel.fork()
+        pid = -1
+        os.pwrite(self._fd, _FIRST, 0)
+        try:
+            pid = kernel.fork()
+            return pid
+        finally:
+            if pid:  # not in the child, where the descriptor means the supervisor too
+                os.pwrite(self._fd, _AFTER_CHILDREN, 0)

@@ -1,0 +1,197 @@
+"""A killed process and a restarted engine: nothing stays on the machine, and no run changes its result."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bestofn.sandbox.pool
+from bestofn.builders.errors import SandboxError
+from bestofn.builders.records import Program
+from bestofn.sandbox.docker_sandbox import OWNER, DockerSandbox, container_settings
+from bestofn.sandbox.leftovers import is_dead, owner
+from bestofn.sandbox.local_sandbox import LocalSandbox
+
+sys.path.insert(0, str(Path(__file__).parent))
+from left_behind import children, left_behind
+
+pytestmark = [pytest.mark.sandbox, pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")]
+
+BACKENDS = {"docker": DockerSandbox, "local": LocalSandbox}
+# The boxes of the first two are closed after the run. A program that is killed counts as out of memory.
+PROGRAMS = [Program("bash", source) for source in ("touch /tmp/left; sleep 60 & echo 42", "kill -9 $$", "echo 42")]
+DYING = """
+import asyncio, sys
+from bestofn.builders.records import Program
+from bestofn.sandbox.{module} import {kind}
+from bestofn.sandbox.leftovers import owner
+async def main():
+    async with {kind}(workers=2) as sandbox:
+        runs = [asyncio.ensure_future(sandbox.run(Program("bash", "sleep 60"))) for _ in range(2)]
+        while sum(box.runs for box in sandbox._pool._all) < 2: await asyncio.sleep(0.01)
+        print(owner(), flush=True)
+        await asyncio.gather(*runs)
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def engine() -> Iterator[Any]:
+    """A client of the Docker engine; None if there is no engine."""
+    docker = pytest.importorskip("docker")
+    try:
+        client = docker.from_env()
+        client.ping()
+    except Exception:  # the library raises several kinds of errors
+        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
+            raise
+        yield None
+        return
+    yield client
+    client.close()
+
+
+def opened(backend: str, use: Any, **settings: Any) -> Any:
+    async def run() -> Any:
+        async with BACKENDS[backend](**settings) as sandbox:
+            return await use(sandbox)
+
+    try:
+        return asyncio.run(run())
+    except SandboxError as error:
+        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
+            raise
+        pytest.skip(str(error))
+
+
+async def nothing(sandbox: Any) -> None:
+    """Use the sandbox for no run."""
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_next_start_removes_what_a_killed_process_left(backend: str, engine: Any) -> None:
+    if backend == "docker" and engine is None:
+        pytest.skip("no Docker engine answers")
+    source = DYING.format(module=f"{backend}_sandbox", kind=BACKENDS[backend].__name__)
+    process = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        dead = process.stdout.readline().strip()
+    if not dead:
+        pytest.skip(f"sandbox={backend} does not open here")
+    assert left_behind(dead, engine)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert is_dead(dead)
+    opened(backend, nothing, workers=1)
+    assert left_behind(dead, engine) == []
+
+
+def test_a_container_that_was_never_started_is_removed(engine: Any) -> None:
+    if engine is None:
+        pytest.skip("no Docker engine answers")
+    process = subprocess.Popen(["/bin/sleep", "60"])
+    dead = owner().replace(f".{os.getpid()}.", f".{process.pid}.")
+    process.kill()
+    process.wait()
+
+    async def created(sandbox: DockerSandbox) -> None:
+        settings = container_settings(64, 8, 1) | {"labels": {OWNER: dead}}
+        await asyncio.to_thread(engine.containers.create, sandbox.image.tag, **settings)
+
+    opened("docker", created, workers=1)
+    assert left_behind(dead, engine)
+    opened("docker", nothing, workers=1)
+    assert left_behind(dead, engine) == []
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_many_runs_leave_nothing(backend: str, engine: Any) -> None:
+    async def many(sandbox: Any) -> list[str]:
+        runs = await asyncio.gather(*(sandbox.run(PROGRAMS[number % 3]) for number in range(30)))
+        return [run.status for run in runs]
+
+    assert opened(backend, many, workers=2) == ["ok", "memory", "ok"] * 10
+    assert left_behind(owner(), engine) == []
+    assert not [line for line in children(os.getpid()) if "-P -X utf8" in line]  # boxes
+
+
+class Proxy:
+    """Passes connections on to the engine. ``stop`` closes all of them and refuses new ones, as an engine that ends."""
+
+    def __init__(self, path: Path, target: str) -> None:
+        self.path, self.target = path, target
+        self.open: list[socket.socket] = []
+        self.start()
+
+    def start(self) -> None:
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(self.path))
+        self.listener.listen(50)
+        threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
+
+    def stop(self) -> None:
+        self.path.unlink()
+        for one in (self.listener, *self.open):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        self.open.clear()
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                engine = socket.socket(socket.AF_UNIX)
+                engine.connect(self.target)
+                self.open += [client, engine]
+                for pair in ((client, engine), (engine, client)):
+                    threading.Thread(target=self._copy, args=pair, daemon=True).start()
+
+    def _copy(self, source: socket.socket, to: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+
+
+def test_an_engine_that_restarts_changes_no_result(
+    engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if engine is None or not address.startswith("unix://"):
+        pytest.skip("no Docker engine answers on a Unix socket")
+    monkeypatch.setattr(bestofn.sandbox.pool, "RETRY_OPEN_AFTER_S", (0.1, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2))
+    proxy = Proxy(tmp_path / "engine", address.removeprefix("unix://"))
+
+    async def restart() -> None:
+        await asyncio.sleep(0.4)
+        await asyncio.to_thread(proxy.stop)
+        for container in engine.containers.list(filters={"label": f"{OWNER}={owner()}"}, ignore_removed=True):
+            with suppress(Exception):  # it has ended already
+                await asyncio.to_thread(container.kill)
+        await asyncio.sleep(0.3)
+        proxy.start()
+
+    async def use(sandbox: Any) -> list[str]:
+        restarting = asyncio.ensure_future(restart())
+        programs = [Program("bash", f"sleep 0.2; echo {number}") for number in range(8)]
+        runs = await asyncio.gather(*(sandbox.run(program) for program in programs))
+        await restarting
+        return [f"{run.status} {run.stdout.strip()}" for run in runs]
+
+    results = opened("docker", use, workers=2, host=f"unix://{tmp_path}/engine")
+    proxy.stop()
+    assert results == [f"ok {number}" for number in range(8)]
+    assert left_behind(owner(), engine) == []

@@ -1,0 +1,110 @@
+"""Runtimes of the Docker engine other than its own: unknown ones, kernels without Landlock, gVisor and Kata."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bestofn.builders.errors import ConfigError, SandboxError
+from bestofn.builders.records import Program
+from bestofn.sandbox.conformance import CHECKS, examine
+from bestofn.sandbox.docker_sandbox import DockerSandbox, check_runtime, container_settings, open_box
+
+RUNTIMES = ("runsc", "kata", "kata-runtime", "kata-qemu")
+
+
+def test_a_runtime_that_the_engine_does_not_list_is_a_configuration_error() -> None:
+    check_runtime("runsc", {"runc": {}, "runsc": {}})
+    check_runtime("runsc", {})  # an engine that lists none
+    check_runtime("io.containerd.kata.v2", {"runc": {}})  # the name of a shim, which needs no entry
+    with pytest.raises(ConfigError, match=r"sandbox.runtime is 'runsc'.*It has: io.containerd.runc.v2, runc"):
+        check_runtime("runsc", {"runc": {}, "io.containerd.runc.v2": {}})
+
+
+@pytest.fixture
+def engine() -> Iterator[Any]:
+    docker = pytest.importorskip("docker")
+    try:
+        client = docker.from_env()
+        client.ping()
+    except Exception as error:  # the library raises several kinds of errors
+        if os.environ.get("BESTOFN_REQUIRE_DOCKER"):
+            raise
+        pytest.skip(str(error))
+    yield client
+    client.close()
+
+
+async def entered(sandbox: DockerSandbox) -> None:
+    async with sandbox:
+        pass
+
+
+@pytest.mark.sandbox
+def test_an_unknown_runtime_ends_before_a_container_is_made(engine: Any) -> None:
+    with pytest.raises(ConfigError, match="no such runtime"):
+        asyncio.run(entered(DockerSandbox(runtime="no-such-runtime")))
+
+
+def without_landlock() -> str:
+    """A seccomp profile under which the kernel seems to have no Landlock, and refuses two limits, as in gVisor."""
+    limits = [
+        {
+            "names": ["prlimit64"],
+            "action": "SCMP_ACT_ERRNO",
+            "errnoRet": 1,
+            "args": [{"index": 1, "value": number, "op": "SCMP_CMP_EQ"}],
+        }
+        for number in (11, 12)  # RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE
+    ]
+    landlock = {
+        "names": ["landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"],
+        "action": "SCMP_ACT_ERRNO",
+        "errnoRet": 38,
+    }
+    return json.dumps({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [landlock, *limits]})
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("other_kernel", [True, False])
+def test_a_kernel_without_landlock_is_accepted_for_such_a_runtime_only(engine: Any, other_kernel: bool) -> None:
+    settings = container_settings(512, 64, 16)
+    settings["security_opt"] = ["no-new-privileges:true", f"seccomp={without_landlock()}"]
+
+    async def run() -> str:
+        sandbox = DockerSandbox()
+        await asyncio.to_thread(sandbox.image.ensure, engine)
+        box = await open_box(engine, sandbox.image.tag, settings, other_kernel=other_kernel)
+        try:
+            results = [await box.run(Program(language, source)) for language, source in PRINTS]
+            return " ".join(result.stdout.strip() for result in results)
+        finally:
+            await box.close()
+
+    if other_kernel:
+        assert asyncio.run(run()) == "42 42"
+    else:
+        with pytest.raises(SandboxError, match=r"could not be built: .*Function not implemented"):
+            asyncio.run(run())
+
+
+PRINTS = (("python", "print(42)"), ("bash", "echo 42"))
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_every_promise_holds_in_an_installed_runtime(engine: Any, runtime: str) -> None:
+    if runtime not in (engine.info().get("Runtimes") or {}):
+        pytest.skip(f"the engine has no runtime {runtime}")
+
+    async def findings() -> list[str]:
+        async with DockerSandbox(workers=1, runtime=runtime) as sandbox:
+            found = await examine(sandbox.run, CHECKS)
+        return [f"{one.name}: {one.observed}" for one in found if not one.holds]
+
+    assert asyncio.run(findings()) == []

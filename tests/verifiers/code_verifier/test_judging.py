@@ -1,0 +1,99 @@
+"""Long results are compared in a worker process. What a program returns can stop neither the build nor a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bestofn.builders.records import Candidate, CodeTests, Execution, Program, Query, Reference, Verdict
+from bestofn.sandbox.results import PackedResults
+from bestofn.sandbox.workers import ProcessPool, WorkerLost
+from bestofn.verifiers.code_verifier import CodeVerifier
+from bestofn.verifiers.code_verifier.judging import TOO_LARGE
+
+PRIME = (1 << 61) - 1  # integers that differ by it have the same hash
+ANSWER = "```python\ndef numbers(n):\n    return list(range(n))\n```"
+
+
+class Canned:
+    """A sandbox that returns one execution for every program."""
+
+    name = "canned"
+
+    def __init__(self, decoders: Any, **found: Any) -> None:
+        values: dict[str, Any] = {"status": "ok", "exit_code": 0, "stdout": "", "stderr": "", "seconds": 0.0}
+        self.execution = Execution(**values | found)
+        self.decoders = decoders
+
+    async def run(self, program: Program) -> Execution:
+        if program.same_process:
+            return Execution(status="error", exit_code=1, stdout="", stderr="", seconds=0.0)
+        return self.execution
+
+
+def packed(form: object) -> PackedResults:
+    return PackedResults(json.dumps({"value": form}).encode() + b"\n", False, "", 1)
+
+
+def verdict_on(tests: CodeTests, decoders: Callable[[], Any] = ProcessPool, **found: Any) -> Verdict:
+    async def verify() -> Verdict:
+        async with decoders() as pool:
+            query = Query("q", "code", ({"role": "user", "content": "?"},), reference=Reference(tests=tests))
+            candidate = Candidate(0, ({"role": "assistant", "content": ANSWER},))
+            return await CodeVerifier(Canned(pool, **found)).verify(query, candidate)
+
+    return asyncio.run(verify())
+
+
+def expecting(value: object, kind: str = "function") -> CodeTests:
+    case: Mapping[str, object] = {"args": [3], "expected": value} if kind == "function" else {"stdout": value}
+    return CodeTests(kind, "python", (case,), "numbers" if kind == "function" else "")  # type: ignore[arg-type]
+
+
+def test_a_long_result_is_compared_like_a_short_one() -> None:
+    long = list(range(20_000))
+    assert verdict_on(expecting(long), packed=packed(long)).outcome == "pass"
+    wrong = verdict_on(expecting([1]), packed=packed(long))
+    assert (wrong.outcome, wrong.detail["status"]) == ("fail", "ok")
+    assert "returned [0, 1, 2, 3" in wrong.explanation
+
+
+def test_a_long_output_is_compared_like_a_short_one() -> None:
+    text = "1.0 2.50\n" * 20_000
+    run = Execution(status="ok", exit_code=0, stdout=text.replace("2.50", "2.5000001"), stderr="", seconds=0.0)
+    assert verdict_on(expecting(text, "stdin"), runs=(run,)).outcome == "pass"
+    assert verdict_on(expecting(text + "3", "stdin"), runs=(run,)).outcome == "fail"
+
+
+def test_a_result_that_takes_too_long_to_compare_has_failed() -> None:
+    sets = [{"s": [PRIME * number for number in range(1, 1_000)]} for _ in range(300)]
+    verdict = verdict_on(expecting([1]), lambda: ProcessPool(cpu_s=0.6), packed=packed(sets))
+    assert verdict.outcome == "fail"
+    assert TOO_LARGE in verdict.explanation
+
+
+def test_a_result_that_needs_too_much_memory_has_failed() -> None:
+    deques = [{"dq": []}] * 200_000
+    verdict = verdict_on(expecting([1]), lambda: ProcessPool(memory_mb=60), packed=packed(deques))
+    assert verdict.outcome == "fail"
+    assert TOO_LARGE in verdict.explanation
+
+
+class Dying:
+    """Worker processes that end in every call."""
+
+    async def __aenter__(self) -> Dying:
+        return self
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+    async def call(self, function: Any, *given: object, timeout_s: float) -> Any:
+        raise WorkerLost("the worker process ended with exit code 1 during a call")
+
+
+def test_workers_that_die_are_no_fault_of_the_program() -> None:
+    verdict = verdict_on(expecting([1]), Dying, packed=packed(list(range(9_000))))
+    assert verdict.outcome == "error"
+    assert "could not be compared" in verdict.explanation

@@ -1,0 +1,66 @@
+"""Judges an execution: at once if its outputs are short, otherwise in a worker process that can be killed.
+
+A program chooses what it returns and prints. Some values take minutes and gigabytes to decode or compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Concatenate, ParamSpec
+
+from bestofn.builders.protocols import Sandbox
+from bestofn.builders.records import Execution, JsonObject
+from bestofn.sandbox.workers import ProcessorTimeError, WorkerLost
+from bestofn.verifiers.code_verifier.tallies import Tally
+
+P = ParamSpec("P")
+
+_PRINTED_INLINE = 128 << 10  # characters
+_WALL_S = 120.0  # the sandbox limits the processor time of a worker; this limit is for a worker that got none
+
+TOO_LARGE = "the results are too large to compare"
+
+
+async def judged(
+    sandbox: Sandbox,
+    total: int,
+    judge: Callable[Concatenate[Execution, P], Tally],
+    execution: Execution,
+    *given: P.args,
+    **named: P.kwargs,
+) -> Tally:
+    """Return ``judge(execution, ...)``. ``judge`` is a function of a module, because a worker process may call it.
+
+    ``total`` is the number of tests. If the worker exceeds its memory or processor time, the program failed. If the
+    worker ends for another reason, the tally has a ``problem``.
+    """
+    if is_short(execution):
+        return judge(execution, *given, **named)
+    try:
+        return await sandbox.decoders.call(_unpack_and_judge, judge, execution, given, named, timeout_s=_WALL_S)
+    except (MemoryError, ProcessorTimeError):
+        return Tally(0, total, execution.status, {"case": 0, "why": TOO_LARGE}, stderr=execution.stderr)
+    except (TimeoutError, WorkerLost) as error:
+        return Tally(0, total, "infra", problem=f"the results could not be compared: {error}")
+
+
+def is_short(execution: Execution) -> bool:
+    """Return whether the outputs of ``execution`` can be compared in this process."""
+    printed = sum(len(run.stdout) for run in execution.runs or (execution,))
+    return execution.packed is None and printed <= _PRINTED_INLINE
+
+
+async def returns_of(sandbox: Sandbox, execution: Execution) -> tuple[JsonObject, ...]:
+    """Return the results of a trusted program, such as a reference query."""
+    if execution.packed is None:
+        return execution.returns
+    return await sandbox.decoders.call(execution.packed.decode, timeout_s=_WALL_S)
+
+
+def _unpack_and_judge(
+    judge: Callable[..., Tally], execution: Execution, given: tuple[object, ...], named: dict[str, object]
+) -> Tally:
+    if execution.packed is not None:
+        execution = replace(execution, returns=execution.packed.decode(), packed=None)
+    return judge(execution, *given, **named)
