@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ensurepip
+import functools
+import io
+import os
 import sys
+import tarfile
+import threading
 import zipfile
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from bestofn.builders.errors import ConfigError
+from bestofn.builders.errors import ConfigError, SandboxError
 from bestofn.builders.records import Limits, Program
+from bestofn.sandbox import image as image_module
 from bestofn.sandbox import local_packages as module
 from bestofn.sandbox.auto_sandbox import AutoSandbox
-from bestofn.sandbox.image import Image, base_tag
+from bestofn.sandbox.image import PACKAGES_FOLDER, Image, base_tag
 from bestofn.sandbox.inside.start import with_packages
 from bestofn.sandbox.local_packages import local_packages
 from bestofn.sandbox.packages import checked_names, installed, top_level_paths, wheels_of
+
+WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
 def wheel(
     folder: Path, name: str, content: str = "N = 42\n", requires: tuple[str, ...] = (), version: str = "1.0"
 ) -> None:
     needed = "".join(f"Requires-Dist: {text}\n" for text in requires)
-    metadata = f"Metadata-Version: 2.1\nName: {name}\n{needed}\n"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}\n"
     with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, text in ((f"{name}.py", content), (f"{name}-{version}.dist-info/METADATA", metadata)):
+        about = f"{name}-{version}.dist-info"
+        files = {f"{name}.py": content, f"{about}/METADATA": metadata, f"{about}/WHEEL": WHEEL}
+        for path, text in {**files, f"{about}/RECORD": "".join(f"{file},,\n" for file in files)}.items():
             archive.writestr(zipfile.ZipInfo(path), text)  # with a fixed date, so that an image is built only once
 
 
@@ -136,3 +151,57 @@ def test_programs_import_the_packages_on_both_backends(backend: str, wheels: Pat
     if sys.platform != "linux":
         pytest.skip("boxes need Linux")
     assert asyncio.run(run()) == "1 [1, 2] 42\n"
+
+
+@pytest.fixture
+def index(wheels: Path, tmp_path: Path) -> Iterator[str]:
+    """Serve the wheels as a package index on the loopback interface, and return its address."""
+    root = tmp_path / "simple"
+    for path in wheels.glob("*.whl"):
+        folder = root / path.name.partition("-")[0].replace("_", "-")
+        folder.mkdir(parents=True)
+        (folder / path.name).write_bytes(path.read_bytes())
+        (folder / "index.html").write_text(f'<a href="{path.name}">{path.name}</a>')
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(root))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def build(client: Any, tag: str, dockerfile: str, **files: bytes) -> None:
+    """Build a Docker image from a Dockerfile and files."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        for name, content in {"Dockerfile": dockerfile.encode(), **files}.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    raw.seek(0)
+    client.images.build(fileobj=raw, custom_context=True, tag=tag, rm=True)
+
+
+@pytest.mark.sandbox
+def test_packages_come_from_the_index_that_pip_uses(index: str, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The image has pip and its configuration, so nothing but the loopback index is needed."""
+    docker = pytest.importorskip("docker")
+    client = docker.from_env()
+    Image().ensure(client)
+    pip = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl")).read_bytes()
+    with_pip = f"bestofn-sandbox:test-{os.getpid()}"
+    dockerfile = (
+        f"FROM {base_tag()}\nCOPY pip /opt/pip.whl\nENV PYTHONPATH=/opt/pip.whl PIP_INDEX_URL={index} PIP_NO_DEPS=1\n"
+    )
+    build(client, with_pip, dockerfile, pip=pip)
+    monkeypatch.setattr(image_module, "base_tag", lambda: with_pip)
+    image = Image.of("debian", None, ["tiny-thing"], None)
+    try:
+        tag = image.ensure(client)
+        listed = client.containers.run(tag, ["ls", PACKAGES_FOLDER], remove=True, network_mode="none").decode()
+        assert "tiny_thing.py" in listed.split()
+        with pytest.raises(SandboxError, match=r"sandbox\.packages could not be installed.*sandbox\.wheels"):
+            Image.of("debian", None, ["no-such-thing"], None).ensure(client)
+    finally:
+        for name in (image.tag, with_pip):
+            with contextlib.suppress(docker.errors.ImageNotFound):
+                client.images.remove(name, force=True)
