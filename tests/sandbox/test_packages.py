@@ -199,7 +199,7 @@ def test_packages_come_from_the_index_that_pip_uses(index: str, wheels: Path, mo
         tag = image.ensure(client)
         listed = client.containers.run(tag, ["ls", PACKAGES_FOLDER], remove=True, network_mode="none").decode()
         assert "tiny_thing.py" in listed.split()
-        with pytest.raises(SandboxError, match=r"sandbox\.packages could not be installed.*sandbox\.wheels"):
+        with pytest.raises(SandboxError, match=r"No matching distribution found for no-such-thing"):
             Image.of("debian", None, ["no-such-thing"], None).ensure(client)
     finally:
         for name in (image.tag, with_pip):
