@@ -12,13 +12,16 @@ from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.recorded_dialogue import recorded_dialogue
 from bestofn.builders.records import Candidate, JsonObject, Query
 
+TEXT_KEYS = ("response", "completion", "text", "generated_text", "output")
+
 
 class Recorded:
     """Reads existing answers from ``query.metadata[field]``. No request is sent. Implements ``Archive``.
 
-    The field contains a list of answers. Each answer is a text, a message, or a list of messages. A list of messages is
-    a whole conversation: assistant, tool, assistant, and so on. The model name of the answers is ``model`` if it is
-    set, otherwise ``metadata["model"]``.
+    The field contains a list of answers. Each answer is a text, a message, or a list of messages. A message may have
+    its text under one of ``TEXT_KEYS`` instead of ``content``. A list of messages is a whole conversation: assistant,
+    tool, assistant, and so on. The model name of the answers is ``model`` if it is set, otherwise
+    ``metadata["model"]``.
 
     Thinking is removed from the answers and stored in ``Candidate.reasoning``, as for answers of an API. An answer that
     ends within its thinking has the stop reason ``length``.
@@ -58,10 +61,26 @@ def _candidate(index: int, messages: tuple[JsonObject, ...], model: str) -> Cand
 def _messages(answer: Any, query_id: str) -> tuple[JsonObject, ...]:
     if isinstance(answer, str):
         return ({"role": "assistant", "content": answer},)
-    if isinstance(answer, Mapping):
-        return ({"role": "assistant", **answer},)
-    if isinstance(answer, Sequence) and all(isinstance(message, Mapping) for message in answer):
-        return tuple(answer)
+    messages = [answer] if isinstance(answer, Mapping) else answer
+    if isinstance(messages, Sequence) and messages and all(map(_is_message, messages)):
+        return tuple({"role": "assistant", **_with_content(message)} for message in messages)
     raise ConfigError(
-        f"query {query_id}: a recorded answer is {answer!r:.200}; expected a text, a message, or a list of messages"
+        f"query {query_id}: a recorded answer is {answer!r:.200}; expected a text, a message with content, or a list "
+        "of messages. If the text is under another key, set dataset.columns.candidates={path: COLUMN, each: KEY}."
     )
+
+
+def _is_message(message: object) -> bool:
+    if not isinstance(message, Mapping):
+        return False
+    content = _with_content(message).get("content")
+    calls = message.get("tool_calls") or message.get("function_call")
+    return bool(calls) if content is None else isinstance(content, str | list | tuple)
+
+
+def _with_content(message: JsonObject) -> JsonObject:
+    """Return ``message``; if it has no ``content``, with the text that one of ``TEXT_KEYS`` holds."""
+    key = next((key for key in TEXT_KEYS if isinstance(message.get(key), str)), None)
+    if key is None or "content" in message:
+        return message
+    return {"content": message[key], **{name: value for name, value in message.items() if name != key}}

@@ -14,7 +14,7 @@ from dataclasses import replace
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.protocols import Archive, Sampler, Tools
-from bestofn.builders.records import Candidate, JsonObject, Persona, Query, Request, Row, Sampling
+from bestofn.builders.records import Candidate, JsonObject, Persona, PositiveCount, Query, Request, Row, Sampling
 from bestofn.builders.sampling.cost import Plan
 from bestofn.builders.schema import candidate_to_row, features, query_from_row
 from bestofn.builders.stages.adaptive import Adaptive
@@ -23,13 +23,16 @@ from bestofn.builders.stages.greedy import greedy_request
 from bestofn.builders.stages.requests import AnswerForm, CandidateRequest, RequestBuilder
 from bestofn.builders.stages.rollout import RolloutLimits, rollout
 
+DEFAULT_N = 4  # candidates per query
+
 
 class Generate:
     """Adds the column ``candidates``: ``n`` candidates per query, with the indices 0 to n-1.
 
     With ``greedy``, one more candidate with the index ``n`` is sampled at temperature 0. If ``sampler`` is an
-    ``Archive``, recorded responses are read instead. ``adaptive`` samples fewer than ``n`` candidates when fewer are
-    enough. For the other settings see ``RequestBuilder``, ``RolloutLimits`` and ``AnswerPolicies``.
+    ``Archive``, recorded responses are read instead: the first ``n``, or all if ``n`` is None. ``adaptive`` samples
+    fewer than ``n`` candidates when fewer are enough. For the other settings see ``RequestBuilder``, ``RolloutLimits``
+    and ``AnswerPolicies``.
 
     If a candidate cannot be sampled, ``Candidate.error`` holds the reason. Raises only the errors that stop the run.
     """
@@ -40,7 +43,7 @@ class Generate:
         self,
         *,
         sampler: Sampler | Archive,
-        n: int = 4,
+        n: PositiveCount | None = None,
         sampling: Sampling = Sampling(),
         persona: Persona | None = None,
         system_prompt: str = "",
@@ -54,10 +57,10 @@ class Generate:
         answer_form: AnswerForm = "text",
         schema: JsonObject | None = None,
     ) -> None:
-        if n < 1:
-            raise ConfigError(f"n is {n}; expected at least 1")
         self.sampler = sampler
-        self.n = n
+        self.recorded = None if isinstance(sampler, Sampler) else sampler
+        self.most_recorded = n
+        self.n = n = DEFAULT_N if n is None else n
         self.persona = persona
         self.request_builder = RequestBuilder(
             sampling=sampling,
@@ -73,7 +76,8 @@ class Generate:
         self._limits = rollout_limits
         self._policies = policies
         self._adaptive = adaptive
-        _refuse_identical_samples(n, sampling, len(self.request_builder.variants))
+        if self.recorded is None:
+            _refuse_identical_samples(n, sampling, len(self.request_builder.variants))
 
     @property
     def adds(self) -> Mapping[str, object]:
@@ -100,8 +104,8 @@ class Generate:
     async def __call__(self, row: Row) -> Row:
         """Sample the candidates of one query and return the column ``candidates``."""
         query = query_from_row(row)
-        if not isinstance(self.sampler, Sampler):
-            candidates = self.sampler.answers_for(query)[: self.n]
+        if self.recorded is not None:
+            candidates = self.recorded.answers_for(query)[: self.most_recorded]
         elif self._adaptive is not None:
             candidates = await self._adaptive.sample(query, self.n, self.sample, self._greedy_numbers)
         else:

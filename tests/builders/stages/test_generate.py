@@ -103,11 +103,13 @@ def test_the_greedy_candidate_comes_after_the_samples(tmp_path) -> None:
     assert len(provider.requests) == asked + 1, "with a larger n, the greedy candidate is not sampled again"
 
 
-def test_temperature_0_with_several_samples_is_refused() -> None:
+def test_temperature_0_with_several_samples_is_refused(tmp_path) -> None:
+    provider, cold = Scripted(text_of_seed), Sampling(temperature=0.0)
     with pytest.raises(ConfigError, match="candidates would be identical"):
-        Generate(sampler=Recorded(), n=4, sampling=Sampling(temperature=0.0))
-    Generate(sampler=Recorded(), n=1, sampling=Sampling(temperature=0.0))
-    Generate(sampler=Recorded(), n=2, sampling=Sampling(temperature=0.0), variants=["plain", "bullets"])
+        generate(tmp_path, provider, n=4, sampling=cold)
+    generate(tmp_path, provider, n=1, sampling=cold)
+    generate(tmp_path, provider, n=2, sampling=cold, variants=["plain", "bullets"])
+    Generate(sampler=Recorded(), sampling=cold)
 
 
 def test_a_failed_sample_is_a_candidate_with_its_error(tmp_path) -> None:
