@@ -5,14 +5,15 @@ container or a model opens it in ``__aenter__``, never in ``__init__``. So build
 fast and has no side effects. All coroutines run in one event loop (``builders.concurrency.event_loop``) and may be
 called concurrently.
 
-Optional features have separate protocols (``ReportsSkipped``, ``ReportsDropped``, ``OffersModelTools``), which callers
-check with ``isinstance``. The interface of providers is in ``builders.sampling.provider``, because only the
-sampler uses it.
+Optional features have separate protocols (``ReportsSkipped``, ``ReportsDropped``, ``ReportsReach``, ``PlansCalls``,
+``OffersModelTools``), which callers check with ``isinstance``. The interface of providers is in
+``builders.sampling.provider``, because only the sampler uses it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -94,6 +95,49 @@ class Verifier(Protocol):
         outcome ``error``, never ``fail``.
         """
         ...
+
+
+@runtime_checkable
+class ReportsReach(Protocol):
+    """A verifier that knows before any request whether it can decide about the answers to a query."""
+
+    def verified_by(self, query: Query) -> str:
+        """Return the name of the verifier that will decide; "" if every verdict would be ``abstain``."""
+        ...
+
+
+def verified_by(verifier: Verifier | None, query: Query) -> str:
+    """Return the name of the verifier that will decide about ``query``; "" if none will."""
+    if isinstance(verifier, ReportsReach):
+        return verifier.verified_by(query)
+    return verifier.name if verifier is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCalls:
+    """Calls of a model that one query may need after its candidates are sampled; for estimates of the cost.
+
+    ``expected`` and ``most`` are numbers of calls. ``max_tokens`` limits one reply.
+    """
+
+    sampler: Sampler
+    expected: int
+    most: int
+    max_tokens: int | None = None
+
+
+@runtime_checkable
+class PlansCalls(Protocol):
+    """A verifier, reward or simulated tool that calls a model."""
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls for ``candidates`` answers to ``query``. For tools, ``candidates`` is a number of calls."""
+        ...
+
+
+def planned_calls(caller: object, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+    """Return the calls that ``caller`` plans for ``query``; () if it plans none."""
+    return caller.planned_calls(query, candidates) if isinstance(caller, PlansCalls) else ()
 
 
 @runtime_checkable
@@ -209,6 +253,16 @@ class ReportsDropped(Protocol):
     @property
     def dropped(self) -> Sequence[Mapping[str, str]]:
         """Some of the dropped queries, each with its reason."""
+        ...
+
+
+@runtime_checkable
+class ReportsColumns(Protocol):
+    """A source that reads the columns of a table."""
+
+    @property
+    def unused_columns(self) -> Sequence[str]:
+        """The columns of the table that no part of a query uses."""
         ...
 
 

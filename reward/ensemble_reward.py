@@ -8,7 +8,7 @@ import statistics as numbers
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from bestofn.builders.protocols import Reward
+from bestofn.builders.protocols import PlannedCalls, Reward, planned_calls
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
@@ -35,6 +35,10 @@ class EnsembleReward:
             raise ValueError("rewards is empty; expected at least one reward")
         self.rewards, self.combine, self.penalty = dict(rewards), combine, penalty
         self.scales = dict(scales or {})
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls of all rewards."""
+        return [calls for reward in self.rewards.values() for calls in planned_calls(reward, query, candidates)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return the combined z-score of every candidate."""

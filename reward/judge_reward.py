@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_schema
-from bestofn.builders.protocols import Sampler
+from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, JsonObject, Query, Score, Verdict
 from bestofn.reward import judging
 from bestofn.reward.rubrics import rubric_text
@@ -46,6 +46,11 @@ class JudgeReward:
             )
         self.judge, self.rubric, self.use_reference = judge, rubric_text(rubric), use_reference
         self.samples, self.temperature, self.max_tokens = samples, temperature, max_tokens
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return ``samples`` calls per candidate."""
+        count = self.samples * candidates
+        return [PlannedCalls(self.judge, count, count, self.max_tokens)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return the mean grade of every candidate. The value is None if no reply contains a valid grade."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_schema
-from bestofn.builders.protocols import Sampler
+from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 from bestofn.reward import judging
 from bestofn.reward.bradley_terry import win_chances
@@ -49,6 +49,11 @@ class ListwiseReward:
             )
         self.judge, self.rubric = judge, rubric_text(rubric)
         self.list_size, self.rounds, self.seed, self.max_tokens = list_size, rounds, seed, max_tokens
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return one call per list and round."""
+        count = self.rounds * -(-candidates // self.list_size)
+        return [PlannedCalls(self.judge, count, count, self.max_tokens)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Rank the candidates in lists and return one score per candidate. An error gives the value None."""

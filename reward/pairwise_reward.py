@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.judge_reply import candidate_text, fenced, object_schema
-from bestofn.builders.protocols import Sampler
+from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 from bestofn.reward import judging
 from bestofn.reward.bradley_terry import win_chances
@@ -42,6 +42,11 @@ class PairwiseReward:
             raise ConfigError(f"opponents is {opponents}; expected at least 1, or null to compare all pairs")
         self.judge, self.rubric = judge, rubric_text(rubric)
         self.opponents, self.max_tokens = opponents, max_tokens
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return two calls per comparison."""
+        count = 2 * len(schedule(candidates, self.opponents))
+        return [PlannedCalls(self.judge, count, count, self.max_tokens)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Compare the candidates and return one score per candidate. An error gives the value None."""

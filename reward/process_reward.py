@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from bestofn.builders.formats.judge_reply import fenced, object_schema
-from bestofn.builders.protocols import Sampler
+from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 from bestofn.reward import judging
 
@@ -37,6 +37,11 @@ class ProcessReward:
     def __init__(self, judge: Sampler, aggregate: Aggregate = "min", max_tokens: int = 2048) -> None:
         self.judge, self.max_tokens = judge, max_tokens
         self.aggregate: Aggregate = aggregate
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return one call per candidate."""
+        count = candidates
+        return [PlannedCalls(self.judge, count, count, self.max_tokens)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return the combined probability of every candidate."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bestofn.builders.protocols import Reward
+from bestofn.builders.protocols import PlannedCalls, Reward, planned_calls
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
@@ -18,6 +18,10 @@ class RoutedReward:
 
     def __init__(self, routes: Mapping[str, Reward], default: Reward | None = None) -> None:
         self.routes, self.default = dict(routes), default
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls of the reward for the split of ``query``."""
+        return planned_calls(self.routes.get(query.split, self.default), query, candidates)
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return the scores of the reward for the split of ``query``."""

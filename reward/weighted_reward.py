@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.protocols import Reward
+from bestofn.builders.protocols import PlannedCalls, Reward, planned_calls
 from bestofn.builders.records import Candidate, Query, Score, Verdict
 
 
@@ -33,6 +33,10 @@ class WeightedReward:
                 if stray
                 else "rewards is empty; expected at least one reward"
             )
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls of all rewards."""
+        return [calls for reward in self.rewards.values() for calls in planned_calls(reward, query, candidates)]
 
     async def score(self, query: Query, candidates: Sequence[Candidate], verdicts: Sequence[Verdict]) -> list[Score]:
         """Return the weighted sum of every candidate."""

@@ -15,9 +15,8 @@ from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import choices, given_overrides, sweep_folder
 from bestofn.builders.errors import BestofnError, ConfigError, IncompleteRun
 from bestofn.builders.formats.terminal_text import visible, visible_lines
-from bestofn.builders.protocols import Executor, Source
+from bestofn.builders.protocols import Executor
 from bestofn.builders.records import JsonObject, Request, content_text
-from bestofn.builders.stages.requests import RequestBuilder
 from bestofn.scripts.catalogue import BUILD
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
     out = run_folder(config)
     if config.get("journal") is None and sweep_folder():
         config["journal"] = str(out.parent / "journal.sqlite")  # one journal for all runs of a sweep
+    if config.get("preview"):
+        config, out = _preview(config, out)
     if config.get("dry_run"):
         return dry_run(config, out)
     from bestofn.builders.analysis.run_figures import figures_of_run
@@ -79,8 +80,19 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         raise
     figures = figures_of_run(out, described)
     print(headline(figures, described, out))
+    if config.get("preview"):
+        print(
+            f"This is a preview of {figures.queries:,} queries. The same command without preview samples all queries; "
+            "it does not request these answers again."
+        )
     _check_answers(figures, config)
     return described
+
+
+def _preview(config: dict[str, Any], out: Path) -> tuple[dict[str, Any], Path]:
+    """Return the configuration and the folder of a preview of the run in ``out``, with the journal of this run."""
+    journal = config.get("journal") or str(out / "journal.sqlite")
+    return {**config, "journal": journal}, out / "preview"
 
 
 def _check_answers(figures: RunFigures, config: JsonObject) -> None:
@@ -101,7 +113,7 @@ def run(executor: Executor, config: JsonObject, out: Path) -> dict[str, Any]:
     from bestofn.builders.run.run_lock import run_lock
 
     url = str(config.get("out") or "")
-    if not is_url(url):
+    if not is_url(url) or config.get("preview"):
         return dict(executor.run(config, out))
     with run_lock(out), Mirror(url, out) as mirror:
         described = executor.run(config, out)
@@ -142,10 +154,13 @@ def _short(value: str) -> str:
 
 
 def dry_run(config: JsonObject, out: Path) -> dict[str, Any]:
-    """Print the first prompt and an estimate of requests, tokens and cost. No request is sent."""
+    """Print what can be verified, the first prompt, and an estimate of requests, tokens and cost.
+
+    No request is sent. Raises ``ConfigError`` if the run would stop because no query can be verified.
+    """
     from bestofn.builders.concurrency.event_loop import Loop
-    from bestofn.builders.run.pipeline import create_run
-    from bestofn.builders.sampling.cost import estimate
+    from bestofn.builders.run.forecast import Forecast
+    from bestofn.builders.run.pipeline import checked_shards, create_run
 
     with Loop() as loop:
         run = create_run(config, out, loop)
@@ -153,31 +168,20 @@ def dry_run(config: JsonObject, out: Path) -> dict[str, Any]:
             raise ConfigError(
                 "dry_run=true needs the stage bestofn.builders.stages.generate.Generate; this build has none"
             )
-        first, queries, characters = _measure(run.source, run.generate.request_builder)
-        for message in first.messages:
-            print(f"--- {visible(message['role'])} ---\n{visible_lines(content_text(message.get('content')))}")
-        forecast = estimate(run.generate, queries=queries, prompt_characters=characters, ledger=run.ledger)
-        print(f"\n{forecast}\ndry_run: no request was sent. The folder of the run would be {out}.")
+        forecast, queries = Forecast(run, run.generate), 0
+        for _, shard in checked_shards(run, say=print):
+            if not queries:
+                _print_prompt(run.generate.request_builder.request(shard[0]))
+            queries += len(shard)
+            for query in shard:
+                forecast.add(query)
+        print(f"\n{forecast.estimate()}\ndry_run: no request was sent. The folder of the run would be {out}.")
     return {"dry_run": True, "queries": queries}
 
 
-def _measure(source: Source, builder: RequestBuilder) -> tuple[Request, int, int]:
-    """Return the first request, the number of queries and the number of characters in all prompts.
-
-    Raises ``SourceError`` if the source cannot be read.
-    """
-    from bestofn.builders.run.pipeline import shards
-
-    first: Request | None = None
-    queries = characters = 0
-    for _, shard in shards(source, 1):
-        for query in shard:
-            request = builder.request(query)
-            first = first or request
-            queries += 1
-            characters += sum(len(str(message.get("content") or "")) for message in request.messages)
-    assert first is not None, "shards raises SourceError if there is no query"
-    return first, queries, characters
+def _print_prompt(request: Request) -> None:
+    for message in request.messages:
+        print(f"--- {visible(message['role'])} ---\n{visible_lines(content_text(message.get('content')))}")
 
 
 if __name__ == "__main__":

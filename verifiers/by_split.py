@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from bestofn.builders.protocols import Verifier
+from bestofn.builders.protocols import PlannedCalls, Verifier, planned_calls, verified_by
 from bestofn.builders.records import Candidate, Query, Reference, Verdict
 from bestofn.verifiers.choice_verifier import is_multiple_choice
 from bestofn.verifiers.reference_form import has_text, is_looked_up
@@ -71,11 +71,22 @@ class BySplit:
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict of the verifier for the domain of ``query``."""
-        domain = domain_of(query, self.domains)
-        verifier = self.domains.get(domain) or self.default
+        verifier = self._verifier_of(query)
         if verifier is None:
+            domain = domain_of(query, self.domains)
             return Verdict("abstain", 0.0, f"there is no verifier for {domain or query.split!r}", self.name)
         return await verifier.verify(query, candidate)
+
+    def verified_by(self, query: Query) -> str:
+        """Return the name of the verifier that will decide about ``query``; "" if none will."""
+        return verified_by(self._verifier_of(query), query)
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls of the verifier for the domain of ``query``."""
+        return planned_calls(self._verifier_of(query), query, candidates)
+
+    def _verifier_of(self, query: Query) -> Verifier | None:
+        return self.domains.get(domain_of(query, self.domains)) or self.default
 
 
 def domain_of_split(split: str, more: Collection[str] = ()) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from bestofn.builders.protocols import Verifier
+from bestofn.builders.protocols import PlannedCalls, Verifier, planned_calls, verified_by
 from bestofn.builders.records import Candidate, JsonObject, Query, Verdict
 
 GATE = 0.4
@@ -62,6 +63,17 @@ class Cascade:
         if second.outcome == "error":
             explanation += f" (the second verifier failed: {second.explanation})"
         return replace(verdict, explanation=explanation, detail={**verdict.detail, **flags, "then": _summary(second)})
+
+    def verified_by(self, query: Query) -> str:
+        """Return the name of the first verifier that can decide about ``query``; "" if neither can."""
+        return verified_by(self.first, query) or verified_by(self.then, query)
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls of both verifiers. Calls of the second are only expected if the first cannot decide."""
+        second = planned_calls(self.then, query, candidates)
+        if verified_by(self.first, query):
+            second = [replace(calls, expected=0) for calls in second]
+        return [*planned_calls(self.first, query, candidates), *second]
 
     def _needs_second(self, verdict: Verdict) -> bool:
         if verdict.outcome == "error":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema
 from bestofn.builders.formats.judge_request import conversation_text, judge_replies, judge_request
-from bestofn.builders.protocols import Sampler
+from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, JsonObject, Query, Request, Verdict
 from bestofn.verifiers.judge_prompts import SYSTEM, Prompt, prompt, with_rubric
 
@@ -49,6 +49,11 @@ class Judge:
         self.sampler, self.prompt, self.rubric = sampler, prompt, rubric
         self.samples, self.max_tokens, self.use_reference = samples, max_tokens, use_reference
         self.temperature = temperature if temperature is not None else (0.0 if samples == 1 else 0.7)
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return ``samples`` calls per candidate."""
+        count = self.samples * candidates
+        return [PlannedCalls(self.sampler, count, count, self.max_tokens)]
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the majority verdict of the judge. An empty answer fails, and no request is sent."""

@@ -29,6 +29,10 @@ class MathVerify:
             raise ConfigError("Math-Verify is not installed. Install it with: pip install math-verify[antlr4_13_2]")
         self.workers, self.timeout_s = workers, timeout_s
 
+    def verified_by(self, query: Query) -> str:
+        """Return the name of this verifier if the query has a reference answer; otherwise ""."""
+        return self.name if query.reference.accepted else ""
+
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return whether Math-Verify accepts the answer."""
         references = query.reference.accepted

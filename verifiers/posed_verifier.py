@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bestofn.builders.formats.inline_thinking import without_thinking
 from bestofn.builders.formats.judge_reply import MOST_JUDGED, candidate_text, fenced, object_schema
 from bestofn.builders.formats.judge_request import judge_replies, judge_request
-from bestofn.builders.protocols import Sampler, Verifier
+from bestofn.builders.protocols import PlannedCalls, Sampler, Verifier, planned_calls, verified_by
 from bestofn.builders.records import Candidate, Outcome, Query, Verdict
 from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
@@ -27,6 +28,7 @@ OUTCOMES: dict[Stance, Outcome] = {
     "silent": "abstain",
 }
 """Stance -> outcome of the verdict, for a malformed problem."""
+MAX_REPLY_TOKENS = 600
 SCHEMA = object_schema(
     reasoning={"type": "string"}, stance={"type": "string", "enum": ["answers", "hedges", "flags", "asks", "refuses"]}
 )
@@ -52,6 +54,18 @@ class PosedVerifier:
         self, well_posed: Verifier, *, refusals: RefusalClassifier | None = None, sampler: Sampler | None = None
     ) -> None:
         self.well_posed, self.refusals, self.sampler = well_posed, refusals, sampler
+
+    def verified_by(self, query: Query) -> str:
+        """Return the name of this verifier for a flawed problem, otherwise the verifier of well-posed problems."""
+        if str(query.metadata.get("posed") or "well") != "well":
+            return self.name
+        return verified_by(self.well_posed, query)
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls for stances and refusals that the patterns leave open, and those of ``well_posed``."""
+        own = [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
+        others = (self.well_posed, self.refusals)
+        return [*own, *(calls for other in others for calls in planned_calls(other, query, candidates))]
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on one answer, with its stance in ``detail``."""
@@ -79,7 +93,7 @@ class PosedVerifier:
         """Return the stance that a model reports, or None if its reply cannot be read."""
         answer = candidate_text(candidate, MOST_JUDGED)
         material = fenced(question=query.text, answer=answer)
-        request = judge_request(SYSTEM, material, prompt("stance").text, SCHEMA, max_tokens=600)
+        request = judge_request(SYSTEM, material, prompt("stance").text, SCHEMA, max_tokens=MAX_REPLY_TOKENS)
         (reply,) = await judge_replies(sampler, request, [answer])
         return None if isinstance(reply, str) else reply["stance"]
 

@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from bestofn.builders.formats.judge_reply import fenced, object_schema
 from bestofn.builders.formats.judge_request import judge_replies, judge_request
-from bestofn.builders.protocols import Sampler
+from bestofn.builders.protocols import PlannedCalls, Sampler
 from bestofn.builders.records import Candidate, JsonObject, Persona, Query
 from bestofn.verifiers.judge_prompts import SYSTEM, prompt
 from bestofn.verifiers.refusal_patterns import THRESHOLD, Refusal, classify
 
 REPORTED = 0.95
 """The confidence of a refusal that the provider reports as the reason for the end of the answer."""
+MAX_REPLY_TOKENS = 600
 KINDS = ("safety", "capability", "unclear", "partial", "other")
 SCHEMA = object_schema(
     reasoning={"type": "string"},
@@ -50,6 +52,10 @@ class RefusalClassifier:
         self.unsure_below = unsure_below
         self.long_from = long_from
 
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls for the answers of which the patterns are not sure: at most one per answer."""
+        return [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
+
     async def classify(self, query: Query, candidate: Candidate) -> Refusal:
         """Return the classification of one answer. An unreadable reply of the model raises no error."""
         if candidate.stop_reason in ("refusal", "content_filter"):
@@ -67,7 +73,7 @@ class RefusalClassifier:
     async def _by_model(self, sampler: Sampler, query: Query, candidate: Candidate, by_patterns: Refusal) -> Refusal:
         chosen = prompt("refusal")
         material = fenced(question=query.text, answer=candidate.text)
-        request = judge_request(SYSTEM, material, chosen.text, SCHEMA, max_tokens=600)
+        request = judge_request(SYSTEM, material, chosen.text, SCHEMA, max_tokens=MAX_REPLY_TOKENS)
         (reply,) = await judge_replies(sampler, request, [candidate.text])
         if isinstance(reply, str):
             return by_patterns

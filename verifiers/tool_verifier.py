@@ -69,6 +69,12 @@ class ToolVerifier:
         self.invalid = invalid
         self.written = written
 
+    def verified_by(self, query: Query) -> str:
+        """Return the name of this verifier if the query has a trusted reference; otherwise ""."""
+        reference = query.reference
+        known = reference.calls is not None or reference.state is not None or bool(reference.facts)
+        return self.name if known and reference.source in self.references else ""
+
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on one answer after a comparison with every part of the reference."""
         try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
-from bestofn.builders.protocols import Verifier
+from bestofn.builders.protocols import PlannedCalls, Verifier, planned_calls, verified_by
 from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.verifiers.refusal_classifier import RefusalClassifier, refusal_detail
 
@@ -19,6 +20,17 @@ class WithRefusal:
     def __init__(self, verifier: Verifier, classifier: RefusalClassifier) -> None:
         self.verifier, self.classifier = verifier, classifier
         self.name = verifier.name
+
+    def verified_by(self, query: Query) -> str:
+        """Return the name of the verifier that will decide about ``query``; "" if none will."""
+        return verified_by(self.verifier, query)
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls of the verifier and of the refusal classifier."""
+        return [
+            *planned_calls(self.verifier, query, candidates),
+            *planned_calls(self.classifier, query, candidates),
+        ]
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on one answer. Verification and classification run concurrently."""

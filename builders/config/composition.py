@@ -33,6 +33,7 @@ ROOT_TYPES: dict[str, object] = {
     "n": PositiveCount,
     "seed": int,
     "shard_size": PositiveCount,
+    "preview": PositiveCount,
     "test_share": Share,
     "max_error_share": Share,
     "budget_usd": PositiveNumber,
@@ -344,7 +345,8 @@ def check_settings(config: Mapping[str, Any], config_name: str) -> None:
             raise ConfigError(unknown_root_key(key, config, [*known, *groups], f"`bestofn {config_name}`"))
         if key in groups and isinstance(value, bool | int | float | str):
             raise ConfigError(f"{key} is {value!r}; expected {key}.KEY=VALUE, or {groups[key]}=NAME to choose one.")
-        _check_type(key, value, known.get(key))
+        default = 0 if ROOT_TYPES.get(key) is PositiveCount else known.get(key)
+        _check_type(key, value, default)
         if value is not None:
             checked(value, ROOT_TYPES.get(key, Any), key)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from bestofn.builders.errors import MachineError
 from bestofn.builders.executors.cluster_gateway import ShardCounts
 from bestofn.builders.records import Query
-from bestofn.builders.run.pipeline import Run, is_shard_complete, shards
+from bestofn.builders.run.pipeline import Run, checked_shards, is_shard_complete
 
 MAX_LOSSES = 3  # a shard that has lost this many workers is assumed to be the cause
 
@@ -21,7 +21,7 @@ class ShardQueue:
         self.already_complete: set[int] = set()
         self.is_empty = False
         self._run = run
-        self._source = shards(run.source, int(run.config["shard_size"]))
+        self._source = checked_shards(run)
         self._lost: deque[tuple[int, Sequence[Query]]] = deque()
         self._losses: Counter[int] = Counter()
 

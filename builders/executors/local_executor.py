@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.records import JsonObject
-from bestofn.builders.run.pipeline import Run, finish_run, run_shard, shards
+from bestofn.builders.run.pipeline import Run, checked_shards, finish_run, run_shard
 from bestofn.builders.run.progress import show_progress
 from bestofn.builders.run.session import run_session
 
@@ -48,7 +48,7 @@ class LocalExecutor:
                 parts[in_flight.pop(future)] = future.result()
 
         try:
-            for number, queries in shards(run.source, int(run.config["shard_size"])):
+            for number, queries in checked_shards(run):
                 while len(in_flight) >= self.shards_in_flight:
                     wait_for_one()
                 in_flight[pool.submit(run_shard, run, number, queries)] = number

@@ -3,7 +3,7 @@
 An executor (``builders.executors``) calls these functions in this order:
 
     prepared_run     creates the objects of the configuration; raises ``ConfigError`` for wrong settings
-    shards           splits the queries of the source into shards of ``shard_size``
+    checked_shards   splits the queries of the source into shards of ``shard_size``, and checks the first queries
     run_shard        runs all stages over one shard, then writes its Parquet part and its completion marker
     finish_run       writes the published views and the manifest
 
@@ -26,9 +26,10 @@ from bestofn.builders.arrow_types import count_rows, features_from
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.config.composition import Resolved, check_settings
 from bestofn.builders.config.objects import ObjectBuilder, settings_of
+from bestofn.builders.config.signatures import keyword_parameters
 from bestofn.builders.errors import ConfigError, SourceError
 from bestofn.builders.pairing.rules import PairRules
-from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, Source, Stage
+from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, Source, Stage, Verifier
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
 from bestofn.builders.run import manifest
@@ -36,7 +37,8 @@ from bestofn.builders.run.apply_stage import apply_stage, arrow_tables, join_col
 from bestofn.builders.run.disk import disk_full_as_machine_error
 from bestofn.builders.run.failures import failures
 from bestofn.builders.run.fingerprints import stage_fingerprints
-from bestofn.builders.run.preflight import check_provider
+from bestofn.builders.run.first_rows import FirstRows
+from bestofn.builders.run.preflight import check_stages
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.run_folder import (
     delete_stale_files,
@@ -54,6 +56,7 @@ from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import SCHEMA_VERSION, features, query_to_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.pair import MakePairs
+from bestofn.builders.stages.verify import Verify
 from bestofn.builders.tables import parquet_files
 from bestofn.builders.tables.arrow_rows import to_table
 from bestofn.builders.tables.columns import TableSettings
@@ -88,12 +91,17 @@ class Run:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: bool = False
     _preflight: threading.Lock = field(default_factory=threading.Lock)
-    _provider_checked: bool = False
+    _stages_checked: bool = False
 
     @property
     def generate(self) -> Generate | None:
         """The ``Generate`` stage, which samples the candidates; None if the configuration has none."""
         return next((stage for stage, _ in self.stages if isinstance(stage, Generate)), None)
+
+    @property
+    def verifier(self) -> Verifier | None:
+        """The verifier of the stage ``Verify``; None if the configuration has no such stage."""
+        return next((stage.verifier for stage, _ in self.stages if isinstance(stage, Verify)), None)
 
     @property
     def stage_names(self) -> list[str]:
@@ -111,15 +119,15 @@ class Run:
                 self._stack.enter_context(self.loop.open(*self.objects.opened_in_order))
                 self._opened = True
 
-    def check_provider(self, rows: Sequence[Row]) -> None:
-        """Send the first requests of the run and check that they are answered; see ``builders.run.preflight``.
+    def check_stages(self, rows: Sequence[Row]) -> None:
+        """Send the first rows through the stages; see ``builders.run.preflight``.
 
         Later calls do nothing. The shards in flight wait for the first call.
         """
         with self._preflight:
-            if self.generate is not None and not self._provider_checked:
-                check_provider(self.generate, rows, self.loop)
-                self._provider_checked = True
+            if not self._stages_checked:
+                check_stages([stage for stage, _ in self.stages], rows, self.loop)
+                self._stages_checked = True
 
     def close(self) -> None:
         """Close everything that ``open`` opened."""
@@ -167,7 +175,7 @@ def create_run(
     objects = ObjectBuilder(trusted=config.get("trusted") or (), wrap=sampler_of, names=names)
     if make_sampler is None:
         objects.opened_in_order.append(journal)
-    source: Source = objects.build(config["dataset"], "dataset")
+    source: Source = objects.build(_dataset(config, objects), "dataset")
     stages = [_configured_stage(name, node, objects, remote_stages or {}) for name, node in config["stages"].items()]
     progress = Progress(total=len(source) if isinstance(source, Sized) else None)
     run_log: RunLog = objects.build(config.get("log"), "log") or RunLog()
@@ -175,6 +183,14 @@ def create_run(
     if run.generate is not None and run.generate.recorded is None:
         run.config = {**config, "n": run.generate.n}
     return run
+
+
+def _dataset(config: JsonObject, objects: ObjectBuilder) -> JsonObject:
+    """Return the node of the dataset. For a preview, ``max_queries`` is set if the source has this setting."""
+    node, preview = config["dataset"], config.get("preview")
+    if not preview or "max_queries" not in (keyword_parameters(objects.locate(str(node.get("_target_")))) or ()):
+        return node
+    return {**node, "max_queries": min(preview, node.get("max_queries") or preview)}
 
 
 def _configured_stage(
@@ -189,9 +205,12 @@ def _check_stages(config: JsonObject) -> None:
         raise ConfigError(f"stages is {config.get('stages')!r}; expected stages.NAME._target_=… for each stage.")
 
 
-def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:
-    """Yield (number, queries) for each shard of ``size`` queries. Raises ``SourceError`` if the source has no query."""
-    queries = iter(source)
+def shards(source: Source, size: int, most: int | None = None) -> Iterator[tuple[int, list[Query]]]:
+    """Yield (number, queries) for each shard of ``size`` queries, of the first ``most`` queries.
+
+    Raises ``SourceError`` if the source has no query.
+    """
+    queries = itertools.islice(source, most)
     for number in itertools.count():
         part = list(itertools.islice(queries, size))
         if not part:
@@ -202,6 +221,19 @@ def shards(source: Source, size: int) -> Iterator[tuple[int, list[Query]]]:
                 )
             return
         yield number, part
+
+
+def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[tuple[int, list[Query]]]:
+    """Yield the shards of the run; of a preview, only its first queries. New splits are checked before.
+
+    ``say`` gets what is known about the first queries. Raises ``ConfigError`` if their answers cannot be verified (see
+    ``FirstRows``).
+    """
+    nothing = bool(run.config.get("verify_nothing"))
+    first_rows = FirstRows(run.source, run.generate, run.verifier, verify_nothing=nothing, say=say)
+    for number, queries in shards(run.source, int(run.config["shard_size"]), run.config.get("preview")):
+        first_rows.check(queries)
+        yield number, queries
 
 
 def skipped_rows(source: Source) -> dict[str, int]:
@@ -223,7 +255,7 @@ def run_shard(run: Run, number: int, queries: Sequence[Query]) -> Path:
         run.progress.count_finished_rows(len(rows))
         return part
     run.open()
-    run.check_provider(rows)
+    run.check_stages(rows)
     started = time.monotonic()
     failed = _write_part(run, number, rows, fingerprints)
     log.info(

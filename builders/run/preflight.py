@@ -1,27 +1,94 @@
-"""Checks the provider with the first query before a run sends all others. Called by ``builders.run.pipeline``.
+"""Checks provider, verifier and reward with the first queries before a run samples all others.
 
-The answers are stored in the journal, so the check costs nothing extra. A wrong key, model, URL or setting stops the
-run after a few requests.
+``builders.run.pipeline`` calls it. All replies are stored in the journal, so the check costs nothing extra. A wrong
+key, model, URL or setting, a dead judge or a dead reward stops the run after a few requests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import OutageError, kind_of, may_be_retried
-from bestofn.builders.protocols import Sampler
-from bestofn.builders.records import Row
+from bestofn.builders.protocols import Sampler, Stage
+from bestofn.builders.records import Row, Verdict
+from bestofn.builders.schema import score_from_row, verdict_from_row
 from bestofn.builders.stages.generate import Generate
 
 TRIED = 5  # number of queries that must fail before the run stops: one query may fail because of its prompt
+TRIED_BY_MODEL = 2  # the same number for judges and rewards, because a model sees several answers per query
 REMEDIES = {
     "ConnectionFailed": "Check provider.base_url and that the server runs",
     "RequestError": "Check provider.model, provider.base_url and the sampling settings",
     "RateLimitError": "Wait until the rate limit of the service allows requests again, or set provider.limits",
 }
 """Kind of error -> remedy."""
+
+
+class Failure(NamedTuple):
+    """The failure of a stage on all answers to one query. ``queries`` must fail before the run stops."""
+
+    what: str
+    problem: str
+    remedy: str
+    queries: int
+
+
+def check_stages(stages: Sequence[Stage], rows: Sequence[Row], loop: Loop) -> None:
+    """Send the first rows through ``stages``. Does nothing if no answers are sampled or read, and in batch mode.
+
+    Raises ``OutageError`` if nothing is sampled (see ``check_provider``), or if the verifier or the reward fails on all
+    answers to the first queries.
+    """
+    generate = next((stage for stage in stages if isinstance(stage, Generate)), None)
+    if generate is None or (isinstance(generate.sampler, Sampler) and generate.sampler.batch):
+        return
+    check_provider(generate, rows, loop)
+    failed: list[Failure] = []
+    for row in rows[:TRIED]:
+        failure = failure_of(loop.run(_through(stages, row)))
+        if failure is None:
+            return
+        failed.append(failure)
+        if len(failed) >= failure.queries:
+            break
+    if failed:
+        last = failed[-1]
+        raise OutageError(
+            f"{last.what} failed on all answers to the first {len(failed)} queries. The last problem: {last.problem}\n"
+            f"{last.remedy}. Then run the same command again: the answers are in the journal."
+        )
+
+
+async def _through(stages: Sequence[Stage], row: Row) -> Row:
+    for stage in stages:
+        row = {**row, **await stage(row)}
+    return row
+
+
+def failure_of(row: Row) -> Failure | None:
+    """Return the failure of the verifier or the reward on all answers of ``row``; None if one answer is judged."""
+    answered = [place for place, candidate in enumerate(row["candidates"]) if not candidate["error"]]
+    verdicts = [verdict_from_row(verdict) for verdict in row.get("verdicts") or ()]
+    if answered and verdicts and all(_is_failed(verdicts[place]) for place in answered):
+        verdict = verdicts[answered[0]]
+        if "judge_model" in verdict.detail or verdict.detail.get("llm_judge_failed"):
+            remedy = "Check the model, key and service of the judge (verifier.sampler; by default the provider)"
+            return Failure("the judge", verdict.explanation, remedy, TRIED_BY_MODEL)
+        return Failure("the verifier", verdict.explanation, "Check the sandbox and the verifier's settings", TRIED)
+    scores = [score_from_row(score) for score in row.get("scores") or ()]
+    missing = [scores[place] for place in answered if scores and scores[place].value is None]
+    problems = [str(score.parts["error"]) for score in missing if score.parts.get("error")]
+    if problems and len(problems) == len(answered):
+        return Failure("the reward", problems[0], "Check the settings of the reward and its service", TRIED_BY_MODEL)
+    return None
+
+
+def _is_failed(verdict: Verdict) -> bool:
+    """Return whether an error that is not in the data prevented the verdict."""
+    return bool(verdict.detail.get("llm_judge_failed")) or (verdict.outcome == "error" and verdict.confidence < 1.0)
 
 
 def check_provider(generate: Generate, rows: Sequence[Row], loop: Loop) -> None:

@@ -13,7 +13,7 @@ import shlex
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -232,6 +232,26 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherCalls:
+    """The calls of one model that follow the first turn of the candidates: tool turns, judges, rewards.
+
+    ``tokens`` are the tokens of the prompts and of the replies, as (expected, maximum). ``usd`` is None if no price is
+    known.
+    """
+
+    role: str
+    model: str
+    expected: int
+    most: int
+    prompt_tokens: tuple[int, int]
+    completion_tokens: tuple[int, int]
+    usd: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.role}: about {self.expected:,} further calls of {self.model}, at most {self.most:,}"
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The estimated requests and cost of a run, computed before it starts. ``usd`` is None if no price is known."""
 
@@ -241,24 +261,42 @@ class Estimate:
     completion_tokens: tuple[int, int]  # (expected, maximum), also in ``usd``
     usd: tuple[float, float] | None
     price: Price | None = None
+    further: tuple[FurtherCalls, ...] = ()
 
     @property
     def calls(self) -> int:
         """The number of completions. A price per call (``Price.call``) applies to each of them."""
         return self.queries * self.plan.n
 
+    @property
+    def total_usd(self) -> tuple[float, float] | None:
+        """The (expected, maximum) cost, with the further calls; None if the price of a model is unknown."""
+        parts = [self.usd, *(calls.usd for calls in self.further)]
+        known = [usd for usd in parts if usd is not None]
+        return (sum(usd[0] for usd in known), sum(usd[1] for usd in known)) if len(known) == len(parts) else None
+
     def __str__(self) -> str:
-        expected, most = self.completion_tokens
-        lines = [
+        prompt = self.prompt_tokens + sum(calls.prompt_tokens[0] for calls in self.further)
+        expected, most = (
+            self.completion_tokens[place] + sum(calls.completion_tokens[place] for calls in self.further)
+            for place in (0, 1)
+        )
+        asked = (
             f"{self.queries:,} queries × {self.plan.n} = {self.calls:,} calls of {self.plan.model} in "
-            f"{self.queries * self.plan.requests:,} requests",
-            f"tokens: about {self.prompt_tokens:,} in and {expected:,} out (at most {most:,} out)",
+            f"{self.queries * self.plan.requests:,} requests"
+        )
+        lines = [
+            asked if self.plan.requests else f"{self.queries:,} queries, whose recorded answers are read",
+            *map(str, self.further),
+            f"tokens: about {prompt:,} in and {expected:,} out (at most {most:,} out)",
         ]
-        if self.usd is None:
-            lines.append(f"cost: no price is known. Set one, for example {price_setting(self.plan.model)}")
+        if self.total_usd is None:
+            unknown = [calls.model for calls in self.further if calls.usd is None]
+            model = self.plan.model if self.usd is None else unknown[0]
+            lines.append(f"cost: no price is known. Set one, for example {price_setting(model)}")
         else:
             source = f" ({self.price.source}, {self.price.date})" if self.price and self.price.date else ""
-            lines.append(f"cost: about ${self.usd[0]:,.2f}, at most ${self.usd[1]:,.2f}{source}")
+            lines.append(f"cost: about ${self.total_usd[0]:,.2f}, at most ${self.total_usd[1]:,.2f}{source}")
         return "\n".join(lines)
 
 
@@ -274,8 +312,15 @@ class HasPlan(Protocol):
         ...
 
 
-def estimate(stage: HasPlan, *, queries: int, prompt_characters: int, ledger: Ledger) -> Estimate:
-    """Return the estimated requests and cost of the generate ``stage``.
+def estimate(
+    stage: HasPlan,
+    *,
+    queries: int,
+    prompt_characters: int,
+    ledger: Ledger,
+    further: Sequence[FurtherCalls] = (),
+) -> Estimate:
+    """Return the estimated requests and cost of the generate ``stage`` and of the ``further`` calls.
 
     ``queries`` is the number of queries, and ``prompt_characters`` the total length of their prompts. The maximum
     assumes that every completion is as long as ``sampling.max_tokens`` allows.
@@ -292,7 +337,7 @@ def estimate(stage: HasPlan, *, queries: int, prompt_characters: int, ledger: Le
             price.of(Usage(prompt, expected), answers=answers, batch=plan.batch),
             price.of(Usage(prompt, most), answers=answers, batch=plan.batch),
         )
-    return Estimate(plan, queries, prompt, (expected, most), usd, price)
+    return Estimate(plan, queries, prompt, (expected, most), usd, price, tuple(further))
 
 
 def price_setting(model: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import ConfigError
-from bestofn.builders.protocols import Archive, Sampler, Tools
+from bestofn.builders.protocols import Archive, PlannedCalls, Sampler, Tools, planned_calls
 from bestofn.builders.records import Candidate, JsonObject, Persona, PositiveCount, Query, Request, Row, Sampling
 from bestofn.builders.sampling.cost import Plan
 from bestofn.builders.schema import candidate_to_row, features, query_from_row
@@ -101,16 +101,32 @@ class Generate:
             batch=self.sampler.batch,
         )
 
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return the calls after the first turn: one further turn per candidate that uses tools, and the tools' calls.
+
+        At most, each candidate uses all turns, with one tool call per turn.
+        """
+        if self._tools is None or not query.tools or not isinstance(self.sampler, Sampler):
+            return []
+        most = candidates * (self._limits.turns + self._limits.final_answer - 1)
+        turns = PlannedCalls(self.sampler, candidates, most, self.request_builder.sampling.max_tokens)
+        return [turns, *planned_calls(self._tools, query, candidates * self._limits.turns)]
+
     async def __call__(self, row: Row) -> Row:
         """Sample the candidates of one query and return the column ``candidates``."""
         query = query_from_row(row)
-        if self.recorded is not None:
-            candidates = self.recorded.answers_for(query)[: self.most_recorded]
+        recorded = self.recorded_answers(query)
+        if recorded is not None:
+            candidates = recorded
         elif self._adaptive is not None:
             candidates = await self._adaptive.sample(query, self.n, self.sample, self._greedy_numbers)
         else:
             candidates = await self.sample(query, [*range(self.n), *self._greedy_numbers])
         return {"candidates": [candidate_to_row(candidate) for candidate in candidates]}
+
+    def recorded_answers(self, query: Query) -> list[Candidate] | None:
+        """Return the recorded answers to ``query`` that are used; None if answers are sampled."""
+        return None if self.recorded is None else self.recorded.answers_for(query)[: self.most_recorded]
 
     async def sample(self, query: Query, numbers: Sequence[int], attempt: int = 0) -> list[Candidate]:
         """Sample the candidates with the indices ``numbers``, sorted by index; index ``n`` is the greedy candidate."""

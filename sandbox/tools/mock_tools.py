@@ -22,11 +22,11 @@ from typing import Any
 
 from bestofn.builders.formats.json_schema import problem
 from bestofn.builders.formats.tool_calls import to_chat
-from bestofn.builders.protocols import Archive, Sampler, Sandbox
-from bestofn.builders.records import JsonObject, Tool, ToolResult
+from bestofn.builders.protocols import Archive, PlannedCalls, Sampler, Sandbox
+from bestofn.builders.records import JsonObject, Query, Tool, ToolResult
 from bestofn.sandbox.tools.catalogue import CATALOGUE
 from bestofn.sandbox.tools.mock_tool import Arguments, MockTool, ToolBroken, ToolFailure, wire_name
-from bestofn.sandbox.tools.model_mock import output_schema, played
+from bestofn.sandbox.tools.model_mock import MAX_REPLY_TOKENS, output_schema, played
 from bestofn.sandbox.tools.schema_mock import made_up
 from bestofn.sandbox.tools.seeded import Seeded
 from bestofn.sandbox.tools.tool_matching import CONFIDENT, adapted, exact, nearest
@@ -76,6 +76,10 @@ class MockTools:
         self._played: dict[str, ToolResult] = {}
         self._episode: list[dict[str, Any]] = []
         self._faulted: set[str] = set()
+
+    def planned_calls(self, query: Query, candidates: int) -> Sequence[PlannedCalls]:
+        """Return at most one call of the model for each of ``candidates`` tool calls."""
+        return [PlannedCalls(self.sampler, 0, candidates, MAX_REPLY_TOKENS)] if self.sampler is not None else []
 
     def declarations(self) -> Sequence[Tool]:
         """Return the declarations of the offered tools, in the Chat Completions format."""

@@ -19,6 +19,7 @@ PROMPT = Path(__file__).parent / "model_mock.v1.md"
 JsonValue = Any
 """Any decoded JSON value. A model wrote it, so its shape is unknown."""
 
+MAX_REPLY_TOKENS = 1024
 EARLIER = 8  # number of earlier calls in the episode that the model sees, so that its results are consistent
 
 
@@ -51,7 +52,7 @@ async def played(
             {"role": "system", "content": PROMPT.read_text("utf-8").strip()},
             {"role": "user", "content": json.dumps(question, ensure_ascii=False, sort_keys=True)},
         ),
-        sampling=Sampling(temperature=0.0, max_tokens=1024),
+        sampling=Sampling(temperature=0.0, max_tokens=MAX_REPLY_TOKENS),
     )
     (drawn,) = await sampler.draw(request)
     if isinstance(drawn, ProviderError):

@@ -79,7 +79,7 @@ def test_every_experiment_composes_with_nothing_missing(name: str, tmp_path: Pat
     ("overrides", "message"),
     [
         (["provider.temprature=1"], r"provider.temprature: unknown key 'temprature'"),
-        (["n=four"], r"^n is 'four' \(str\); expected int"),
+        (["n=four"], r"^n is 'four' \(str\); expected a whole number"),
         (["nn=4"], r"nn: unknown key 'nn'; did you mean 'n'\?"),
         (["verifer=by_split"], r"verifer: unknown key 'verifer'; did you mean 'verifier'\?"),
         (["dataset=jsonl"], r"dataset.path is missing. Set it on the command line: dataset.path="),

@@ -101,7 +101,7 @@ def test_it_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert not any(text[:40] in stored for stored in table["input_messages"].to_pylist())
     if config["verifier"].get("default"):
         judged = {row["split"] for row in table.to_pylist() if row["verifier_name"] == "judge"}
-        assert "tool_calling" in judged
+        assert judged & {"tool_calling", "code"}
         assert all(row["verification_llm_judge_used"] for row in table.to_pylist() if row["verifier_name"] == "judge")
 
 

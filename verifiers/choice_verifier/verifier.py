@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from bestofn.builders.formats.multiple_choice import gold_options
 from bestofn.builders.records import Candidate, Query, Verdict
 from bestofn.verifiers.calibration import calibrated
 from bestofn.verifiers.choice_verifier.judge import Finding, judge_choice, options_of
@@ -17,6 +18,11 @@ class ChoiceVerifier:
     """
 
     name = "choice"
+
+    def verified_by(self, query: Query) -> str:
+        """Return the name of this verifier if each gold answer of the query names options; otherwise ""."""
+        golds, options = query.reference.accepted, options_of(query)
+        return self.name if golds and all(gold_options(gold, options) for gold in golds) else ""
 
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on the options that ``candidate`` names. ``detail["method"]`` names the deciding rule."""

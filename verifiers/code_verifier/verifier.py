@@ -80,6 +80,12 @@ class CodeVerifier:
         self._runtimes = Runtimes(sandbox)
         self._judged: OrderedDict[str, asyncio.Future[Tally]] = OrderedDict()
 
+    def verified_by(self, query: Query) -> str:
+        """Return the name of this verifier if the query has tests that can fail; otherwise ""."""
+        tests = query.reference.tests
+        usable = tests is not None and tests.cases and not entry_point_problem(tests) and not why_undecidable(tests)
+        return self.name if usable else ""
+
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on one answer: extract its program, run it, and compare its results."""
         begun = time.monotonic()

@@ -61,6 +61,10 @@ class MathVerifier:
     async def __aexit__(self, *exc: object) -> None:
         await self._loading
 
+    def verified_by(self, query: Query) -> str:
+        """Return the name of this verifier if the query has a reference answer; otherwise ""."""
+        return self.name if accepted(query.reference) else ""
+
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on the final answer of ``candidate``. ``detail["method"]`` names the rule that decided."""
         started = time.perf_counter()

@@ -31,6 +31,10 @@ class ShortAnswerVerifier:
     def __init__(self, max_length: int = 20_000, max_references: int = 1_000) -> None:
         self.max_length, self.max_references = max_length, max_references
 
+    def verified_by(self, query: Query) -> str:
+        """Return the name of this verifier if the query has a reference answer; otherwise ""."""
+        return self.name if query.reference.accepted else ""
+
     async def verify(self, query: Query, candidate: Candidate) -> Verdict:
         """Return the verdict on the answer. ``detail["method"]`` names the rule that decided."""
         started = time.perf_counter()

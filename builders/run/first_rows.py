@@ -1,0 +1,178 @@
+"""Looks at the first queries of each split before their requests are sent: can their answers be verified?
+
+``builders.run.pipeline`` calls ``FirstRows.check`` for each shard.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bestofn.builders.errors import ConfigError
+from bestofn.builders.formats.terminal_text import visible
+from bestofn.builders.protocols import ReportsColumns, Source, Verifier, verified_by
+from bestofn.builders.records import Query, Reference
+from bestofn.builders.stages.generate import Generate
+from bestofn.verifiers.judge_verifier import reference_text
+
+log = logging.getLogger(__name__)
+
+LOOKED_AT = 100  # most queries of a split in one shard that are looked at
+SHOWN_CHARS = 300  # of a prompt and of a reference
+KINDS = {
+    "tests": lambda reference: reference.tests is not None,
+    "expected calls": lambda reference: reference.calls is not None,
+    "expected state": lambda reference: reference.state is not None or bool(reference.facts),
+    "options": lambda reference: bool(reference.choices) and bool(reference.accepted),
+    "a reference answer": lambda reference: bool(reference.accepted),
+}
+"""Kind of a reference -> whether a reference is of this kind; the first kind applies."""
+NO_REFERENCE = "no reference"
+REMEDIES = {
+    NO_REFERENCE: "Map the reference: dataset.columns.answer=COLUMN, or tests or calls instead of answer.",
+    "tests": "Programs need a sandbox (sandbox=docker, or sandbox=auto), and tests that can fail.",
+    "expected calls": "Tool calls need a trusted reference: verifier.domains.tool_calling.references=[gold,model].",
+    "options": "The answer must name an option: check dataset.columns.answer and dataset.choices.gold.",
+}
+JUDGE = "Or let a judge decide: verifier=with_judge. Or set verify_nothing=true to sample answers without verdicts."
+
+
+def reference_kind(reference: Reference) -> str:
+    """Return the kind of ``reference``: a key of ``KINDS``, or ``NO_REFERENCE``."""
+    return next((kind for kind, is_of_kind in KINDS.items() if is_of_kind(reference)), NO_REFERENCE)
+
+
+@dataclass
+class Reach:
+    """What is known about the queries of one split: the kinds of their references, and who verifies the answers."""
+
+    queries: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    verifiers: Counter[str] = field(default_factory=Counter)
+    unverified: Counter[str] = field(default_factory=Counter)  # kinds of the references that nothing verifies
+
+    def add(self, query: Query, verifier: Verifier) -> None:
+        """Count one query."""
+        kind, name = reference_kind(query.reference), verified_by(verifier, query)
+        self.queries += 1
+        self.kinds[kind] += 1
+        if name:
+            self.verifiers[name] += 1
+        else:
+            self.unverified[kind] += 1
+
+    @property
+    def verifiable(self) -> int:
+        """The number of queries whose answers can be verified."""
+        return self.verifiers.total()
+
+    def problem(self, source: Source) -> str:
+        """Return why queries cannot be verified, and what to do."""
+        causes = ", ".join(f"{count:,} with {kind}" for kind, count in self.unverified.most_common())
+        remedies = [REMEDIES[kind] for kind, _ in self.unverified.most_common() if kind in REMEDIES]
+        facts = f"{self.verifiable:,} of {self.queries:,} queries can be verified: {causes}.{_unused_columns(source)}"
+        return "\n".join([facts, *remedies, JUDGE])
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{count:,} with {kind}" for kind, count in self.kinds.most_common())
+        verifiers = ", ".join(f"{count:,} by {name}" for name, count in self.verifiers.most_common())
+        verified = f"{self.verifiable:,} can be verified ({verifiers})" if verifiers else "none can be verified"
+        return f"{self.queries:,} queries: {kinds}; {verified}."
+
+
+class FirstRows:
+    """Checks the first queries of each split. ``verifier`` is None if the run has no stage ``verify``.
+
+    ``say`` gets the facts, such as the first prompt next to its reference. Raises ``ConfigError`` if no query of the
+    first shard can be verified, unless ``verify_nothing`` is set, or if none has a recorded answer. If only some splits
+    cannot be verified, a warning is logged before they are sampled.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        generate: Generate | None,
+        verifier: Verifier | None,
+        *,
+        verify_nothing: bool = False,
+        say: Callable[[str], None] = log.info,
+    ) -> None:
+        self.source, self.generate, self.verifier = source, generate, verifier
+        self.verify_nothing, self.say = verify_nothing, say
+        self._seen: set[str] = set()
+
+    def check(self, queries: Sequence[Query]) -> None:
+        """Look at the queries of the splits that no earlier shard had."""
+        is_first = not self._seen
+        if is_first and self.generate is not None:
+            check_recorded(self.generate, self.source, queries)
+        if self.verifier is None:
+            return
+        found = reach_of(self.verifier, [query for query in queries if query.split not in self._seen])
+        self._seen |= set(found)
+        for split, reach in found.items():
+            self.say(f"Split {visible(split)}, first {reach}")
+        if is_first:
+            self.say(first_query(queries[0], self.verifier))
+        if not self.verify_nothing:
+            check_reach(found, self.source, stop=is_first)
+
+
+def check_reach(found: Mapping[str, Reach], source: Source, *, stop: bool) -> None:
+    """Warn about each split of which no query can be verified.
+
+    Raises ``ConfigError`` if ``stop`` is set and no query of any split can be verified.
+    """
+    if stop and not any(reach.verifiable for reach in found.values()):
+        total = Reach(
+            sum(reach.queries for reach in found.values()),
+            unverified=sum((reach.unverified for reach in found.values()), Counter()),
+        )
+        raise ConfigError(total.problem(source))
+    for split, reach in found.items():
+        if not reach.verifiable:
+            log.warning("Split %s: %s", split, reach.problem(source))
+
+
+def reach_of(verifier: Verifier, queries: Iterable[Query]) -> dict[str, Reach]:
+    """Return split -> what is known about its first ``LOOKED_AT`` queries."""
+    found: dict[str, Reach] = {}
+    for query in queries:
+        reach = found.setdefault(query.split, Reach())
+        if reach.queries < LOOKED_AT:
+            reach.add(query, verifier)
+    return found
+
+
+def first_query(query: Query, verifier: Verifier) -> str:
+    """Return the first prompt next to its reference and the name of the verifier that will decide."""
+    return (
+        f"First prompt ({query.id}): {_shortened(query.text)}\n"
+        f"  reference: {_shortened(reference_text(query)) or NO_REFERENCE}\n"
+        f"  verified by: {verified_by(verifier, query) or 'nothing'}"
+    )
+
+
+def check_recorded(generate: Generate, source: Source, queries: Sequence[Query]) -> None:
+    """Raise ``ConfigError`` if answers are read from the dataset and none of ``queries`` has one."""
+    answers = [recorded for query in queries if (recorded := generate.recorded_answers(query)) is not None]
+    if not answers or any(answers):
+        return
+    raise ConfigError(
+        f"0 of {len(answers):,} queries have a recorded answer.{_unused_columns(source)}\n"
+        "Set dataset.columns.candidates=COLUMN for a list of answers per row. For one answer per row, set "
+        "dataset.group_by=COLUMN and dataset.columns.candidate=COLUMN."
+    )
+
+
+def _unused_columns(source: Source) -> str:
+    unused = source.unused_columns if isinstance(source, ReportsColumns) else ()
+    return f" Columns that are not used: {', '.join(unused)}." if unused else ""
+
+
+def _shortened(text: str) -> str:
+    """Return the beginning of ``text`` on one line, safe for a terminal."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}…"

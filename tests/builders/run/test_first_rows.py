@@ -1,0 +1,234 @@
+"""What is said and checked before money is spent: references, verifiers, judges, rewards, the estimate, the preview."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from bestofn.builders.config.composition import compose
+from bestofn.builders.errors import ConfigError, exit_on_error
+from bestofn.scripts.build import build
+from tests.builders.sources.dataset_files import written
+from tests.loopback import OpenAIServer, sums
+
+SUMS = [{"id": i, "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)} for i in range(12)]
+Rows = list[dict[str, Any]]
+
+
+def without(*keys: str) -> Rows:
+    return [{key: value for key, value in row.items() if key not in keys} for row in SUMS]
+
+
+def words(tmp_path: Path, server: OpenAIServer, rows: Rows, *more: str) -> list[str]:
+    path = written(tmp_path / "rows.jsonl", rows)
+    provider = ["provider=openai_chat", f"provider.base_url={server.url}", "provider.model=mock"]
+    if "provider=recorded" not in more:
+        more = (*provider, "provider.limits.retries=0", *more)
+    return ["dataset=jsonl", f"dataset.path={path}", "sandbox=none", "tools=none", f"out={tmp_path / 'run'}", *more]
+
+
+def judged(question: str, seed: int) -> str:
+    """An answer to a sum, or a verdict if the prompt asks for one."""
+    return (
+        '{"reasoning": "r", "equivalent": true, "confidence": 0.9}' if "reasoning" in question else sums(question, seed)
+    )
+
+
+# --- twelve wrong configurations -------------------------------------------------------------------------------------
+
+DEAD_REWARD = ["reward=http", "reward.model=m", "reward.urls=[http://127.0.0.1:9/v1]", "reward.retries=0"]
+
+
+def refuse_all(status: int, message: str) -> Callable[[str], tuple[int, str] | None]:
+    return lambda question: (status, message)
+
+
+def refuse_judge(question: str) -> tuple[int, str] | None:
+    return (404, "there is no such model") if "reasoning" in question else None
+
+
+WRONG: dict[str, tuple[Rows, list[str], Callable[[str], tuple[int, str] | None] | None, str, int]] = {
+    "no reference": (without("answer"), [], None, r"0 of 12 queries can be verified: 12 with no reference", 2),
+    "reference in a column with another name": (
+        [{**row, "gold_ans": "1"} for row in without("answer")],
+        [],
+        None,
+        r"Columns that are not used: gold_ans\.\n.*dataset\.columns\.answer=COLUMN",
+        2,
+    ),
+    "missing column": (SUMS, ["dataset.columns.answer=gold"], None, r"column 'gold' is missing", 2),
+    "tests without a sandbox": (
+        [{"question": f"Write f{i}.", "tests": ["assert f(1)"]} for i in range(12)],
+        [],
+        None,
+        r"0 of 12 queries can be verified: 12 with tests(.|\n)*sandbox=docker",
+        2,
+    ),
+    "no recorded answers": (SUMS, ["provider=recorded"], None, r"0 of 12 queries have a recorded answer", 2),
+    "empty file": ([], [], None, r"gave no query", 2),
+    "no usable row": ([{"question": 5}] * 12, [], None, r"gave no query(.|\n)*question is not a text", 2),
+    "wrong split": ([{**row, "split": "math"} for row in SUMS], ["dataset.splits=[mth]"], None, r"the split 'mth'", 2),
+    "wrong key": (SUMS, [], refuse_all(401, "invalid api key"), r"401.*invalid api key|API key", 5),
+    "wrong model": (SUMS, [], refuse_all(404, "no such model"), r"no such model(.|\n)*provider\.model", 3),
+    "dead service": (SUMS, [], refuse_all(500, "down"), r"down(.|\n)*overloaded or down", 3),
+    "dead judge": (SUMS, ["verifier=judge"], refuse_judge, r"no such model(.|\n)*judge", 3),
+    "dead judge of a cascade": (without("answer"), ["verifier=with_judge"], refuse_judge, r"no such model", 3),
+    "dead reward": (SUMS, DEAD_REWARD, None, r"the reward failed on all answers(.|\n)*reward and its service", 3),
+    "unknown price": (SUMS, ["budget_usd=1", "provider.free=false"], None, r"no price is known for model 'mock'", 2),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_configuration_ends_early_with_its_cause(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, more, refuse, message, status = WRONG[name]
+    with OpenAIServer(answer=judged) as server:
+        server.refuse = refuse
+        with pytest.raises(SystemExit) as ended, exit_on_error():
+            build(compose(words(tmp_path, server, rows, *more)))
+        assert server.requests <= 25
+    assert ended.value.code == status
+    said = capsys.readouterr().err
+    assert said.count("bestofn: ") == 1
+    assert re.search(message, said), said
+
+
+# --- what is said ----------------------------------------------------------------------------------------------------
+
+
+def candidates(tmp_path: Path, folder: str = "run") -> Rows:
+    return pq.read_table(tmp_path / folder / "candidates" / "data.parquet").to_pylist()
+
+
+def test_the_first_prompt_is_shown_with_its_reference_and_verifier(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with OpenAIServer() as server, caplog.at_level(logging.INFO):
+        build(compose(words(tmp_path, server, SUMS, "n=1")))
+    assert "Split math, first 12 queries: 12 with a reference answer; 12 can be verified (12 by math)." in caplog.text
+    assert "First prompt (0): What is 0 + 0?\n  reference: 0\n  verified by: math" in caplog.text
+
+
+def test_verify_nothing_samples_without_verdicts(tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        build(compose(words(tmp_path, server, without("answer"), "n=1", "verify_nothing=true")))
+        assert server.completions == 12
+
+
+def test_a_split_that_nothing_verifies_is_a_warning_before_it_is_sampled(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [{**row, "split": "math" if row["id"] < 8 else "chat"} for row in SUMS]
+    rows = [row if row["split"] == "math" else {**row, "answer": None} for row in rows]
+    with OpenAIServer() as server, caplog.at_level(logging.WARNING):
+        build(compose(words(tmp_path, server, rows, "n=1", "shard_size=4", "dataset.columns.split=split")))
+    assert "Split chat: 0 of 4 queries can be verified: 4 with no reference." in caplog.text
+    assert "Split math" not in caplog.text
+
+
+def test_high_throughput_has_a_judge_for_what_no_program_verifies() -> None:
+    config = compose(["sandbox=none", "experiment=baseline/high_throughput"])
+    domains = config["verifier"]["domains"]
+    assert domains["code"]["then"]["_target_"].endswith("Judge")
+    assert domains["math"]["then"] is None
+
+
+@pytest.mark.parametrize("name", ["data/personality", "marvin/personality"])
+def test_the_experiments_on_voice_verify_nothing(name: str) -> None:
+    assert compose(["sandbox=none", f"experiment={name}"])["verify_nothing"] is True
+
+
+# --- the estimate ----------------------------------------------------------------------------------------------------
+
+TOOL = {"name": "weather.current", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "lines"),
+    [
+        (SUMS, [], ["12 queries × 4 = 48 calls of mock in 12 requests"]),
+        (without("answer"), ["verifier=judge"], ["verifier: about 48 further calls of mock, at most 48"]),
+        (SUMS, ["verifier=with_judge"], ["verifier: about 0 further calls of mock, at most 48"]),
+        (SUMS, ["verifier=judge", "verifier.samples=3"], ["verifier: about 144 further calls"]),
+        (SUMS, ["reward=judge"], ["reward: about 48 further calls of mock, at most 48"]),
+        (SUMS, ["reward=pairwise"], ["reward: about 144 further calls"]),
+        (SUMS, ["reward=listwise"], ["reward: about 24 further calls"]),
+        (
+            [{**row, "tools": [TOOL]} for row in SUMS],
+            ["tools=mock", "verify_nothing=true"],
+            ["tools: about 48 further calls of mock, at most 960"],
+        ),
+    ],
+)
+def test_the_estimate_includes_tools_judges_and_rewards(
+    rows: Rows, more: list[str], lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with OpenAIServer() as server:
+        build(compose(words(tmp_path, server, rows, "dry_run=true", *more)))
+        assert server.requests == 0
+    said = capsys.readouterr().out
+    for line in lines:
+        assert line in said
+    assert "further" in said or not more
+
+
+def test_the_estimate_of_the_cost_includes_the_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    price = ["+prices={mock: {input: 0.0, output: 0.0, call: 1.0}}", "provider.free=false"]
+    with OpenAIServer() as server:
+        build(compose(words(tmp_path, server, SUMS, "dry_run=true", "verifier=with_judge", *price)))
+        assert "cost: about $48.00, at most $96.00" in capsys.readouterr().out
+        build(compose(words(tmp_path, server, without("answer"), "dry_run=true", "verifier=judge", *price)))
+        assert "cost: about $96.00, at most $96.00" in capsys.readouterr().out
+
+
+def test_a_dry_run_stops_where_the_run_would_stop(tmp_path: Path) -> None:
+    with OpenAIServer() as server, pytest.raises(ConfigError, match="0 of 12 queries can be verified"):
+        build(compose(words(tmp_path, server, without("answer"), "dry_run=true")))
+
+
+# --- the preview -----------------------------------------------------------------------------------------------------
+
+
+def test_a_preview_is_reused_by_the_whole_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with OpenAIServer() as server:
+        build(compose(words(tmp_path, server, SUMS, "n=2", "preview=5")))
+        assert server.completions == 10
+        assert "This is a preview of 5 queries." in capsys.readouterr().out
+        assert len(candidates(tmp_path, "run/preview")) == 10
+        build(compose(words(tmp_path, server, SUMS, "n=2")))
+        assert server.completions == 24, "only the other queries are requested"
+        assert len(candidates(tmp_path)) == 24
+        build(compose(words(tmp_path, server, SUMS, "n=2", "preview=5")))
+        assert server.completions == 24
+        assert len(candidates(tmp_path)) == 24, "a preview does not change the run"
+
+
+def test_a_preview_has_queries_of_all_splits(tmp_path: Path) -> None:
+    rows = [{**row, "split": ("math", "chat")[row["id"] // 6]} for row in SUMS]
+    splits = ["dataset.splits=[math,chat]", "dataset.columns.split=split", "n=1", "preview=4"]
+    with OpenAIServer() as server:
+        build(compose(words(tmp_path, server, rows, *splits)))
+        assert server.completions == 4
+    found = candidates(tmp_path, "run/preview")
+    assert [row["split"] for row in found] == ["math", "math", "chat", "chat"]
+
+
+def test_a_preview_limits_a_source_without_max_queries(tmp_path: Path) -> None:
+    more = [
+        "dataset=malformed",
+        "provider=scripted",
+        "verifier=posed",
+        "sandbox=none",
+        "tools=none",
+        "preview=3",
+        "n=1",
+    ]
+    build(compose([*more, f"out={tmp_path / 'run'}"]))
+    assert len(candidates(tmp_path, "run/preview")) == 3
