@@ -115,7 +115,8 @@ class FirstRows:
         for split, reach in found.items():
             self.say(f"Split {visible(split)}, first {reach}")
         if is_first:
-            self.say(first_query(queries[0], self.verifier))
+            for line in first_query(queries[0], self.verifier):
+                self.say(line)
         if not self.verify_nothing:
             check_reach(found, self.source, stop=is_first)
 
@@ -146,13 +147,13 @@ def reach_of(verifier: Verifier, queries: Iterable[Query]) -> dict[str, Reach]:
     return found
 
 
-def first_query(query: Query, verifier: Verifier) -> str:
-    """Return the first prompt next to its reference and the name of the verifier that will decide."""
-    return (
-        f"First prompt ({query.id}): {_shortened(query.text)}\n"
-        f"  reference: {_shortened(reference_text(query)) or NO_REFERENCE}\n"
-        f"  verified by: {verified_by(verifier, query) or 'nothing'}"
-    )
+def first_query(query: Query, verifier: Verifier) -> list[str]:
+    """Return lines with the first prompt, its reference and the name of the verifier that will decide."""
+    return [
+        f"First prompt ({visible(query.id)}): {_shortened(query.text)}",
+        f"  reference: {_shortened(reference_text(query)) or NO_REFERENCE}",
+        f"  verified by: {verified_by(verifier, query) or 'nothing'}",
+    ]
 
 
 def check_recorded(generate: Generate, source: Source, queries: Sequence[Query]) -> None:
