@@ -32,7 +32,16 @@ from bestofn.builders.errors import (
     ServiceError,
 )
 from bestofn.builders.sampling.batch_requests import BatchRequest, NoReply
-from bestofn.builders.sampling.batch_rows import State, Statement, batch_row, open_batches, request_rows
+from bestofn.builders.sampling.batch_rows import (
+    State,
+    Statement,
+    batch_row,
+    open_batch,
+    open_batches,
+    request_rows,
+    sample_keys,
+)
+from bestofn.builders.sampling.claims import batch_key
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.provider import BatchApi, Batching, BatchResult
@@ -75,6 +84,7 @@ class BatchJobs:
         self._api = api
         self._identity = identity
         self._journal = journal
+        self._claims = journal.claims
         self._ledger = ledger
         self._settings = settings
         self._claimed: set[str] = set()  # the ids and marks that this object added to ``journal.claimed_batches``
@@ -85,21 +95,28 @@ class BatchJobs:
         """Whether a job that a search without a mark has found may be another job of this run."""
         return any(job.state == "found" for job in self.uncertain)
 
-    def claim_open(self) -> list[BatchJob]:
-        """Claim and return the unfinished jobs of earlier runs that no other sampler of this process has claimed."""
-        rows = open_batches(self._journal, self._identity)
-        jobs = [BatchJob(names, batch, at, state) for batch, state, names, at in rows if self._is_unclaimed(batch)]
-        for job in jobs:
-            self._claim(job.id)
+    async def claim_open(self) -> list[BatchJob]:
+        """Claim and return the unfinished jobs of earlier runs, except jobs that a sampler or a process has claimed.
+
+        All samples of these jobs are claimed too, so that no other process requests them.
+        """
+        jobs: list[BatchJob] = []
+        for batch in open_batches(self._journal, self._identity):
+            if batch in self._journal.claimed_batches or not self._claims.is_free(batch_key(batch)):
+                continue
+            row = open_batch(self._journal, batch)
+            if row is not None and await self._claim(batch, sample_keys(row[1])):
+                jobs.append(BatchJob(row[1], batch, row[2], row[0]))
         return jobs
 
     def release(self) -> None:
-        """Release all claimed jobs, so that other samplers can claim them."""
+        """Release all claimed jobs, so that other samplers and processes can claim them."""
         self._journal.claimed_batches -= self._claimed
+        self._claims.release(map(batch_key, self._claimed))
 
     async def plan(self, job: BatchJob, requests: Iterable[BatchRequest]) -> None:
         """Record in the journal that ``job`` is about to be submitted."""
-        self._claim(job.id)
+        await self._claim(job.id)
         named = [(request.name, request.request) for request in requests]
         rows = await asyncio.to_thread(request_rows, self._identity, named)
         await self._journal.note(
@@ -158,13 +175,15 @@ class BatchJobs:
             candidates = await self._search(job, until)
             async with self._lock:
                 known = {row[0] for row in self._journal.rows("SELECT id FROM batches")}
-                batch = next((candidate for candidate in candidates if candidate not in known), None)
-                if batch is not None:
+                for batch in [candidate for candidate in candidates if candidate not in known]:
+                    if not await self._claim(batch):  # another process has found it
+                        continue
                     await self._identify(job, batch, "open" if self._api.stores_marks else "found")
+                    return True
         finally:
             if job.state != "found":
                 self.uncertain.discard(job)
-        return batch is not None
+        return False
 
     async def replace(self, job: BatchJob) -> bool:
         """Search for ``job`` again, because the job that was found belongs to another program.
@@ -175,6 +194,7 @@ class BatchJobs:
         log.warning("%s: batch job %s belongs to another program", self._identity, foreign)
         self._ledger.note("batch jobs of other programs found")
         job.id, job.state = new_mark(), "planned"
+        await self._claim(job.id)
         closed = batch_row(foreign, self._identity, "closed", [], job.submitted_at)
         planned = batch_row(job.id, self._identity, "planned", list(job.names), job.submitted_at)
         await self._journal.note([closed, planned])
@@ -268,8 +288,8 @@ class BatchJobs:
 
     async def _identify(self, job: BatchJob, batch: str, state: State) -> None:
         """Store the service's id ``batch`` as the id of the planned ``job``, in memory and in the journal."""
+        await self._claim(batch)
         mark, job.id, job.state = job.id, batch, state
-        self._claim(batch)
         row = batch_row(batch, self._identity, state, list(job.names), job.submitted_at)
         await self._journal.note([_deletion(mark), row])
 
@@ -283,13 +303,18 @@ class BatchJobs:
                 *(self._identity, job.id, len(job.names), self._settings.patience_s / 3600),
             )
 
-    def _is_unclaimed(self, batch: str) -> bool:
-        return batch not in self._journal.claimed_batches
+    async def _claim(self, batch: str, samples: Sequence[bytes] = ()) -> bool:
+        """Claim ``batch``, so that nobody else waits for it and counts its replies twice. Returns False if it is taken.
 
-    def _claim(self, batch: str) -> None:
-        """Claim ``batch``, so that no other sampler of this process waits for it and counts its replies twice."""
+        ``samples`` are the keys of its samples, which are claimed together with it.
+        """
+        mine = await self._claims.take([batch_key(batch), *samples])
+        if batch_key(batch) not in mine:
+            self._claims.release(mine)
+            return False
         self._journal.claimed_batches.add(batch)
         self._claimed.add(batch)
+        return True
 
 
 def _deletion(batch: str) -> Statement:

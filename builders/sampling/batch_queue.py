@@ -54,14 +54,15 @@ class BatchQueue:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def resume(self) -> list[str]:
-        """Start waiting for the unfinished jobs of earlier runs. Returns the names of their requests."""
+        """Start waiting for the unfinished jobs that nobody waits for. Returns the names of their requests."""
+        resumed: list[BatchJob] = []
         lost: list[BatchJob] = []
         try:
-            claimed = self._jobs.claim_open()
+            claimed = await self._jobs.claim_open()
             self._jobs.uncertain |= {job for job in claimed if job.state == "found"}
             for job in claimed:
                 if job.state != "planned" or await self._find(job):
-                    self._resumed.append(job)
+                    resumed.append(job)
                 elif self._jobs.may_be_confused:  # an uncertain job may be this one
                     lost.append(job)
                 else:
@@ -69,13 +70,14 @@ class BatchQueue:
         except BaseException:
             await self.close()
             raise
-        for job in self._resumed:  # after all searches, because a request may be in several jobs
+        self._resumed += resumed
+        for job in resumed:  # after all searches, because a request may be in several jobs
             log.warning("%s: resuming batch job %s with %d requests", self._identity, job.id, len(job.names))
             job.first_check = asyncio.Event()
             self._follow(job)
         for job in lost:
             self._track(job, NoReply.LEFT_OUT)
-        return list(dict.fromkeys(name for job in [*self._resumed, *lost] for name in job.names))
+        return list(dict.fromkeys(name for job in [*resumed, *lost] for name in job.names))
 
     async def first_checks(self) -> None:
         """Wait until the status of each resumed job has been checked once."""

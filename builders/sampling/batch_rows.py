@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 
+from bestofn.builders.sampling.claims import sample_key
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_writer import Statement
 
@@ -29,15 +30,24 @@ def parsed_name(name: str) -> tuple[bytes, int, list[int]]:
     return bytes.fromhex(key), int(attempt), list(range(int(first), int(first) + int(count)))
 
 
-def open_batches(journal: Journal, identity: str) -> list[tuple[str, State, list[str], float]]:
-    """Return the jobs of a provider that are not closed.
+def open_batches(journal: Journal, identity: str) -> list[str]:
+    """Return the ids of the jobs of a provider that are not closed. If an id is not known, it is the job's mark."""
+    query = "SELECT id FROM batches WHERE provider = ? AND state != 'closed'"
+    return [batch for (batch,) in journal.rows(query, (identity,))]
 
-    Each job is a tuple: its id (or its mark, if the id is not known), state, request names, and submission time.
-    """
-    rows = journal.rows(
-        "SELECT id, state, parts, at FROM batches WHERE provider = ? AND state != 'closed'", (identity,)
-    )
-    return [(batch, state, json.loads(zlib.decompress(parts)), at) for batch, state, parts, at in rows]
+
+def open_batch(journal: Journal, batch: str) -> tuple[State, list[str], float] | None:
+    """Return the state, the request names and the submission time of a job; None if it is closed."""
+    query = "SELECT state, parts, at FROM batches WHERE id = ? AND state != 'closed'"
+    for state, parts, at in journal.rows(query, (batch,)):
+        return state, json.loads(zlib.decompress(parts)), at
+    return None
+
+
+def sample_keys(names: Iterable[str]) -> list[bytes]:
+    """Return the keys of the claims on all samples of the requests ``names``."""
+    parsed = map(parsed_name, names)
+    return [sample_key(key, attempt, index) for key, attempt, indices in parsed for index in indices]
 
 
 def batch_row(batch: str, identity: str, state: State, names: list[str], at: float) -> Statement:

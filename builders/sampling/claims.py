@@ -153,13 +153,17 @@ class Claims:
         if not self.is_shared:
             self._held.update(keys)
             return set(keys)
-        free = {key for key in keys if self._holder(key) in (None, self._id)}
+        free = {key for key in keys if self.is_free(key)}
         if not free:
             return free
         self._held |= free  # before the file is changed, because ``_share`` writes all claims that are held
         mine = await self._writer.run(partial(_take, self._id, free))
         self._held -= free - mine
         return mine
+
+    def is_free(self, key: bytes) -> bool:
+        """Return whether no other process has claimed ``key``."""
+        return not self.is_shared or self._holder(key) in (None, self._id)
 
     def release(self, keys: Iterable[bytes]) -> None:
         """Release the claims on ``keys``. Keys that are not claimed are ignored. Returns before the file is changed."""

@@ -8,14 +8,14 @@ in a batch job; both store the reply with ``reply``. ``builders.run.pipeline`` c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bestofn.builders.errors import AuthenticationError, ProviderError
 from bestofn.builders.formats.wire_tools import with_declared_names
 from bestofn.builders.records import Completion, Request, Usage
 from bestofn.builders.sampling.batch_route import BatchRoute
-from bestofn.builders.sampling.batch_rows import open_batches
+from bestofn.builders.sampling.batch_rows import open_batch, open_batches, sample_keys
 from bestofn.builders.sampling.claims import sample_key
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.in_flight import Answer, InFlight, Route
@@ -58,15 +58,18 @@ class JournaledSampler:
         self._online = OnlineRoute(provider, journal, ledger, limiter, self._replies)
         self._batches: BatchRoute | None = None
         self._own: set[InFlight] = set()  # requests in flight that this sampler has started
+        self._resumed: dict[bytes, InFlight] = {}  # by the claims on their samples
+        self._elsewhere: dict[str, frozenset[bytes]] = {}  # batch job of another process -> claims on its samples
+        self._resuming = asyncio.Lock()
 
     async def __aenter__(self) -> JournaledSampler:
         self._limiter.key_accepted |= self._journal.has_replies_of(self.identity)
         self._journal.claims.watch_budget(self._ledger)
-        provider = self._provider
-        # Batch jobs of earlier runs are paid for, so an online run waits for them too.
-        if isinstance(provider, BatchProvider) and (self.batch or open_batches(self._journal, self.identity)):
-            self._batches = BatchRoute(provider, self._journal, self._ledger, self._replies, self._online)
-            await self._resume_batches(self._batches)
+        try:
+            await self._resume_batches()
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -165,18 +168,28 @@ class JournaledSampler:
         try:
             if in_flight.after is not None:
                 await asyncio.wait([in_flight.after.task])
-            if in_flight.batch_name:  # it is in a batch job of an earlier run, which is claimed as a whole
-                return await self._answer_all(in_flight, in_flight.indices)
+            if in_flight.batch_name:  # its samples were claimed with the batch job of an earlier run
+                return await self._answer_resumed(in_flight)
             return await self._answer_claimed(in_flight)
         finally:
             self._journal.in_flight.remove(in_flight)
             self._own.discard(in_flight)
             in_flight.parked.set()
 
+    async def _answer_resumed(self, in_flight: InFlight) -> dict[int, Answer]:
+        keys = sample_keys([in_flight.batch_name])
+        try:
+            return await self._answer_all(in_flight, in_flight.indices)
+        finally:
+            for key in keys:
+                self._resumed.pop(key, None)
+            self._journal.claims.release(keys)
+
     async def _answer_claimed(self, in_flight: InFlight) -> dict[int, Answer]:
         """Claim the samples of ``in_flight`` and return one answer per sample.
 
-        Samples that another process has claimed come from the journal once that process has stored them.
+        Samples that another process has claimed come from the journal once that process has stored them. If that
+        process has ended, they may be in its batch jobs, which are then resumed.
         """
         key, attempt, claims = in_flight.key, in_flight.attempt, self._journal.claims
         keys = {sample_key(key, attempt, index): index for index in in_flight.indices}
@@ -184,14 +197,39 @@ class JournaledSampler:
         try:
             while missing := [index for index in in_flight.indices if index not in answers]:
                 mine = {keys[name] for name in await claims.take([name for name in keys if keys[name] in missing])}
-                if claims.was_shared:  # another process may have stored them before they were claimed
+                if claims.was_shared:  # another process may have stored or submitted them before they were claimed
+                    await self._resume_batches()
+                    answers |= await self._from_resumed(in_flight, keys)
+                    elsewhere = self._submitted_elsewhere(keys)
+                    claims.release(elsewhere)
+                    mine -= {keys[name] for name in elsewhere}
                     answers |= self._journaled(key, missing, attempt)
                 for part in chunks([index for index in missing if index in mine and index not in answers], self.max_n):
                     answers |= await self._answer_all(in_flight, part)
                 if len(answers) < len(keys):
                     await claims.wait()
         finally:
-            claims.release(keys)
+            claims.release(name for name in keys if name not in self._resumed)
+        return answers
+
+    def _submitted_elsewhere(self, keys: Iterable[bytes]) -> list[bytes]:
+        """Return the claims in ``keys`` on samples that are in unfinished batch jobs of other processes."""
+        batches = set(open_batches(self._journal, self.identity)) - self._journal.claimed_batches
+        for batch in batches - self._elsewhere.keys():
+            job = open_batch(self._journal, batch)
+            self._elsewhere[batch] = frozenset(sample_keys(job[1])) if job else frozenset()
+        return [name for name in keys if any(name in self._elsewhere[batch] for batch in batches)]
+
+    async def _from_resumed(self, in_flight: InFlight, keys: Mapping[bytes, int]) -> dict[int, Answer]:
+        """Return the answers to samples of ``in_flight`` that are in a resumed batch job; ``keys`` maps claims."""
+        assert in_flight.request is not None
+        answers: dict[int, Answer] = {}
+        for resumed in {
+            id(self._resumed[name]): self._resumed[name] for name in keys if name in self._resumed
+        }.values():
+            resumed.join(in_flight.request, in_flight.body)
+            drawn = await asyncio.shield(resumed.task)
+            answers |= {index: answer for index, answer in drawn.items() if index in keys.values()}
         return answers
 
     async def _answer_all(self, in_flight: InFlight, indices: Sequence[int]) -> dict[int, Answer]:
@@ -220,21 +258,29 @@ class JournaledSampler:
                 answers.update(part)
         return answers
 
-    async def _resume_batches(self, batches: BatchRoute) -> None:
-        """Resume the unfinished batch jobs of earlier runs, even if no caller needs their requests.
+    async def _resume_batches(self) -> None:
+        """Resume the unfinished batch jobs of ended runs, even if no caller needs their requests.
 
-        Returns once the replies of all finished jobs are stored. So these samples are not requested or counted again.
+        Batch jobs are paid for, so an online run waits for them too. Returns once the replies of all finished jobs are
+        stored. So these samples are not requested or counted again.
         """
+        async with self._resuming:
+            provider = self._provider
+            if not isinstance(provider, BatchProvider):
+                return
+            if self._batches is None and (self.batch or open_batches(self._journal, self.identity)):
+                self._batches = BatchRoute(provider, self._journal, self._ledger, self._replies, self._online)
+            if self._batches is not None:
+                await self._store_finished(self._batches)
+
+    async def _store_finished(self, batches: BatchRoute) -> None:
         resumed = await batches.resume()
         for in_flight in resumed:
+            self._resumed |= dict.fromkeys(sample_keys([in_flight.batch_name]), in_flight)
             self._start(in_flight)
-        try:
-            await batches.first_checks()
-            done = [in_flight for in_flight in resumed if batches.is_answered(in_flight)]
-            await asyncio.gather(*(in_flight.parked.wait() for in_flight in done))
-        except BaseException:
-            await self.__aexit__()
-            raise
+        await batches.first_checks()
+        done = [in_flight for in_flight in resumed if batches.is_answered(in_flight)]
+        await asyncio.gather(*(in_flight.parked.wait() for in_flight in done))
 
 
 def _with_declared_names(answer: Answer, request: Request) -> Answer:
