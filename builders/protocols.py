@@ -146,7 +146,6 @@ class Sandbox(Protocol):
 
     name: str
 
-    @property
     def decoders(self) -> Workers:
         """Worker processes for results that may take long to decode or compare."""
         ...

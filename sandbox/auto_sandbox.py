@@ -80,12 +80,11 @@ class AutoSandbox:
         """The version of Python that runs the programs; None if there is no sandbox."""
         return self._chosen.python_version if self._chosen is not None else None
 
-    @property
     def decoders(self) -> ProcessPool:
         """Worker processes for results that may take long to decode or compare."""
         if self._chosen is None:
             raise RuntimeError("no sandbox is open, so there are no results to decode")
-        return self._chosen.decoders
+        return self._chosen.decoders()
 
     async def run(self, program: Program) -> Execution:
         """Run ``program`` in the chosen sandbox. Returns an ``infra`` execution if no sandbox works."""

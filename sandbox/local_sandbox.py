@@ -110,7 +110,6 @@ class LocalSandbox:
         """The name of the sandbox that runs the programs."""
         return self.name
 
-    @property
     def decoders(self) -> ProcessPool:
         """Worker processes for results that may take long to decode or compare."""
         return self._opened().decoders

@@ -38,7 +38,7 @@ async def judged(
     if is_short(execution):
         return judge(execution, *given, **named)
     try:
-        return await sandbox.decoders.call(_unpack_and_judge, judge, execution, given, named, timeout_s=_WALL_S)
+        return await sandbox.decoders().call(_unpack_and_judge, judge, execution, given, named, timeout_s=_WALL_S)
     except (MemoryError, ProcessorTimeError):
         return Tally(0, total, execution.status, {"case": 0, "why": TOO_LARGE}, stderr=execution.stderr)
     except (TimeoutError, WorkerLost) as error:
@@ -55,7 +55,7 @@ async def returns_of(sandbox: Sandbox, execution: Execution) -> tuple[JsonObject
     """Return the results of a trusted program, such as a reference query."""
     if execution.packed is None:
         return execution.returns
-    return await sandbox.decoders.call(execution.packed.decode, timeout_s=_WALL_S)
+    return await sandbox.decoders().call(execution.packed.decode, timeout_s=_WALL_S)
 
 
 def _unpack_and_judge(

@@ -25,7 +25,7 @@ class Canned:
     def __init__(self, decoders: Any, **found: Any) -> None:
         values: dict[str, Any] = {"status": "ok", "exit_code": 0, "stdout": "", "stderr": "", "seconds": 0.0}
         self.execution = Execution(**values | found)
-        self.decoders = decoders
+        self.decoders = lambda: decoders
 
     async def run(self, program: Program) -> Execution:
         if program.same_process:
