@@ -147,7 +147,7 @@ class Sandbox(Protocol):
     name: str
 
     def decoders(self) -> Workers:
-        """Worker processes for results that may take long to decode or compare."""
+        """Return worker processes for results that may take long to decode or compare. The sandbox must be open."""
         ...
 
     async def run(self, program: Program) -> Execution:

@@ -81,7 +81,7 @@ class AutoSandbox:
         return self._chosen.python_version if self._chosen is not None else None
 
     def decoders(self) -> ProcessPool:
-        """Worker processes for results that may take long to decode or compare."""
+        """Return worker processes for results that may take long to decode or compare. The sandbox must be open."""
         if self._chosen is None:
             raise RuntimeError("no sandbox is open, so there are no results to decode")
         return self._chosen.decoders()

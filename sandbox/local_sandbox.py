@@ -111,7 +111,7 @@ class LocalSandbox:
         return self.name
 
     def decoders(self) -> ProcessPool:
-        """Worker processes for results that may take long to decode or compare."""
+        """Return worker processes for results that may take long to decode or compare. The sandbox must be open."""
         return self._opened().decoders
 
     async def run(self, program: Program) -> Execution:
