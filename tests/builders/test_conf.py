@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,9 +45,9 @@ def words(group: str, choice: str) -> list[str]:
     return [*others, f"{group}={choice}"]
 
 
-def created(overrides: list[str], out: Path) -> pipeline.Run:
+def created(config: dict[str, Any], out: Path) -> pipeline.Run:
     with Loop() as loop:
-        return pipeline.create_run(compose(overrides), out, loop)
+        return pipeline.create_run(config, out, loop)
 
 
 @pytest.mark.parametrize(
@@ -61,18 +62,20 @@ def test_every_choice_composes_and_assembles(group: str, choice: str, tmp_path: 
     if choice == "code":
         overrides.append("sandbox=auto")
         overrides.remove("sandbox=none")
-    missing = [key for key in unset(compose(overrides)) if key.startswith(f"{group}.")]
+    config = compose(overrides)
+    missing = [key for key in unset(config) if key.startswith(f"{group}.")]
     known = [one for one in SETTINGS.get(group, []) if one.split("=")[0] in missing]
     assert {one.split("=")[0] for one in known} == set(missing)
-    built = created([*overrides, *known], tmp_path)
+    built = created(compose([*overrides, *known]) if known else config, tmp_path)
     assert [stage.name for stage, _ in built.stages] == ["generate", "verify", "reward", "pairs"]
 
 
 @pytest.mark.parametrize("name", choices("experiment"))
 def test_every_experiment_composes_with_nothing_missing(name: str, tmp_path: Path) -> None:
     overrides = [f"experiment={name}", "provider=scripted", "sandbox=none"]
-    assert unset(compose(overrides)) == []
-    assert created(overrides, tmp_path).stages
+    config = compose(overrides)
+    assert unset(config) == []
+    assert created(config, tmp_path).stages
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_every_experiment_composes_with_nothing_missing(name: str, tmp_path: Pat
 def test_a_wrong_setting_names_itself(overrides: list[str], message: str, tmp_path: Path) -> None:
     base = ["provider=scripted", "sandbox=none"]
     with pytest.raises(ConfigError, match=message):
-        created([*base, *overrides], tmp_path)
+        created(compose([*base, *overrides]), tmp_path)
 
 
 def test_the_command_line_beats_the_experiment_and_that_the_defaults(tmp_path: Path) -> None:

@@ -101,22 +101,24 @@ def test_push_loads_back_and_a_second_push_sends_nothing(run: Path, tmp_path: Pa
 
 
 def test_tables_of_several_files_load_back_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = 300
     with monkeypatch.context() as patch:
         patch.setattr(parquet_files, "FILE_BYTES", 1)
+        patch.setattr(writer, "BUFFERED_ROWS", 100)
         patch.setattr(writer, "BUFFERED_BYTES", 1)
-        run = write_run(tmp_path / "run", QUERIES)
+        run = write_run(tmp_path / "run", queries)
     assert len(parquet_files.table_files(run / "dpo", "train")) > 1
     with HubDouble() as hub:
         assert push(hub, run, tmp_path).returncode == 0
         loaded = client(hub, tmp_path, "-c", LOAD)
         assert loaded.returncode == 0, loaded.stderr
         found = json.loads(loaded.stdout.strip().splitlines()[-1])
-        assert found["rows"] == 4 * QUERIES
+        assert found["rows"] == 4 * queries
         assert {
             side: parquet_files.rows_in(parquet_files.table_files(run / "dpo", side)) for side in found["sides"]
         } == (found["sides"])
 
-        write_run(tmp_path / "run", QUERIES // 10)
+        write_run(tmp_path / "run", queries // 10)
         shutil.rmtree(run / "hub")
         assert push(hub, run, tmp_path).returncode == 0
         assert not any("-of-" in path for path in hub.files)

@@ -57,12 +57,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of a new environment with the wheel; its requirements come from the environment of the tests."""
     home = tmp_path_factory.mktemp("installed") / "env"
-    run(sys.executable, "-m", "venv", home, cwd=home.parent)
+    run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home.parent)
     inside = Path(run(home / "bin/python", "-c", "import site; print(site.getsitepackages()[0])", cwd=home).strip())
     lent = [path for path in sys.path if path.endswith("site-packages")]
     (inside / "borrowed.pth").write_text("\n".join(lent) + "\n")
-    run(home / "bin/python", "-m", "pip", "install", "-q", "--no-deps", wheel, cwd=home)
+    run(*pip(home / "bin/python"), "install", "-q", "--no-compile", "--no-deps", wheel, cwd=home)
     return home / "bin/python"
+
+
+def pip(python: Path) -> list[str | Path]:
+    """Return the words that call pip for the environment of ``python``, which has no pip."""
+    return [sys.executable, "-m", "pip", "--python", python]
 
 
 def test_the_wheel_holds_one_name(wheel: Path) -> None:
@@ -86,9 +91,10 @@ def test_commands_run_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
 
 
 def test_the_foreign_package_verifiers_lives_next_to_ours(python: Path, wheel: Path, tmp_path: Path) -> None:
-    pip = [python, "-m", "pip"]
+    install = [*pip(python), "install", "-q", "--no-compile"]
+    uninstall = [*pip(python), "uninstall", "-q", "-y"]
     try:
-        run(*pip, "install", "-q", FOREIGN, cwd=tmp_path)
+        run(*install, FOREIGN, cwd=tmp_path)
     except AssertionError:
         if os.environ.get("BESTOFN_REQUIRE_INDEX"):
             raise
@@ -96,10 +102,10 @@ def test_the_foreign_package_verifiers_lives_next_to_ours(python: Path, wheel: P
     expected = "0.4.0 math\n"
     assert run(python, "-c", f"import verifiers, bestofn; {BOTH}", cwd=tmp_path) == expected
     assert run(python, "-c", f"import bestofn, bestofn.verifiers, verifiers; {BOTH}", cwd=tmp_path) == expected
-    run(*pip, "uninstall", "-q", "-y", "verifiers", cwd=tmp_path)
+    run(*uninstall, "verifiers", cwd=tmp_path)
     assert run(python, "-c", "import bestofn; print(bestofn.get_verifier('math').name)", cwd=tmp_path) == "math\n"
-    run(*pip, "install", "-q", FOREIGN, cwd=tmp_path)
-    run(*pip, "install", "-q", "--no-deps", "--force-reinstall", wheel, cwd=tmp_path)
+    run(*install, FOREIGN, cwd=tmp_path)
+    run(*install, "--no-deps", "--force-reinstall", wheel, cwd=tmp_path)
     assert run(python, "-c", f"import verifiers, bestofn; {BOTH}", cwd=tmp_path) == expected
-    run(*pip, "uninstall", "-q", "-y", "bestofn", cwd=tmp_path)
+    run(*uninstall, "bestofn", cwd=tmp_path)
     assert run(python, "-c", "import verifiers; print(verifiers.__version__)", cwd=tmp_path) == "0.4.0\n"
