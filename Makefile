@@ -8,6 +8,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The number of processes is in tests/conftest.py. A file stays in one process, because its tests share what they set up.
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
+# Every process of the tests reads the compiled modules, also where this variable of the user forbids to write them.
+test test-fast: export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test test-fast check bench format clean
 
 $(VENV)/bin/python:

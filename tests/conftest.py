@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -19,14 +20,18 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if "PYTEST_XDIST_WORKER" in os.environ:  # each process gets one processor, before any library counts them
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-LONGEST_FIRST = (  # files of a minute or more: when one of them comes last, the other processes wait for it
+gc.disable()  # collecting the tests creates no garbage; pytest_collection_finish enables it again
+
+LONGEST_FIRST = (  # files of 15 s or more: when one of them comes last, the other processes wait for it
     "sandbox/test_isolation.py",
     "component/test_ray_executor.py",
+    "end_to_end/test_examples.py",
     "end_to_end/test_build.py",
+    "sandbox/test_javascript_driver.py",
     "end_to_end/test_installed.py",
     "component/test_push.py",
-    "scripts/test_documentation.py",
-    "end_to_end/test_experiments.py",
+    "scripts/test_extending.py",
+    "component/test_batch_mode.py",
 )
 
 
@@ -40,3 +45,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     places = {tests / name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the modules and tests out of every later garbage collection."""
+    gc.freeze()
+    gc.enable()
