@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.records import JsonObject
+from bestofn.builders.run.paid_batches import store_finished_batches
 from bestofn.builders.run.pipeline import Run, checked_shards, finish_run, run_shard
 from bestofn.builders.run.progress import show_progress
 from bestofn.builders.run.session import run_session
@@ -35,6 +36,7 @@ class LocalExecutor:
         with run_session(config, out) as run:
             with show_progress(run.progress, run.stage_names, run.spending):
                 parts = self._run_shards(run)
+                store_finished_batches(run)
             return finish_run(run, parts)
 
     def _run_shards(self, run: Run) -> list[Path]:

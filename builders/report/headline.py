@@ -26,7 +26,7 @@ def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
     spending = manifest.get("spending") or {}
     lines += _defects(spending)
     if faults := spending.get("batch_faults"):
-        lines.append("Batch jobs: " + ", ".join(f"{count:,} {fault}" for fault, count in faults.items()) + ".")
+        lines.append("Batch jobs: " + "; ".join(f"{fault}: {count:,}" for fault, count in faults.items()) + ".")
     if estimated := spending.get("without_usage"):
         lines.append(
             f"{estimated:,} completions came without a token count; their cost is estimated from their length."

@@ -112,6 +112,11 @@ class Run:
         """Return one fingerprint per stage for ``rows``."""
         return stage_fingerprints(rows, ((stage.name, settings) for stage, settings in self.stages))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether ``open`` was called."""
+        return self._opened
+
     def open(self) -> None:
         """Open the journal, connections, containers and models. If they are already open, do nothing."""
         with self._lock:
