@@ -112,7 +112,8 @@ def _settings(described: Row, figures: RunJson) -> dict[str, object]:
     """Return the values of the card that describe the settings of the run."""
     config: JsonObject = described.get("config") or {}
     sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
-    dataset = dataset.get("source") or dataset  # for a screened dataset, the card shows the source of its queries
+    while isinstance(dataset.get("source"), Mapping):
+        dataset = dataset["source"]  # the card shows the source that a screened or malformed dataset wraps
     usd = figures["cost"]["usd"]
     return {
         "version": (described.get("versions") or {}).get("bestofn"),
@@ -127,11 +128,17 @@ def _settings(described: Row, figures: RunJson) -> dict[str, object]:
         "skipped": described.get("skipped") or {},
         "sources": [
             {
-                "name": str(dataset.get("name") or Path(str(dataset.get("path") or "not recorded")).name),
+                "name": _dataset_name(dataset),
                 "license": str(dataset.get("license") or "not recorded"),
             }
         ],
     }
+
+
+def _dataset_name(dataset: JsonObject) -> str:
+    """Return the name of the dataset, or the name of its file or class."""
+    target = str(dataset.get("_target_") or "").rpartition(".")[2].lower()
+    return str(dataset.get("name") or Path(str(dataset.get("path") or target or "not recorded")).name)
 
 
 def _contents(files: Files) -> dict[str, object]:

@@ -29,8 +29,15 @@ class Bfcl:
     name = "bfcl"
 
     def __init__(
-        self, path: str, *, answers: str | None = None, offset: Count = 0, max_queries: PositiveCount | None = None
+        self,
+        path: str,
+        *,
+        answers: str | None = None,
+        offset: Count = 0,
+        max_queries: PositiveCount | None = None,
+        license: str = "",
     ) -> None:
+        self.license = license
         self.path = Path(path).expanduser()
         self.answers = Path(answers).expanduser() if answers else self.path.parent / "possible_answer" / self.path.name
         self.no_call = "irrelevance" in self.path.name

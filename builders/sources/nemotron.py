@@ -53,7 +53,9 @@ class Nemotron:
         offset: Count = 0,
         max_queries: PositiveCount | None = None,
         min_query_chars: int = 1,
+        license: str = "",
     ) -> None:
+        self.license = license
         names = [split.strip() for split in splits.split(",")] if isinstance(splits, str) else list(splits)
         self.skipped: Counter[str] = Counter()
         code_version = 1 if origins is not None and version is None else version

@@ -33,7 +33,9 @@ class Starter:
         seed: int = 0,
         size: int | None = None,
         name: str = "",
+        license: str = "",
     ) -> None:
+        self.license = license
         if part not in PARTS:
             raise SourceError(f"dataset.part is {part!r}; expected {', '.join(PARTS)}")
         chosen = [one.strip() for one in splits.split(",")] if isinstance(splits, str) else list(splits or SPLITS)

@@ -157,7 +157,10 @@ class Unsolvable:
 
     name = "unsolvable"
 
-    def __init__(self, *, size: int = 60, seed: int = 0, max_queries: PositiveCount | None = None) -> None:
+    def __init__(
+        self, *, size: int = 60, seed: int = 0, max_queries: PositiveCount | None = None, license: str = ""
+    ) -> None:
+        self.license = license
         if size < 1:
             raise SourceError(f"dataset.size is {size}; expected at least 1 problem")
         self.size, self.seed, self.max_queries = size, seed, max_queries

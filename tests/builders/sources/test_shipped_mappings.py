@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bestofn.builders.config.composition import compose
+from bestofn.builders.config.composition import compose, conf_folder
 from bestofn.builders.config.objects import ObjectBuilder
 from bestofn.builders.records import Query
 from tests.builders.sources.dataset_files import packed, written
@@ -212,6 +212,15 @@ def test_a_shipped_mapping_reads_its_schema(name: str, rows: list, expected: Map
     }
     assert {key: found[key] for key in expected} == expected
     assert query.text
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in (conf_folder() / "dataset").glob("*.yaml")))
+def test_a_shipped_dataset_states_its_license(name: str) -> None:
+    dataset = compose([f"dataset={name}", "provider=scripted", "sandbox=none"])["dataset"]
+    while isinstance(dataset.get("source"), dict):
+        dataset = dataset["source"]
+    own_data = dataset.get("path") == "???" and not dataset["_target_"].endswith("Bfcl")
+    assert own_data or dataset["license"]
 
 
 def test_every_table_mapping_that_is_shipped_is_tested() -> None:
