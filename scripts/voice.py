@@ -20,6 +20,8 @@ from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
 from bestofn.scripts.catalogue import VOICE
 
+COLUMNS = ("query_id", "split", "answer", "is_superseded")
+
 if TYPE_CHECKING:
     from bestofn.builders.analysis.voice import JudgedVoice, VoiceReport
     from bestofn.builders.records import Persona
@@ -139,8 +141,9 @@ def _answers(path: Path, most: int) -> Iterator[tuple[str, list[str]]]:
     def rows() -> Iterator[dict[str, Any]]:
         for file in candidate_files(path):
             with pq.ParquetFile(file) as opened:
-                for batch in opened.iter_batches(batch_size=1_000, columns=["query_id", "split", "answer"]):
-                    yield from batch.to_pylist()
+                columns = [name for name in COLUMNS if name in opened.schema_arrow.names]
+                for batch in opened.iter_batches(batch_size=1_000, columns=columns):
+                    yield from (row for row in batch.to_pylist() if not row.get("is_superseded"))
 
     for count, (_, group) in enumerate(groupby(rows(), key=lambda row: row["query_id"])):
         if count == most:

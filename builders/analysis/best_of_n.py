@@ -201,7 +201,7 @@ class _GreedyPass:
         self._rows = array("d")  # four per query: greedy correct, best correct, greedy seconds, seconds of all samples
 
     def add(self, query: QueryRecord) -> None:
-        judged = [candidate for candidate in query.candidates if candidate.conclusive]
+        judged = [candidate for candidate in query.draws if candidate.conclusive]
         greedy = next((candidate for candidate in judged if candidate.greedy), None)
         best = truth_of_best([candidate for candidate in judged if not candidate.greedy])
         if greedy is not None and best is not None:

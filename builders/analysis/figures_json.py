@@ -30,11 +30,11 @@ class RatesJson(TypedDict):
 
 
 class IndexJson(TypedDict):
-    """The number of candidates with one index, the number of passes, and the pass rate."""
+    """The number of candidates with one index, the number of passes, and the pass rate, all of the first draws."""
 
     records: int
     verified: int
-    rate: float
+    rate: float | None
 
 
 class CurvePointJson(TypedDict):
@@ -159,7 +159,8 @@ def _by_index(figures: RunFigures) -> dict[int, IndexJson]:
     rows: dict[int, IndexJson] = {}
     for index, outcomes in figures.by_index.items():
         records, verified = outcomes.total(), outcomes["pass"]
-        rows[index] = {"records": records, "verified": verified, "rate": verified / records}
+        decided = outcomes["pass"] + outcomes["fail"]
+        rows[index] = {"records": records, "verified": verified, "rate": verified / records if decided else None}
     return rows
 
 

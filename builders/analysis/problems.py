@@ -108,6 +108,15 @@ def _missing_rewards(figures: RunFigures) -> Iterator[Problem]:
         yield Problem(f"{_of(missing, figures)} have an answer and no reward.")
 
 
+def _redrawn(figures: RunFigures) -> Iterator[Problem]:
+    if figures.redrawn:
+        moves = ", ".join(f"{count:,} {move}" for move, count in figures.redrawn.most_common())
+        yield Problem(
+            f"{_of(figures.redrawn.total(), figures)} were sampled again after their verdict was known ({moves}). "
+            "Verified rates, pass@k and best of n use the first draws, which are in the candidates table."
+        )
+
+
 def _no_pairs(figures: RunFigures) -> Iterator[Problem]:
     if figures.pairs is None or figures.pairs.total or not figures.queries:
         return
@@ -132,6 +141,7 @@ CHECKS = (
     _undecided,
     _disagreeing_runs,
     _missing_rewards,
+    _redrawn,
     _no_pairs,
 )
 """The functions that look for problems, in the order in which the problems are shown."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bestofn.builders.records import RUNS_DISAGREE, Row
 from bestofn.builders.sources.seen_ids import SeenIds
-from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k
+from bestofn.builders.statistics.eligibility import CONCLUSIVE, counts_towards_pass_at_k, first_draw
 from bestofn.builders.tables import candidate_table
 from bestofn.builders.tables.candidate_table import CandidateTable
 from bestofn.builders.tables.views import view_rows
@@ -26,6 +26,7 @@ class CandidateRecord(NamedTuple):
     """One candidate with its verdict, reward, quality and cost."""
 
     index: int
+    attempt: int  # 0, or a higher number after ``bestofn regenerate``
     outcome: str  # pass, fail, abstain or error
     right: bool  # whether the outcome is pass
     greedy: bool  # whether the candidate is the greedy one, sampled at temperature 0
@@ -58,21 +59,27 @@ class CandidateRecord(NamedTuple):
 
 
 class QueryRecord(NamedTuple):
-    """One query with its candidates, sorted by index."""
+    """One query with its candidates, sorted by index.
+
+    ``draws`` has the first draw of each candidate. It differs from ``candidates`` only after ``bestofn regenerate``.
+    ``attempts`` has all attempts of all candidates, also those that are not in use.
+    """
 
     query_id: str
     split: str
     candidates: tuple[CandidateRecord, ...]
+    draws: tuple[CandidateRecord, ...]
+    attempts: tuple[CandidateRecord, ...]
 
     @property
     def sampled(self) -> list[CandidateRecord]:
-        """All candidates except the greedy candidate."""
-        return [candidate for candidate in self.candidates if not candidate.greedy]
+        """The first draws of all candidates except the greedy candidate."""
+        return [candidate for candidate in self.draws if not candidate.greedy]
 
     @property
     def counting(self) -> list[CandidateRecord]:
-        """The candidates that count towards pass@k."""
-        return [candidate for candidate in self.candidates if candidate.counts]
+        """The first draws that count towards pass@k."""
+        return [candidate for candidate in self.draws if candidate.counts]
 
 
 class TableRow(NamedTuple):
@@ -102,6 +109,8 @@ class TableRow(NamedTuple):
     is_duplicate_of: int | None = None
     verification_llm_judge_used: bool | None = None
     verification_llm_judge_failed: bool | None = None
+    attempt: int | None = None
+    is_superseded: bool | None = None
 
 
 def query_records(path: Path) -> Iterator[QueryRecord]:
@@ -137,8 +146,19 @@ def record_of_rows(rows: Sequence[TableRow]) -> QueryRecord:
     """Return the record of one query from its rows in the candidates table."""
     ordered = sorted(rows, key=lambda row: (row.candidate_idx is None, row.candidate_idx or 0))
     n_fixed = next((row.n_fixed for row in ordered if row.n_fixed is not None), None)
-    candidates = tuple(_candidate(place, row, n_fixed) for place, row in enumerate(ordered))
-    return QueryRecord(rows[0].query_id, rows[0].split or "", candidates)
+    records = tuple(_candidate(place, row, n_fixed) for place, row in enumerate(ordered))
+    in_use = draws = records
+    if any(row.is_superseded for row in ordered):
+        in_use = tuple(record for record, row in zip(records, ordered, strict=True) if not row.is_superseded)
+        draws = tuple(_first_draws(records))
+    return QueryRecord(rows[0].query_id, rows[0].split or "", in_use, draws, records)
+
+
+def _first_draws(records: Sequence[CandidateRecord]) -> Iterator[CandidateRecord]:
+    """Yield the first draw of each candidate; ``records`` has all attempts of all candidates, sorted by index."""
+    for _, group in groupby(records, attrgetter("index")):
+        attempts = {record.attempt: record for record in group}
+        yield attempts[first_draw({attempt: not record.failure for attempt, record in attempts.items()})]
 
 
 def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecord:
@@ -147,6 +167,7 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
     reward = row.reward_final
     return CandidateRecord(
         index=index,
+        attempt=row.attempt or 0,
         outcome=outcome,
         right=outcome == "pass",
         greedy=row.arm == "greedy",

@@ -75,11 +75,12 @@ class Pool(NamedTuple):
 
 
 class QueryKind(NamedTuple):
-    """The facts about one query that the figures use. Queries with equal facts are counted together."""
+    """The facts about the first draws of one query. Queries with equal facts are counted together."""
 
     split: str
     candidates: int
     passes: int
+    decided: int  # candidates with a verdict of pass or fail
     sampled: int
     first: float | None  # 1 if the first candidate passes, else 0; None if there are no candidates
     any_right: float | None  # 1 if a sampled candidate passes, else 0; None if there are no samples
@@ -89,11 +90,12 @@ class QueryKind(NamedTuple):
     @classmethod
     def of(cls, query: QueryRecord) -> QueryKind:
         """Return the facts about ``query`` that the figures use."""
-        sampled, candidates = query.sampled, query.candidates
+        sampled, candidates = query.sampled, query.draws
         return cls(
             split=query.split,
             candidates=len(candidates),
             passes=sum([candidate.right for candidate in candidates]),
+            decided=sum([candidate.conclusive for candidate in candidates]),
             sampled=len(sampled),
             first=float(candidates[0].right) if candidates else None,
             any_right=float(any(candidate.right for candidate in sampled)) if sampled else None,
@@ -186,9 +188,12 @@ class CandidateTotals:
         self.judged.update([one.judge_failed for one in candidates if one.judge_failed is not None])
         self.characters.add([one.characters for one in candidates])
         self.seconds.add([one.seconds for one in candidates])
-        self.usd.add([one.cost_usd for one in candidates])
-        self.prompt_tokens.add([one.prompt_tokens for one in candidates])
-        self.completion_tokens.add([one.completion_tokens for one in candidates])
+
+    def add_cost(self, attempts: Sequence[CandidateRecord]) -> None:
+        """Add the cost and the tokens of ``attempts``, also of those that are not in use."""
+        self.usd.add([one.cost_usd for one in attempts])
+        self.prompt_tokens.add([one.prompt_tokens for one in attempts])
+        self.completion_tokens.add([one.completion_tokens for one in attempts])
 
 
 @dataclass
@@ -198,6 +203,8 @@ class RunFigures:
     name: str = ""
     metadata: Mapping[str, str] = field(default_factory=dict)  # metadata of the candidates table
     counts: Counter[tuple[str, int, str]] = field(default_factory=Counter)  # (split, index, outcome) -> candidates
+    drawn: Counter[tuple[int, str]] = field(default_factory=Counter)  # (index, outcome) -> first draws
+    redrawn: Counter[str] = field(default_factory=Counter)  # such as "fail -> pass" -> regenerated candidates
     kinds: Counter[QueryKind] = field(default_factory=Counter)  # facts about a query -> number of queries
     mixes: Counter[str] = field(default_factory=Counter)  # see ``mix_of`` -> number of queries
     verification_errors: Counter[str] = field(default_factory=Counter)  # explanation -> answered candidates
@@ -211,6 +218,12 @@ class RunFigures:
         """Add one query to the figures."""
         self.kinds[QueryKind.of(query)] += 1
         self.totals.add(query.candidates)
+        self.totals.add_cost(query.attempts)
+        self.drawn.update([(draw.index, draw.outcome) for draw in query.draws])
+        in_use = {one.index: one for one in query.candidates}
+        for draw in query.draws:
+            if (now := in_use.get(draw.index)) and now.attempt != draw.attempt:
+                self.redrawn[f"{draw.outcome} -> {now.outcome}"] += 1
         split, candidates = query.split, query.candidates
         self.counts.update([(split, candidate.index, candidate.outcome) for candidate in candidates])
         self.mixes[mix_of(query)] += 1
@@ -239,9 +252,9 @@ class RunFigures:
 
     @property
     def by_index(self) -> dict[int, Counter[str]]:
-        """The number of candidates per outcome for each candidate index; indices are sorted."""
-        indices: dict[int, Counter[str]] = {index: Counter() for index in sorted({key[1] for key in self.counts})}
-        for (_, index, outcome), count in self.counts.items():
+        """The number of first draws per outcome for each candidate index; indices are sorted."""
+        indices: dict[int, Counter[str]] = {index: Counter() for index in sorted({key[0] for key in self.drawn})}
+        for (index, outcome), count in self.drawn.items():
             indices[index][outcome] += count
         return indices
 
@@ -316,28 +329,29 @@ class RunFigures:
         return rates
 
     def rates(self, split: str | None = None, *, resamples: int = RESAMPLES) -> Rates:
-        """Return the rates of one split, or of all queries if ``split`` is None."""
+        """Return the rates of one split, or of all queries if ``split`` is None. They cover the first draws."""
         table = self._table(split)
         counts = table["queries"]
         queries = int(counts.sum())
         candidates, passes = int(counts @ table["candidates"]), int(counts @ table["passes"])
+        decided = bool(counts @ table["decided"])  # without any verdict of pass or fail, no rate is known
         return Rates(
             queries=queries,
             candidates=candidates,
             passes=passes,
-            rate=share(passes, candidates),
-            rate_interval=_rate_interval(table, resamples),
-            first=_mean(table["first"], counts),
-            any_right=_mean(table["any_right"], counts),
-            best_by_reward=_mean(table["best_by_reward"], counts),
+            rate=share(passes, candidates) if decided else None,
+            rate_interval=_rate_interval(table, resamples) if decided else None,
+            first=_mean(table["first"], counts) if decided else None,
+            any_right=_mean(table["any_right"], counts) if decided else None,
+            best_by_reward=_mean(table["best_by_reward"], counts) if decided else None,
             coverage=share(int(counts[table["sampled"] == self.n].sum()), queries),
         )
 
     def _table(self, split: str | None) -> Table:
         """Return the columns of a table with one row per ``QueryKind``: column name -> array. None becomes NaN."""
         kinds = {kind: count for kind, count in self.kinds.items() if split in (None, kind.split)}
-        names = ("candidates", "passes", "sampled", "first", "any_right", "best_by_reward")
-        rows = [(k.candidates, k.passes, k.sampled, k.first, k.any_right, k.best_by_reward) for k in kinds]
+        names = ("candidates", "passes", "decided", "sampled", "first", "any_right", "best_by_reward")
+        rows = [(k.candidates, k.passes, k.decided, k.sampled, k.first, k.any_right, k.best_by_reward) for k in kinds]
         table = np.array(rows, np.float64).reshape(-1, len(names))
         columns = {name: table[:, place] for place, name in enumerate(names)}
         return {**columns, "queries": np.array(list(kinds.values()), np.float64)}

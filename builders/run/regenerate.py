@@ -3,7 +3,8 @@
     RUN/regenerations/ID/00000.parquet    a shard with its new candidates; moved when all shards are ready
     RUN/regenerations/ID/made_of.json     size and modification time of the shards at the start
     RUN/regenerations/ID/before/          the shards before the regeneration
-    RUN/regenerations/ID/ready.json       all candidates are sampled; the new shards are replacing the old ones
+    RUN/regenerations/ID/ready.json       all candidates are sampled; the new shards replace the old ones, and then
+                                          the views are written again
     RUN/regenerations/ID/done.json        the settings, and the counts of outcome changes such as "fail -> pass"
 
 A regenerated candidate is a new attempt with the same index. The journal keeps all attempts, so an interrupted
@@ -38,10 +39,12 @@ from bestofn.builders.run.selection import Condition, condition, selected_positi
 from bestofn.builders.schema import SCHEMA_VERSION, candidate_to_row, features, query_from_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.tables import parquet_files, shards
+from bestofn.builders.tables.attempts import Attempt, history_entry, history_of
 
 log = logging.getLogger(__name__)
 
 RANK = {"error": 0, "fail": 1, "abstain": 2, "pass": 3}  # outcomes from worst to best
+NO_SCORE: Row = {"value": None, "parts": {}}  # a response that is not used gets no reward
 Selected = dict[Path, dict[int, list[int]]]
 """Part -> row number -> positions of the selected candidates."""
 
@@ -195,8 +198,9 @@ class _Regeneration:
         move = f"{before} -> {after}"
         self._result.moves[move] = self._result.moves.get(move, 0) + 1
         replaces = RANK[after] > RANK[before] or not self._settings.keep_if_better
-        kept, other, other_verdict = (new, old, old_verdict) if replaces else (old, new, verdict)
-        history = [*((old["detail"] or {}).get("history") or ()), _history_entry(other, other_verdict, replaces)]
+        past = Attempt(old, old_verdict, row["scores"][position])
+        kept, other = (new, past) if replaces else (old, Attempt(new, verdict, NO_SCORE))
+        history = [*history_of(old), history_entry(other, replaces)]
         kept["detail"] = {**(kept["detail"] or {}), "history": history, "regen_count": len(history)}
         if replaces:
             kept["detail"]["previous_status"] = before
@@ -208,22 +212,7 @@ class _Regeneration:
 
 def next_attempt(candidate: Row) -> int:
     """Return the next attempt number that this candidate has not used yet."""
-    history = (candidate["detail"] or {}).get("history") or ()
-    return 1 + max([candidate["attempt"], *(past["attempt"] for past in history)])
-
-
-def _history_entry(candidate: Row, verdict: Row, was_published: bool) -> dict[str, object]:
-    """Return the history entry of a response that is not used in the row.
-
-    Its field ``stood`` is True if an earlier version of the row used the response, and False if it was never used.
-    """
-    response = ("attempt", "messages", "model", "stop_reason", "reasoning", "seed", "cost_usd", "error")
-    judgement = ("outcome", "confidence", "explanation", "verifier")
-    return {
-        **{name: candidate[name] for name in response},
-        "verdict": {name: verdict[name] for name in judgement},
-        "stood": was_published,
-    }
+    return 1 + max([candidate["attempt"], *(past["attempt"] for past in history_of(candidate))])
 
 
 def _exchange(out: Path, folder: Path) -> None:
@@ -247,7 +236,6 @@ def _exchange(out: Path, folder: Path) -> None:
             shutil.copy2(old, temporary)
             temporary.rename(before / new.name)
         new.rename(old)
-    (folder / "ready.json").rename(folder / "done.json")
 
 
 def _file_state(part: Path) -> list[int]:
@@ -267,13 +255,20 @@ def _finish_interrupted(out: Path) -> bool:
 
 
 def _publish(run: Run, out: Path) -> None:
-    """Write the views again. The manifest keeps the original configuration of the run and lists all regenerations."""
+    """Write the views again, and then mark all ready regenerations as done.
+
+    The manifest keeps the original configuration of the run and lists all regenerations.
+    """
     own = manifest.read(out)
     finish_run(run, shards.parts_of(out))
     described = manifest.read(out)
-    done = [json.loads(path.read_text("utf-8")) for path in sorted((out / "regenerations").glob("*/done.json"))]
-    described |= {"config": own.get("config", described["config"]), "regenerations": done}
+    ready = sorted((out / "regenerations").glob("*/ready.json"))
+    records = [json.loads(path.read_text("utf-8")) for path in [*(out / "regenerations").glob("*/done.json"), *ready]]
+    records.sort(key=lambda record: str(record.get("at")))
+    described |= {"config": own.get("config", described["config"]), "regenerations": records}
     manifest.write(out, described)
+    for path in ready:
+        path.rename(path.with_name("done.json"))
 
 
 def _features() -> Features:

@@ -1,17 +1,17 @@
 """Decides which candidates count towards pass@k. No other module decides this.
 
 The run figures, the comparison of runs and ``bestofn loop`` use it. pass@k assumes that no sample depends on the
-verdicts of other samples, so three kinds of candidates do not count:
+verdicts of samples, so four kinds of candidates do not count:
 
 - the greedy candidate, because its temperature is 0;
 - a candidate with a verdict other than pass or fail;
-- a sample that adaptive sampling added because of earlier verdicts: only the first ``n_fixed`` samples count.
-
-A regenerated candidate counts like the candidate that it replaced.
+- a sample that adaptive sampling added because of earlier verdicts: only the first ``n_fixed`` samples count;
+- a regenerated candidate: ``bestofn regenerate`` samples again because of verdicts, so only the first draw counts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from bestofn.builders.records import Arm, JsonObject, Outcome, Row
@@ -19,9 +19,24 @@ from bestofn.builders.records import Arm, JsonObject, Outcome, Row
 CONCLUSIVE: tuple[Literal["pass", "fail"], ...] = ("pass", "fail")
 
 
-def counts_towards_pass_at_k(outcome: Outcome | str, arm: Arm | str | None, index: int, n_fixed: int | None) -> bool:
-    """Return whether candidate ``index`` counts towards pass@k. ``n_fixed`` is None if sampling was not adaptive."""
-    return outcome in CONCLUSIVE and arm != "greedy" and (n_fixed is None or index < n_fixed)
+def counts_towards_pass_at_k(
+    outcome: Outcome | str, arm: Arm | str | None, index: int, n_fixed: int | None, *, first: bool = True
+) -> bool:
+    """Return whether candidate ``index`` counts towards pass@k.
+
+    ``n_fixed`` is None if sampling was not adaptive. ``first`` says whether the row is the first draw of its candidate.
+    """
+    return first and outcome in CONCLUSIVE and arm != "greedy" and (n_fixed is None or index < n_fixed)
+
+
+def first_draw(answered: Mapping[int, bool]) -> int:
+    """Return which attempt of a candidate is its first draw: the first with an answer, or the last if none has one.
+
+    ``answered`` maps each attempt to whether it has an answer. A sample that replaces an error does not depend on a
+    verdict, so it counts.
+    """
+    attempts = sorted(answered)
+    return next((attempt for attempt in attempts if answered[attempt]), attempts[-1])
 
 
 def n_fixed(candidate: Row) -> int | None:

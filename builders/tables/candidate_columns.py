@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.tables.attempts import Attempt, history_of, other_attempts
 from bestofn.builders.tables.columns import Column, Kind, PublishedTable, TableSettings
 from bestofn.builders.tables.query_row import EMPTY, QueryRow, json_text, last_text
 
@@ -25,7 +26,8 @@ class CandidateRecord:
     candidate: Row
     verdict: Row
     score: Row
-    rank: int
+    superseded: bool  # whether another attempt of the candidate is in use
+    rank: int | None
     duplicate_of: int | None  # index of the first candidate with the same messages
     answer: str  # text of the last assistant message
     reasoning: str
@@ -38,30 +40,45 @@ class CandidateRecord:
 
 
 def candidate_records(query: QueryRow, settings: TableSettings) -> Iterator[CandidateRecord]:
-    """Yield one record per candidate of ``query``, in order."""
+    """Yield one record per attempt of each candidate of ``query``: the attempts that are not in use, then the other."""
     first_with: dict[str, int] = {}
-    for (candidate, verdict, score), rank, trace in zip(query.aligned(), query.ranks, query.traces, strict=True):
-        messages, index = candidate["messages"], candidate["index"]
-        first = first_with.setdefault(trace, index) if messages else index
-        detail: JsonObject = verdict["detail"] or EMPTY
-        own: JsonObject = candidate["detail"] or EMPTY
-        yield CandidateRecord(
-            query=query,
-            settings=settings,
-            candidate=candidate,
-            verdict=verdict,
-            score=score,
-            rank=rank,
-            duplicate_of=first if first != index else None,
-            answer=last_text(messages, "assistant"),
-            reasoning=candidate["reasoning"] or "",
-            has_calls=any(message.get("tool_calls") for message in messages),
-            detail=detail,
-            refusal=detail.get("refusal") or EMPTY,
-            usage=candidate["usage"] or EMPTY,
-            retry=own.get("retry") or EMPTY,
-            adaptive=own.get("adaptive") or EMPTY,
-        )
+    for now, rank, trace in zip(map(Attempt._make, query.aligned()), query.ranks, query.traces, strict=True):
+        index = now.candidate["index"]
+        first = first_with.setdefault(trace, index) if now.candidate["messages"] else index
+        for past in other_attempts(now.candidate):
+            yield _record(query, settings, past)
+        yield _record(query, settings, now, rank, first if first != index else None)
+
+
+def _record(
+    query: QueryRow,
+    settings: TableSettings,
+    attempt: Attempt,
+    rank: int | None = None,
+    duplicate_of: int | None = None,
+) -> CandidateRecord:
+    """Return the record of one attempt; without a ``rank``, the attempt is not in use."""
+    candidate, verdict, score = attempt
+    detail: JsonObject = verdict["detail"] or EMPTY
+    own: JsonObject = candidate["detail"] or EMPTY
+    return CandidateRecord(
+        query=query,
+        settings=settings,
+        candidate=candidate,
+        verdict=verdict,
+        score=score,
+        superseded=rank is None,
+        rank=rank,
+        duplicate_of=duplicate_of,
+        answer=last_text(candidate["messages"], "assistant"),
+        reasoning=candidate["reasoning"] or "",
+        has_calls=any(message.get("tool_calls") for message in candidate["messages"]),
+        detail=detail,
+        refusal=detail.get("refusal") or EMPTY,
+        usage=candidate["usage"] or EMPTY,
+        retry=own.get("retry") or EMPTY,
+        adaptive=own.get("adaptive") or EMPTY,
+    )
 
 
 def _column(name: str, kind: Kind, meaning: str, value: Callable[[CandidateRecord], object]) -> Column[CandidateRecord]:
@@ -105,7 +122,12 @@ def _normalised_answer(one: CandidateRecord) -> str:
 
 
 COLUMNS: tuple[Column[CandidateRecord], ...] = (
-    _column("query_id", "string", "with `candidate_idx`, the key of the row", lambda one: one.query.row["query_id"]),
+    _column(
+        "query_id",
+        "string",
+        "with `candidate_idx` and `attempt`, the key of the row",
+        lambda one: one.query.row["query_id"],
+    ),
     _column("candidate_idx", "int", "index of the candidate in its query, from 0", lambda one: one.candidate["index"]),
     _column("split", "string", "split of the source dataset", lambda one: one.query.row["split"]),
     _column(
@@ -258,7 +280,7 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
         "reward_final", "float", "the score; null when no reward could be computed", lambda one: one.score["value"]
     ),
     _column("reward_parts", "JSON", "parts of the score", lambda one: json_text(one.score["parts"] or {})),
-    _column("rank", "int", "rank by score within the query; 0 is the best", lambda one: one.rank),
+    _column("rank", "int", "rank by score within the query; 0 is the best; null if superseded", lambda one: one.rank),
     _column(
         "group_pass_rate",
         "float",
@@ -288,6 +310,24 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
         "int",
         "0, or a higher number after `bestofn regenerate`",
         lambda one: one.candidate["attempt"],
+    ),
+    _column(
+        "is_superseded",
+        "bool",
+        "another attempt of this candidate is in use; the row is in no training table",
+        lambda one: one.superseded,
+    ),
+    _column(
+        "regen_count",
+        "int",
+        "number of other attempts of the candidate; null if the row is superseded",
+        lambda one: None if one.superseded else len(history_of(one.candidate)),
+    ),
+    _column(
+        "previous_status",
+        "string",
+        "verdict of the attempt that this row replaced, or null",
+        lambda one: (one.candidate["detail"] or EMPTY).get("previous_status"),
     ),
     _column(
         "n_used",

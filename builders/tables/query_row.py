@@ -10,6 +10,7 @@ from typing import Any
 from bestofn.builders.formats.trainable import trainable, trainable_message
 from bestofn.builders.records import JsonObject, Judged, Message, Row, content_text, with_system_text
 from bestofn.builders.schema import judged_from_row
+from bestofn.builders.tables.attempts import first_outcome
 
 EMPTY: JsonObject = {}
 
@@ -55,8 +56,9 @@ class QueryRow:
 
     @cached_property
     def pass_rate(self) -> float | None:
-        """The share of ``pass`` among the verdicts ``pass`` and ``fail``; None if there are no such verdicts."""
-        conclusive = [verdict["outcome"] for verdict in self.row["verdicts"] if verdict["outcome"] in ("pass", "fail")]
+        """The share of ``pass`` among the first verdicts ``pass`` and ``fail``; None if there are no such verdicts."""
+        outcomes = [first_outcome(candidate, verdict) for candidate, verdict, _ in self.aligned()]
+        conclusive = [outcome for outcome in outcomes if outcome in ("pass", "fail")]
         return conclusive.count("pass") / len(conclusive) if conclusive else None
 
     @cached_property

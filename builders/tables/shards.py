@@ -14,6 +14,7 @@ from typing import Any
 from bestofn.builders.arrow_types import features_of_schema, open_parquet
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.tables.arrow_rows import from_table
+from bestofn.builders.tables.attempts import first_outcome
 
 READ_ROWS, READ_BYTES = 64, 8 << 20  # limits of one batch: rows, and bytes in Arrow's memory format
 
@@ -44,14 +45,25 @@ def nested_batches(parts: Sequence[Path]) -> Iterator[tuple[Sequence[dict[str, A
 
 
 def totals(parts: Sequence[Path]) -> dict[str, Any]:
-    """Count queries and candidates, and compute the share of candidates that pass. Only the outcomes are read."""
+    """Count queries and candidates, and compute the share of candidates whose first draw passes.
+
+    Only the outcomes are read, except in parts with regenerated candidates.
+    """
     queries = 0
     outcomes: Counter[str] = Counter()
     for part in parts:
         with open_parquet(part) as file:
-            column = file.read(columns=["verdicts.list.element.outcome"])["verdicts"]
-        queries += len(column)
-        outcomes.update(verdict["outcome"] for row in column.to_pylist() for verdict in row or ())
+            read = file.read(columns=["verdicts.list.element.outcome", "candidates.list.element.attempt"])
+        queries += len(read["verdicts"])
+        if any(one["attempt"] for row in read["candidates"].to_pylist() for one in row or ()):
+            outcomes.update(_first_outcomes(part))
+        else:
+            outcomes.update(verdict["outcome"] for row in read["verdicts"].to_pylist() for verdict in row or ())
     count = sum(outcomes.values())
     rate = round(outcomes["pass"] / count, 6) if count else None
     return {"queries": queries, "candidates": count, "avg_verification_rate": rate}
+
+
+def _first_outcomes(part: Path) -> Iterator[str]:
+    for row in nested([part]):
+        yield from map(first_outcome, row["candidates"], row["verdicts"])

@@ -7,14 +7,19 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from bestofn.builders.analysis.figures_json import to_json
+from bestofn.builders.analysis.query_records import TableRow, record_of_rows
+from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.arguments import parse
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError
+from bestofn.builders.report.hub import Hub, prepare
 from bestofn.builders.run import manifest
 from bestofn.builders.run import regenerate as regenerating
-from bestofn.builders.tables import parquet_files, shards
+from bestofn.builders.tables import candidate_table, parquet_files, shards
 from bestofn.scripts.build import build
 from bestofn.scripts.catalogue import REGENERATE
 from bestofn.scripts.regenerate import main, regenerated
@@ -144,11 +149,50 @@ def test_a_copy_leaves_the_run_alone(built, tmp_path) -> None:
     assert server.requests == asked, "the journal of the run holds the completions of the copy"
 
 
+def test_the_figures_after_a_regeneration_are_those_of_the_first_draws(built) -> None:
+    out, _, _ = built
+    before = to_json(figures_of_run(out))
+    metadata = candidate_table.read(out).metadata["avg_verification_rate"]
+    run([str(out), "where=failed"])
+    run([str(out), "where=failed", "max=3"])
+    figures = figures_of_run(out)
+    after = to_json(figures)
+    for name in ("rate", "rate_interval", "first", "best_of_n", "pass_at", "by_index", "n", "coverage"):
+        assert after[name] == before[name], name
+    assert candidate_table.read(out).metadata["avg_verification_rate"] == metadata
+    assert after["outcomes"] != before["outcomes"], "the outcomes are those of the candidates in use"
+    failed = before["outcomes"]["fail"]
+    assert figures.redrawn.total() == failed
+    (fact,) = [one["fact"] for one in after["problems"] if "sampled again" in one["fact"]]
+    assert fact.startswith(f"{failed} of 48 candidates were sampled again after their verdict was known")
+    assert "use the first draws" in (prepare(out, Hub("me/sums")) / "README.md").read_text()
+    rows = pq.read_table(out / "candidates" / "data.parquet").to_pylist()
+    assert len(rows) == 48 + failed + 3
+    keys = {(row["query_id"], row["candidate_idx"], row["attempt"]) for row in rows}
+    assert len(keys) == len(rows)
+    first = [row for row in rows if row["is_superseded"] and row["attempt"] == 0]
+    assert [row["verification_status"] for row in first] == ["fail"] * failed
+    assert {row["rank"] for row in first} == {None}
+    assert all(row["answer"] and row["reward_final"] is not None for row in first)
+    again = [row for row in rows if not row["is_superseded"] and row["attempt"]]
+    assert {(row["regen_count"], row["previous_status"]) for row in again} >= {(1, "fail"), (2, "fail")}
+
+
+def test_a_candidate_that_replaces_an_error_counts() -> None:
+    errors = [TableRow("q", False, i, verification_status="error", generation_error="x", attempt=0) for i in range(2)]
+    again = [TableRow("q", True, i, verification_status="pass", attempt=1, is_superseded=False) for i in range(2)]
+    record = record_of_rows([*(one._replace(is_superseded=True) for one in errors), *again])
+    assert [draw.attempt for draw in record.draws] == [1, 1]
+    assert len(record.counting) == 2
+
+
 class Killed(BaseException):
     """Raised where the process would be killed."""
 
 
-@pytest.mark.parametrize("place", ["while sampling", "before the exchange", "within the exchange"])
+@pytest.mark.parametrize(
+    "place", ["while sampling", "before the exchange", "within the exchange", "before the views are written"]
+)
 def test_an_interrupted_regeneration_resumes_and_sends_no_request_twice(built, monkeypatch, place) -> None:
     out, server, _ = built
     before = rows_of(out)
@@ -167,6 +211,8 @@ def test_an_interrupted_regeneration_resumes_and_sends_no_request_twice(built, m
             broken.setattr(regenerating.parquet_files, "write_parquet", once)
         elif place == "before the exchange":
             broken.setattr(regenerating, "_exchange", lambda *given: (_ for _ in ()).throw(Killed))
+        elif place == "before the views are written":
+            broken.setattr(regenerating, "finish_run", lambda *given: (_ for _ in ()).throw(Killed))
         else:
             rename, seen = Path.rename, []
 
@@ -185,6 +231,11 @@ def test_an_interrupted_regeneration_resumes_and_sends_no_request_twice(built, m
     for query, row in after.items():
         attempts = [one["attempt"] for one in row["candidates"]]
         assert attempts == [int(outcome == "fail") for outcome in outcomes(before[query])]
+    published = pq.read_table(out / "candidates" / "data.parquet").to_pylist()
+    used = [(row["query_id"], row["attempt"]) for row in published if not row["is_superseded"]]
+    assert used == [(query, one["attempt"]) for query, row in after.items() for one in row["candidates"]]
+    assert len(manifest.read(out)["regenerations"]) == 1
+    assert not list((out / "regenerations").glob("*/ready.json"))
 
 
 def test_an_interrupted_regeneration_never_overwrites_a_later_one(built, monkeypatch) -> None:

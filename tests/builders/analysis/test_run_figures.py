@@ -66,6 +66,19 @@ def test_best_of_one_is_pass_at_one() -> None:
     assert figures.best_of(5) is None
 
 
+def test_without_any_verdict_no_rate_is_known() -> None:
+    """Only abstentions are no evidence of a rate of 0 %."""
+    figures = figures_of(query("math", "aaaa", [None] * 4), query("code", "pfaa", [None] * 4))
+    run = to_json(figures)
+    for name in ("rate", "rate_interval", "first", "best_of_n", "picked"):
+        assert run["by_split"]["math"][name] is None, name
+    assert run["by_split"]["code"]["rate"] == 0.25
+    assert run["rate"] == 0.125
+    undecided = to_json(figures_of(query("math", "aa", [1.0, 0.0])))
+    assert undecided["rate"] is None
+    assert {part["rate"] for part in undecided["by_index"].values()} == {None}
+
+
 def test_shares_of_passes() -> None:
     figures = figures_of(query("math", "pf", [1, 0]), query("math", "pa", [1, 0], 1), query("chat", "aa", [0, 0]))
     assert figures.pass_rates() == {0.5: 1, 1.0: 1}

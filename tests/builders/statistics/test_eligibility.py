@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bestofn.builders.statistics.eligibility import counts_towards_pass_at_k, n_fixed
+from bestofn.builders.statistics.eligibility import counts_towards_pass_at_k, first_draw, n_fixed
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,21 @@ from bestofn.builders.statistics.eligibility import counts_towards_pass_at_k, n_
 )
 def test_what_counts(outcome: str, arm: str | None, index: int, fixed: int | None, counts: bool) -> None:
     assert counts_towards_pass_at_k(outcome, arm, index, fixed) is counts
+
+
+@pytest.mark.parametrize(
+    ("answered", "first"),
+    [
+        ({0: True}, 0),
+        ({0: True, 1: True, 2: True}, 0),
+        ({0: False, 1: True, 2: True}, 1),
+        ({0: False, 1: False}, 1),
+        ({2: True, 1: True}, 1),
+    ],
+)
+def test_of_several_attempts_the_first_with_an_answer_counts(answered: dict[int, bool], first: int) -> None:
+    assert first_draw(answered) == first
+    assert not counts_towards_pass_at_k("pass", "sample", 0, None, first=False)
 
 
 def test_n_fixed_is_read_from_the_candidates_detail() -> None:

@@ -1,0 +1,59 @@
+"""The attempts of a candidate that are not in use: ``bestofn regenerate`` has replaced them, or has not used them.
+
+``run.regenerate`` stores them in ``detail["history"]``. The candidates table has one row for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bestofn.builders.records import JsonObject, Row
+from bestofn.builders.statistics.eligibility import first_draw
+
+RESPONSE = (
+    *("attempt", "messages", "model", "stop_reason", "reasoning", "usage", "seconds"),
+    *("cost_usd", "logprob", "seed", "error"),
+)
+"""The fields of a candidate that its history keeps; it shares the other fields with the candidate in use."""
+
+
+class Attempt(NamedTuple):
+    """One attempt of a candidate, as entries of the columns ``candidates``, ``verdicts`` and ``scores``."""
+
+    candidate: Row
+    verdict: Row
+    score: Row
+
+
+def history_entry(attempt: Attempt, was_published: bool) -> dict[str, object]:
+    """Return the history entry of an attempt that is not in use.
+
+    ``was_published`` is stored as ``stood``: True if an earlier version of the run used the attempt.
+    """
+    return {
+        **{name: attempt.candidate[name] for name in RESPONSE},
+        "verdict": dict(attempt.verdict),
+        "score": dict(attempt.score),
+        "stood": was_published,
+    }
+
+
+def history_of(candidate: Row) -> list[JsonObject]:
+    """Return the history entries of a candidate, oldest first."""
+    return list((candidate["detail"] or {}).get("history") or ())
+
+
+def other_attempts(candidate: Row) -> Iterator[Attempt]:
+    """Yield the attempts of a candidate that are not in use, oldest first."""
+    shared = {name: value for name, value in (candidate["detail"] or {}).items() if name == "adaptive"}
+    for past in history_of(candidate):
+        response = {name: past.get(name) for name in RESPONSE}
+        yield Attempt({**candidate, **response, "detail": shared}, past["verdict"], past["score"])
+
+
+def first_outcome(candidate: Row, verdict: Row) -> str:
+    """Return the outcome of the attempt that counts for a candidate: its first draw."""
+    attempts = {past["attempt"]: (past["error"], past["verdict"]["outcome"]) for past in history_of(candidate)}
+    attempts[candidate["attempt"]] = (candidate["error"], verdict["outcome"])
+    return attempts[first_draw({attempt: not error for attempt, (error, _) in attempts.items()})][1]
