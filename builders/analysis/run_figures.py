@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bestofn.builders.analysis.audit import OpinionJson, read_figures
+from bestofn.builders.analysis.candidate_totals import CandidateTotals
 from bestofn.builders.analysis.pair_figures import PairFigures, pairs_of_row, pairs_of_run
 from bestofn.builders.analysis.query_records import (
     CandidateRecord,
@@ -23,7 +24,6 @@ from bestofn.builders.analysis.query_records import (
     record_of_nested_row,
     records_of_table,
 )
-from bestofn.builders.errors import kind_of
 from bestofn.builders.records import Row
 from bestofn.builders.statistics import estimators
 from bestofn.builders.statistics.descriptive import share
@@ -133,67 +133,6 @@ class Rates(NamedTuple):
     any_right: float | None
     best_by_reward: float | None
     coverage: float | None  # share of queries with all n samples
-
-
-@dataclass(slots=True)
-class Total:
-    """Sums values that may be None. ``known`` counts the values that are not None."""
-
-    sum: float = 0.0
-    known: int = 0
-
-    def add(self, values: Sequence[float | None]) -> None:
-        """Add all ``values`` that are not None."""
-        for value in values:
-            if value is not None:
-                self.sum += value
-                self.known += 1
-
-    @property
-    def mean(self) -> float | None:
-        """The mean of the values that are not None; None if all values are None."""
-        return share(self.sum, self.known)
-
-
-@dataclass
-class CandidateTotals:
-    """Counts and sums over all candidates: refusals, quality and cost."""
-
-    refusals: Counter[str] = field(default_factory=Counter)  # kind of refusal -> number of candidates
-    empty: int = 0
-    short: int = 0
-    truncated: int = 0
-    repeats: int = 0
-    failures: Counter[str] = field(default_factory=Counter)  # kind of error -> candidates without an answer
-    first_failure: str = ""  # the error of the first candidate without an answer
-    without_reward: int = 0  # candidates that have an answer and no reward
-    judged: Counter[bool] = field(default_factory=Counter)  # whether the judge failed -> candidates it was asked about
-    characters: Total = field(default_factory=Total)
-    seconds: Total = field(default_factory=Total)
-    usd: Total = field(default_factory=Total)
-    prompt_tokens: Total = field(default_factory=Total)
-    completion_tokens: Total = field(default_factory=Total)
-
-    def add(self, candidates: Sequence[CandidateRecord]) -> None:
-        """Add ``candidates`` to the counts and sums."""
-        self.refusals.update([one.refusal for one in candidates if one.refusal is not None])
-        self.empty += sum([one.empty for one in candidates])
-        self.short += sum([one.short for one in candidates])
-        self.truncated += sum([one.truncated for one in candidates])
-        self.repeats += sum([one.repeat for one in candidates])
-        failures = [one.failure for one in candidates if one.failure]
-        self.failures.update(map(kind_of, failures))
-        self.first_failure = self.first_failure or next(iter(failures), "")
-        self.without_reward += sum([one.reward is None and not one.failure for one in candidates])
-        self.judged.update([one.judge_failed for one in candidates if one.judge_failed is not None])
-        self.characters.add([one.characters for one in candidates])
-        self.seconds.add([one.seconds for one in candidates])
-
-    def add_cost(self, attempts: Sequence[CandidateRecord]) -> None:
-        """Add the cost and the tokens of ``attempts``, also of those that are not in use."""
-        self.usd.add([one.cost_usd for one in attempts])
-        self.prompt_tokens.add([one.prompt_tokens for one in attempts])
-        self.completion_tokens.add([one.completion_tokens for one in attempts])
 
 
 @dataclass
