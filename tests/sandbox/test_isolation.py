@@ -23,6 +23,8 @@ from bestofn.verifiers.code_verifier import CodeVerifier
 sys.path.insert(0, str(Path(__file__).parent))
 from bait import Bait
 
+pytestmark = pytest.mark.timeout(1200)  # the first test of each backend runs all cases
+
 CASES = Path(__file__).parent / "cases"
 HOST, FORGERS, HONEST = (
     yaml.safe_load((CASES / f"{name}.yaml").read_text()) for name in ("hostile_host", "hostile_verdict", "honest")
