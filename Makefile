@@ -34,7 +34,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(PARALLEL)
 
 test-fast: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/builders tests/verifiers tests/reward tests/personas tests/test_house.py
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not sandbox and not train" tests/builders tests/verifiers tests/reward tests/personas tests/test_house.py
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

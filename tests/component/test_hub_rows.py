@@ -6,9 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-
-import pytest
 
 from tests.hub_double import HubDouble
 
@@ -17,15 +16,18 @@ PROGRAM = """
 import json, sys
 from bestofn.builders.errors import SourceError
 from bestofn.builders.sources.rows import rows
-try:
-    print(json.dumps([row["question"] for row in rows("me/sums", **json.loads(sys.argv[1]))]))
-except SourceError as error:
-    print(json.dumps(str(error)))
+read = []
+for settings in json.loads(sys.argv[1]):
+    try:
+        read.append([row["question"] for row in rows("me/sums", **settings)])
+    except SourceError as error:
+        read.append(str(error))
+print(json.dumps(read))
 """
 
 
-def read(hub: HubDouble, folder: Path, **settings: object) -> list[str] | str:
-    """The questions of the rows, or the error."""
+def read(hub: HubDouble, folder: Path, *settings: Mapping[str, object]) -> list[list[str] | str]:
+    """The questions of the rows, or the error, with each of ``settings``."""
     env = os.environ | {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "0", "HF_TOKEN": "t"}
     env |= {"HF_DATASETS_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
     words = [sys.executable, "-c", PROGRAM, json.dumps(settings)]
@@ -40,14 +42,16 @@ def put(hub: HubDouble, *splits: str) -> None:
         hub.files[f"{split}.jsonl"] = (json.dumps({"question": split}) + "\n").encode()
 
 
-@pytest.mark.parametrize("streaming", [True, False])
-def test_without_a_split_the_only_one_is_read_and_none_is_guessed(tmp_path: Path, streaming: bool) -> None:
-    """For example, a held-out set may be named without a split. Its training rows must not be used for decontamination."""
+def test_without_a_split_the_only_one_is_read_and_none_is_guessed(tmp_path: Path) -> None:
+    """A held-out set is named without one: its training rows are not what must be kept apart."""
+    both: list[dict[str, object]] = [{"streaming": True}, {"streaming": False}]
     with HubDouble() as hub:
         put(hub, "test")
-        assert read(hub, tmp_path, streaming=streaming) == ["test"]
+        assert read(hub, tmp_path, *both) == [["test"], ["test"]]
     with HubDouble() as hub:
         put(hub, "train", "test")
-        told = read(hub, tmp_path / "other", streaming=streaming)
-        assert "it has ['test', 'train']. Set dataset.split" in told
-        assert read(hub, tmp_path / "other", streaming=streaming, split="test") == ["test"]
+        *refused, streamed, downloaded = read(
+            hub, tmp_path / "other", *both, *({**one, "split": "test"} for one in both)
+        )
+        assert all("it has ['test', 'train']. Set dataset.split" in error for error in refused)
+        assert streamed == downloaded == ["test"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,18 +44,26 @@ def words(data: Path, url: str, out: Path) -> list[str]:
     ]
 
 
-@pytest.fixture
-def built(tmp_path: Path, monkeypatch):
-    """Build a run of 12 sums in three shards, and yield it with its server."""
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    data = tmp_path / "sums.jsonl"
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, OpenAIServer]]:
+    """Build a run of 12 sums in three shards, and yield its data, its folder and its server."""
+    folder = tmp_path_factory.mktemp("template")
+    data = folder / "sums.jsonl"
     rows = [{"id": f"q{i}", "question": f"What is {i} + {2 * i}?", "answer": str(3 * i)} for i in range(12)]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with OpenAIServer() as server:
-        command = words(data, server.url, tmp_path / "run")
-        build(compose(command))
-        server.reset()
-        yield tmp_path / "run", server, command
+        build(compose(words(data, server.url, folder / "run")))
+        yield data, folder / "run", server
+
+
+@pytest.fixture
+def built(template, tmp_path: Path, monkeypatch):
+    """Copy the run of ``template``, and yield the copy with its server and its command."""
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
+    data, run_folder, server = template
+    server.reset()
+    out = shutil.copytree(run_folder, tmp_path / "run")
+    return out, server, words(data, server.url, out)
 
 
 def rows_of(out: Path) -> dict[str, dict[str, Any]]:
