@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from bestofn.builders.errors import ConfigError, SandboxError
+from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import Limits, Program
 from bestofn.sandbox import image as image_module
 from bestofn.sandbox import local_packages as module
@@ -199,8 +199,6 @@ def test_packages_come_from_the_index_that_pip_uses(index: str, wheels: Path, mo
         tag = image.ensure(client)
         listed = client.containers.run(tag, ["ls", PACKAGES_FOLDER], remove=True, network_mode="none").decode()
         assert "tiny_thing.py" in listed.split()
-        with pytest.raises(SandboxError, match=r"No matching distribution found for no-such-thing"):
-            Image.of("debian", None, ["no-such-thing"], None).ensure(client)
     finally:
         for name in (image.tag, with_pip):
             with contextlib.suppress(docker.errors.ImageNotFound):

@@ -25,6 +25,19 @@ def derivative(node: Node, name: str, order: int = 1) -> Node:
     return node
 
 
+def primed(node: Node) -> Node:
+    """Return ``node`` with a prime: ``y'`` is another letter than ``y``, and ``(x^2)'`` is a derivative.
+
+    Raises ``Unsupported`` for numbers and for expressions of several letters.
+    """
+    if isinstance(node, Symbol):
+        return Symbol(node.name + "'")
+    letters = [name for name in symbols(node) if name not in ("pi", "e", "i")]
+    if not isinstance(node, Apply) or len(letters) != 1:
+        raise Unsupported("a prime after an expression without a single letter")
+    return derivative(node, letters[0])
+
+
 def _derivative(node: Node, name: str) -> Node:
     if name not in symbols(node):
         return Number(0)

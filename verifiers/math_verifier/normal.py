@@ -18,9 +18,13 @@ _CHARACTERS = {
     "µ": "\\mu ", "μ": "\\mu ", "Ω": "\\Omega ", "\u2126": "\\Omega ",
     "Δ": "\\Delta ", "ℝ": "\\mathbb{R}", "Å": "\\AA ",
     "“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u2061": "", "\u200b": "",
+    "Γ": "\\Gamma ", "Θ": "\\Theta ", "Λ": "\\Lambda ", "Φ": "\\Phi ", "Ψ": "\\Psi ", "ζ": "\\zeta ", "η": "\\eta ",
+    "κ": "\\kappa ", "ν": "\\nu ", "ξ": "\\xi ", "χ": "\\chi ", "ψ": "\\psi ",
     "→": "\\to ", "∑": "\\sum ", "∫": "\\int ", "⌊": "\\lfloor ", "⌋": "\\rfloor ", "⌈": "\\lceil ", "⌉": "\\rceil ",
     "⟨": "\\langle ", "⟩": "\\rangle ", "∣": "|", "￥": "¥", "％": "%", "，": ",", "：": ":", "（": "(", "）": ")",
 }  # fmt: skip
+_PRIME_POWER = re.compile(r"\^\s*(?:\{\s*(?:\\prime\s*)+\}|\\prime(?![A-Za-z]))")
+_PRIMES = re.compile("'{1,3}")
 _TRANSLATE = str.maketrans(_CHARACTERS)
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n", strict=True))
 _SUBSCRIPTS = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
@@ -93,6 +97,8 @@ def _latex(text: str) -> str:
         text = _DEGREES.sub(r"^\\circ ", text)
     text = _GLUED.sub(r"\\\1 ", text)
     text = _COMMAND.sub(lambda m: _SPELLINGS.get(m[0], m[0]), text)
+    if "\\prime" in text:
+        text = _PRIME_POWER.sub(lambda m: "'" * m[0].count("\\prime"), text)
     text = text.replace("\\not=", "\\ne ").replace("\\$", _MONEY)
     text = _SPACES.sub(" ", text.replace("\\%", "%"))
     for mark in ("\\(", "\\)", "\\[", "\\]"):
@@ -136,10 +142,17 @@ def _spaced(text: str) -> str:
 
 def _strip(text: str) -> str:
     """Return ``text`` after removing surrounding quotation marks and blanks, and final punctuation."""
-    text = text.strip(" \t\r\n\"'`_")
+    text = _unquoted(text)
     while text and text[-1] in ".,;:!?" and not _final_mark_counts(text):
-        text = text[:-1].rstrip(" \t\r\n\"'`_")
+        text = _unquoted(text[:-1])
     return text
+
+
+def _unquoted(text: str) -> str:
+    """Return ``text`` without surrounding quotation marks and blanks. Primes after a letter or a bracket are kept."""
+    bare = text.strip(" \t\r\n\"'`_")
+    primes = _PRIMES.match(text, text.rfind(bare) + len(bare)) if bare and text.lstrip()[0] not in "'\"`" else None
+    return bare + primes[0] if primes and (bare[-1].isalpha() or bare[-1] in ")}]") else bare
 
 
 def _final_mark_counts(text: str) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from bestofn.verifiers.math_verifier.atoms import Atoms
 from bestofn.verifiers.math_verifier.cursor import MAX_DEPTH
+from bestofn.verifiers.math_verifier.derivatives import primed
 from bestofn.verifiers.math_verifier.literals import Unsupported, negative, times
 from bestofn.verifiers.math_verifier.nodes import Apply, Node, Number, Symbol, Text
 from bestofn.verifiers.math_verifier.tokens import Token
@@ -314,9 +315,9 @@ class Grammar(Atoms):
                     return Apply("unit", (base, Text(f"deg{self.take().text}")))
                 return self.postfix(Apply("deg", (base,)))
             if self.accept("'"):
-                return base
+                return primed(base)
             exponent = self._exponent()
-            if isinstance(base, Symbol) and isinstance(exponent, Symbol) and exponent.name in ("T", "top", "prime"):
+            if isinstance(base, Symbol) and isinstance(exponent, Symbol) and exponent.name in ("T", "top"):
                 return Apply("transpose", (base,))
             base = self.postfix(Apply("^", (base, exponent)))
             if self.peek().text in ("^", "**"):  # a^b^c means a^(b^c)
@@ -349,9 +350,9 @@ class Grammar(Atoms):
             elif token.text == "%" and not self._modulo_follows():
                 self.take()
                 node = Apply("percent", (node,))
-            elif token.text == "'" and isinstance(node, Symbol):
+            elif token.text == "'":
                 self.take()
-                node = Symbol(node.name + "'")
+                node = primed(node)
             else:
                 return node
 
