@@ -4,7 +4,8 @@
 
 The cases are not part of the project: by default they are in ``../shared/sandbox_cases``. Without them nothing is measured.
 Each backend limits processes and memory itself; run a new backend inside another cgroup. The exit code is 1 after an escape,
-a forged result, or an honest program that failed.
+a forged result, an honest program that failed, or a case that blocked the event loop for more than 50 ms. The time that the
+loop waited for a processor does not count.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "sandbox")]
+sys.path.insert(0, str(ROOT))
 
-from bait import Bait  # noqa: E402
-
+from bestofn.builders.protocols import Workers  # noqa: E402
 from bestofn.builders.records import Candidate, CodeTests, Execution, Limits, Program, Query, Reference  # noqa: E402
 from bestofn.sandbox.docker_sandbox import DockerSandbox  # noqa: E402
 from bestofn.sandbox.local_sandbox import LocalSandbox  # noqa: E402
 from bestofn.verifiers.code_verifier import CodeVerifier  # noqa: E402
+from tests.benchmarks.loop_lag import LoopLag  # noqa: E402
+from tests.sandbox.bait import Bait  # noqa: E402
 
 CASES = ROOT.parent / "shared" / "sandbox_cases" / "cases.jsonl"
 BACKENDS = {"docker": DockerSandbox, "local": LocalSandbox}
 WALL_S = 6.0  # of a machine that does other work too
+LONGEST_LAG_S = 0.05
 LATE_S = 3.0  # past its wall limit, a run has escaped its time
 EFFECTS = {"host": "host attacks that succeed", "verdict": "verdict attacks that succeed", "control": "honest failed"}
 
@@ -72,6 +75,11 @@ class Watched:
     def __init__(self, sandbox: Any) -> None:
         self.sandbox = sandbox
         self.troubles: list[str] = []
+        self.lags: dict[str, float] = {}  # longest time in seconds that a case blocked the event loop
+
+    @property
+    def decoders(self) -> Workers:
+        return self.sandbox.decoders
 
     async def run(self, program: Program) -> Execution:
         begun = time.monotonic()
@@ -81,7 +89,7 @@ class Watched:
         if taken > cases * program.limits.wall_s + LATE_S:
             self.troubles.append(f"took {taken:.1f} s")
         for run in execution.runs or (execution,):
-            said = f"{run.stdout}{run.stderr}{run.returns}"
+            said = f"{run.stdout}{run.stderr}{run.returns}{run.packed or ''}"
             if "CANARY-" in said or "BAIT-" in said:
                 self.troubles.append("the secret came out")
             if len(run.stdout) > program.limits.stdout_bytes or len(run.stderr) > program.limits.stderr_bytes:
@@ -112,8 +120,12 @@ async def judge(case: dict[str, Any], watched: Watched, bait: Bait) -> list[str]
     tests = query.reference.tests
     assert tests is not None
     text = f"```{tests.language}\n{case['program']}\n```"
-    verdict = await CodeVerifier(watched).verify(query, Candidate(0, ({"role": "assistant", "content": text},)))
+    async with LoopLag() as lag:
+        verdict = await CodeVerifier(watched).verify(query, Candidate(0, ({"role": "assistant", "content": text},)))
+    watched.lags[case["id"]] = lag.worst_s
     wrong = list(watched.troubles)
+    if lag.worst_s > LONGEST_LAG_S:
+        wrong.append(f"blocked the event loop for {1000 * lag.worst_s:.0f} ms")
     wanted = {"control": ("pass",), "verdict": ("fail", "abstain")}.get(case["kind"], (verdict.outcome,))
     if verdict.outcome not in wanted:  # an attack may pass the plain run, which gives no pass
         wrong.append(f"verdict {verdict.outcome}: {verdict.explanation}")
@@ -136,6 +148,8 @@ async def measure(backend: str, cases: Sequence[dict[str, Any]]) -> int:
                 for line in wrong:
                     print(f"  {case['id']} ({case['kind']}): {line}", flush=True)
     print(f"{backend}: " + ", ".join(f"{what} {bad[kind]} of {counts[kind]}" for kind, what in EFFECTS.items()))
+    longest = max(watched.lags, key=lambda name: watched.lags[name])
+    print(f"{backend}: the event loop was blocked for at most {1000 * watched.lags[longest]:.0f} ms ({longest})")
     return sum(bad.values())
 
 

@@ -1,0 +1,44 @@
+"""Measures how long the event loop was blocked, without the time that it waited for a processor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from types import TracebackType
+
+_BEAT_S = 0.005
+
+
+class LoopLag:
+    """An asynchronous context manager. ``worst_s`` is the longest time in seconds that the event loop was blocked."""
+
+    worst_s = 0.0
+
+    async def __aenter__(self) -> LoopLag:
+        self._task = asyncio.ensure_future(self._beat())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.sleep(2 * _BEAT_S)  # a last beat, which sees what blocked the loop until now
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _beat(self) -> None:
+        while True:
+            begun, waited = time.monotonic(), _waited_s()
+            await asyncio.sleep(_BEAT_S)
+            late = time.monotonic() - begun - _BEAT_S - (_waited_s() - waited)
+            self.worst_s = max(self.worst_s, late)
+
+
+def _waited_s() -> float:
+    """How long this thread was ready to run but had to wait for a processor, since its start; 0.0 if not known."""
+    try:
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
