@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 from bestofn.sandbox.inside import library_names, plain
-from bestofn.sandbox.inside.proxies import SPECIAL, AnError, Remote, Requests, annotations_of, signature_of
+from bestofn.sandbox.inside.proxies import SPECIAL, AnError, Proxied, Remote, Requests, annotations_of, signature_of
 
 _ENUMS = {
     name: getattr(enum, name) for name in ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum") if hasattr(enum, name)
@@ -120,27 +120,26 @@ class _Member:
         return program.request("get", reference, name=name)
 
 
-class _Meta(type):
+class _Meta(Proxied, type):
     """The class of all mirrored classes."""
 
-    _program: Requests
+    _readable = frozenset({"__members__"})
     _class_reference: int
+
+    @property
+    def _reference(cls) -> int:  # type: ignore[override]
+        return cls._class_reference
 
     def __call__(cls, *args: object, **kwargs: object) -> object:
         if "_class_reference" not in cls.__dict__:
             raise TypeError("a class of the tests cannot be derived from a class of the program in this process")
         return cls._program.request("call", cls._class_reference, args, kwargs)
 
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__") and name != "__members__":
-            raise AttributeError(name)
-        return cls._program.request("get", cls._class_reference, name=name)
-
     def __setattr__(cls, name: str, value: object) -> None:
         if name.startswith("__"):  # for example the cache of an abstract base class
             type.__setattr__(cls, name, value)
         else:
-            cls._program.request("set", cls._class_reference, (value,), name=name)
+            super().__setattr__(name, value)
 
     @property
     def __signature__(cls) -> object:

@@ -34,7 +34,37 @@ class Requests(Protocol):
         ...
 
 
-class Function:
+class Proxied:
+    """Reads and sets the attributes of an object in the program.
+
+    ``_readable`` contains the special names that it reads there.
+    """
+
+    __slots__ = ()
+    _readable = _ATTRIBUTES
+    _program: Requests
+    _reference: Reference
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in type(self)._readable:
+            raise AttributeError(name)
+        return self._program.request("get", self._reference, name=name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._program.request("set", self._reference, (value,), name=name)
+
+
+class _WithFields(Proxied):
+    """A proxy whose object has attributes that ``vars`` lists."""
+
+    __slots__ = ()
+
+    @property
+    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
+        return dict(self._program.request("vars", self._reference))
+
+
+class Function(_WithFields):
     """A proxy for a function of the program. ``inspect`` sees it as a function."""
 
     __slots__ = ("__name__", "__qualname__", "__weakref__", "_doc", "_flags", "_program", "_reference")
@@ -56,14 +86,6 @@ class Function:
     def __call__(self, *args: object, **kwargs: object) -> object:
         return self._program.request("call", self._reference, args, kwargs)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name not in _ATTRIBUTES:
-            raise AttributeError(name)
-        return self._program.request("get", self._reference, name=name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        self._program.request("set", self._reference, (value,), name=name)
-
     def __get__(self, instance: object, owner: type | None = None) -> object:
         return self if instance is None else types.MethodType(self, instance)
 
@@ -80,28 +102,15 @@ class Function:
     def __annotations__(self) -> dict[str, object]:  # type: ignore[override]
         return annotations_of(self._program, self._reference)
 
-    @property
-    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
-        return dict(self._program.request("vars", self._reference))
 
-
-class Remote:
+class Remote(_WithFields):
     """A proxy for an object that stays in the program, identified by its handle.
 
     ``mirrors`` derives a class for each class of the program and adds the special methods that it has.
     """
 
     __slots__ = ("__weakref__", "_reference")
-    _program: Requests
     _reference: int
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name not in _ATTRIBUTES:
-            raise AttributeError(name)
-        return self._program.request("get", self._reference, name=name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        self._program.request("set", self._reference, (value,), name=name)
 
     def __delattr__(self, name: str) -> None:
         self._program.request("delete", self._reference, name=name)
@@ -117,10 +126,6 @@ class Remote:
 
     def __format__(self, form: str) -> str:
         return str(self._program.request("special", self._reference, (form,), name="format"))
-
-    @property
-    def __dict__(self) -> dict[str, object]:  # type: ignore[override]
-        return dict(self._program.request("vars", self._reference))
 
 
 class AnError(Exception):
