@@ -26,7 +26,8 @@ class SocketStream:
         """Return exactly ``count`` bytes. Raises ``EOFError`` if the box closes the connection earlier."""
         while len(self._pending) < count:
             await self._more()
-        taken = bytes(self._pending[:count])
+        with memoryview(self._pending) as pending:  # one copy only
+            taken = bytes(pending[:count])
         del self._pending[:count]
         return taken
 

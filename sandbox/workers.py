@@ -1,20 +1,24 @@
 """Worker processes for trusted functions that may need too much time or memory (``protocols.Workers``).
 
-The math verifier calls SymPy in them. A process can always be killed, but a thread cannot be stopped, and SIGALRM works
-in the main thread only. Functions and arguments are pickled, so a function must be importable. Untrusted programs need
-a sandbox instead: a worker has limited time and memory, but full access to files and network.
+The math verifier calls SymPy in them, and the code verifier compares long results. A process can always be killed,
+but a thread cannot be stopped, and SIGALRM works in the main thread only. Functions and arguments are pickled, so a
+function must be importable. Untrusted programs need a sandbox instead: a worker has limited time and memory, but full
+access to files and network.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -42,27 +46,21 @@ class ProcessPool:
     """
 
     name = "process_pool"
-    operational = ("count", "memory_mb", "preload", "method", "calls_per_worker", "cpu_s")
+    operational = ("count", "memory_mb", "preload", "calls_per_worker", "cpu_s")
 
     def __init__(
         self,
         count: int = 2,
         memory_mb: int = 300,
         preload: Sequence[str] = (),
-        method: str = "spawn",
         calls_per_worker: int = 1_000,
         cpu_s: float | None = None,
     ) -> None:
         if count < 1:
             raise ValueError(f"workers.count is {count}; expected at least 1")
-        if method not in ("spawn", "forkserver"):
-            raise ValueError(
-                f"workers.method is {method!r}; expected spawn or forkserver (fork is not safe with threads)"
-            )
         self.count = count
         self.memory_mb = memory_mb
         self.preload = tuple(preload)
-        self.method = method
         self.calls_per_worker = calls_per_worker
         self.cpu_s = cpu_s
         self._ending: set[asyncio.Task[None]] = set()
@@ -121,7 +119,7 @@ class ProcessPool:
             if worker.is_alive():
                 return worker
             self._discard(worker)
-        worker = await asyncio.to_thread(_Worker, self.method, self.memory_mb, self.preload, self.cpu_s)
+        worker = await asyncio.to_thread(_Worker, self.memory_mb, self.preload, self.cpu_s)
         self._all.add(worker)
         try:
             await worker.ready()
@@ -138,6 +136,15 @@ class ProcessPool:
         task.add_done_callback(self._ending.discard)
 
 
+# A worker does not import the main module of its parent, as ``multiprocessing`` does: a script would run again.
+_START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from bestofn.sandbox.workers import serve
+serve(*json.loads(sys.argv[2]))
+"""
+
+
 class WorkerLost(RuntimeError):
     """A worker process ended during a call, for example because the system killed it. This is no result of the call."""
 
@@ -145,21 +152,21 @@ class WorkerLost(RuntimeError):
 class _Worker:
     """One worker process and the pipe to it."""
 
-    def __init__(self, method: str, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None) -> None:
-        spawns = method == "spawn"
-        context = multiprocessing.get_context("spawn") if spawns else multiprocessing.get_context("forkserver")
+    def __init__(self, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None) -> None:
         self.calls = 0
         self._cpu_s = cpu_s
-        self._pipe, worker_end = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(worker_end, memory_mb, preload, cpu_s), daemon=True, name="bestofn-worker"
-        )
-        self._process.start()
-        worker_end.close()
+        self._pipe, worker_end = multiprocessing.Pipe()
+        settings = json.dumps([worker_end.fileno(), memory_mb, preload, cpu_s])
+        with worker_end:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START, json.dumps(sys.path), settings],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[worker_end.fileno()],
+            )
 
     def is_alive(self) -> bool:
         """Return True while the process runs."""
-        return self._process.is_alive()
+        return self._process.poll() is None
 
     async def ready(self) -> None:
         """Wait until the process has started. Raises ``WorkerLost`` if it does not start."""
@@ -168,8 +175,7 @@ class _Worker:
         except TimeoutError:
             raise WorkerLost(f"the worker process did not start within {START_S:g} s") from None
         except (EOFError, ConnectionError) as error:
-            self._process.join(1)
-            raise WorkerLost(f"{_end_of(self._process.exitcode)} while it started") from error
+            raise WorkerLost(f"{_end_of(await self._exit_code())} while it started") from error
 
     async def ask(self, payload: bytes, timeout_s: float) -> tuple[str, Any]:
         """Send one call and return its result: ("returned", value) or ("raised", error)."""
@@ -181,10 +187,16 @@ class _Worker:
                 self._pipe.send_bytes(payload)
             return pickle.loads(await self._receive(timeout_s))
         except (EOFError, ConnectionError) as error:
-            await asyncio.to_thread(self._process.join, 1)
-            if self._process.exitcode == -signal.SIGPROF:
+            code = await self._exit_code()
+            if code == -signal.SIGPROF:
                 raise ProcessorTimeError(f"the call used more than {self._cpu_s:g} s of processor time") from error
-            raise WorkerLost(f"{_end_of(self._process.exitcode)} during a call") from error
+            raise WorkerLost(f"{_end_of(code)} during a call") from error
+
+    async def _exit_code(self) -> int | None:
+        """Return the exit code of a process that is ending; None if it still runs after a second."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(self._process.wait, 1)
+        return self._process.returncode
 
     async def _receive(self, timeout_s: float) -> bytes:
         """Wait for the next message and return it. The event loop watches the pipe, so no thread is needed."""
@@ -202,12 +214,12 @@ class _Worker:
 
     def kill(self) -> None:
         """Kill the process. Call ``join`` afterwards."""
-        if self._process.is_alive():
-            self._process.kill()
+        self._process.kill()
 
     def join(self) -> None:
         """Wait up to 5 seconds until the process has ended, then close the pipe."""
-        self._process.join(5)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
         self._pipe.close()
 
 
@@ -217,10 +229,12 @@ def _end_of(exit_code: int | None) -> str:
     return f"signal {-exit_code} ended the worker process"
 
 
-def _serve(
-    pipe: multiprocessing.connection.Connection, memory_mb: int, preload: tuple[str, ...], cpu_s: float | None
-) -> None:
-    """Run the main loop of a worker: set limits, import modules, then serve calls until the pipe closes."""
+def serve(descriptor: int, memory_mb: int, preload: Sequence[str], cpu_s: float | None) -> None:
+    """Run the main loop of a worker: set limits, import modules, then serve calls until the pipe closes.
+
+    ``descriptor`` is the worker's end of the pipe.
+    """
+    pipe = multiprocessing.connection.Connection(descriptor)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # they stop the parent, which then ends its workers
         signal.signal(number, signal.SIG_IGN)
     _die_with_parent()

@@ -3,6 +3,8 @@
 import asyncio
 import math
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -123,7 +125,7 @@ def test_a_pool_that_is_not_open_says_so():
         asyncio.run(ProcessPool().call(abs, 1, timeout_s=1))
 
 
-@pytest.mark.parametrize("settings", [{"count": 0}, {"method": "fork"}])
+@pytest.mark.parametrize("settings", [{"count": 0}, {"count": -1}])
 def test_a_wrong_setting_is_named(settings):
     with pytest.raises(ValueError, match=f"workers.{next(iter(settings))}"):
         ProcessPool(**settings)
@@ -147,3 +149,17 @@ def test_a_long_call_arrives_whole() -> None:
             return await pool.call(len, b"x" * (3 << 20), timeout_s=60)
 
     assert asyncio.run(length()) == 3 << 20
+
+
+def test_a_worker_does_not_run_the_script_of_its_parent_again(tmp_path: Path) -> None:
+    """A script without ``if __name__ == "__main__"`` must not start a second build."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import asyncio\n"
+        "from bestofn.sandbox.workers import ProcessPool\n"
+        "async def main():\n"
+        "    async with ProcessPool(count=1) as pool: print('answer', await pool.call(abs, -42, timeout_s=60))\n"
+        "asyncio.run(main())\n"
+    )
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert (run.stdout, run.returncode) == ("answer 42\n", 0), run.stderr
