@@ -260,8 +260,8 @@ class ReportsColumns(Protocol):
     """A source that reads the columns of a table."""
 
     @property
-    def unused_columns(self) -> Sequence[str]:
-        """The columns of the table that no part of a query uses."""
+    def column_uses(self) -> Mapping[str, str]:
+        """Column of the table -> the part of a query that uses it; "" if none does. Empty before the first row."""
         ...
 
 

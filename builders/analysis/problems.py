@@ -64,6 +64,15 @@ def _refused_requests(figures: RunFigures) -> Iterator[Problem]:
         )
 
 
+def _without_candidates(figures: RunFigures) -> Iterator[Problem]:
+    total = int(figures.metadata.get("total_queries") or 0)
+    if total > figures.queries:
+        yield Problem(
+            f"{total - figures.queries:,} of {total:,} queries have no candidates: the dataset holds no recorded "
+            "answers for them."
+        )
+
+
 def _failed_verdicts(figures: RunFigures) -> Iterator[Problem]:
     failed = figures.verification_errors
     if failed:
@@ -136,6 +145,7 @@ def _most_common(explanations: Counter[str]) -> str:
 CHECKS = (
     _missing_answers,
     _refused_requests,
+    _without_candidates,
     _failed_verdicts,
     _failed_judge,
     _undecided,

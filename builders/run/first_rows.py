@@ -72,7 +72,7 @@ class Reach:
         """Return why queries cannot be verified, and what to do."""
         causes = ", ".join(f"{count:,} with {kind}" for kind, count in self.unverified.most_common())
         remedies = [REMEDIES[kind] for kind, _ in self.unverified.most_common() if kind in REMEDIES]
-        facts = f"{self.verifiable:,} of {self.queries:,} queries can be verified: {causes}.{_unused_columns(source)}"
+        facts = f"{self.verifiable:,} of {self.queries:,} queries can be verified: {causes}.{_columns(source)}"
         return "\n".join([facts, *remedies, JUDGE])
 
     def __str__(self) -> str:
@@ -162,15 +162,17 @@ def check_recorded(generate: Generate, source: Source, queries: Sequence[Query])
     if not answers or any(answers):
         return
     raise ConfigError(
-        f"0 of {len(answers):,} queries have a recorded answer.{_unused_columns(source)}\n"
+        f"0 of {len(answers):,} queries have a recorded answer.{_columns(source)}\n"
         "Set dataset.columns.candidates=COLUMN for a list of answers per row. For one answer per row, set "
         "dataset.group_by=COLUMN and dataset.columns.candidate=COLUMN."
     )
 
 
-def _unused_columns(source: Source) -> str:
-    unused = source.unused_columns if isinstance(source, ReportsColumns) else ()
-    return f" Columns that are not used: {', '.join(unused)}." if unused else ""
+def _columns(source: Source) -> str:
+    """Return a sentence with the columns of ``source`` and their uses; "" if it does not report them."""
+    uses = source.column_uses if isinstance(source, ReportsColumns) else {}
+    listed = ", ".join(f"{visible(name)} ({part or 'not used'})" for name, part in uses.items())
+    return f" Columns: {listed}." if listed else ""
 
 
 def _shortened(text: str) -> str:

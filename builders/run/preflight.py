@@ -6,6 +6,8 @@ key, model, URL or setting, a dead judge or a dead reward stops the run after a 
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +18,8 @@ from bestofn.builders.protocols import Sampler, Stage
 from bestofn.builders.records import Row, Verdict
 from bestofn.builders.schema import score_from_row, verdict_from_row
 from bestofn.builders.stages.generate import Generate
+
+log = logging.getLogger(__name__)
 
 TRIED = 5  # number of queries that must fail before the run stops: one query may fail because of its prompt
 TRIED_BY_MODEL = 2  # the same number for judges and rewards, because a model sees several answers per query
@@ -36,30 +40,50 @@ class Failure(NamedTuple):
     queries: int
 
 
-def check_stages(stages: Sequence[Stage], rows: Sequence[Row], loop: Loop) -> None:
+def check_stages(stages: Sequence[Stage], rows: Sequence[Row], loop: Loop, *, expect_verdicts: bool = True) -> None:
     """Send the first rows through ``stages``. Does nothing if no answers are sampled or read, and in batch mode.
 
     Raises ``OutageError`` if nothing is sampled (see ``check_provider``), or if the verifier or the reward fails on all
-    answers to the first queries.
+    answers to the first queries. If ``expect_verdicts`` is set and all these answers are undecided, logs a warning.
     """
     generate = next((stage for stage in stages if isinstance(stage, Generate)), None)
     if generate is None or (isinstance(generate.sampler, Sampler) and generate.sampler.batch):
         return
     check_provider(generate, rows, loop)
     failed: list[Failure] = []
+    undecided: list[str] = []
     for row in rows[:TRIED]:
-        failure = failure_of(loop.run(_through(stages, row)))
-        if failure is None:
+        done = loop.run(_through(stages, row))
+        if failure := failure_of(done):
+            failed.append(failure)
+        elif expect_verdicts and (reasons := undecided_reasons(done)):
+            undecided += reasons
+        else:
             return
-        failed.append(failure)
-        if len(failed) >= failure.queries:
+        if not undecided and len(failed) >= failed[0].queries:
             break
-    if failed:
-        last = failed[-1]
-        raise OutageError(
-            f"{last.what} failed on all answers to the first {len(failed)} queries. The last problem: {last.problem}\n"
-            f"{last.remedy}. Then run the same command again: the answers are in the journal."
-        )
+    if undecided:
+        _warn_undecided(undecided)
+    elif failed:
+        _stop(failed)
+
+
+def _stop(failed: Sequence[Failure]) -> None:
+    last = failed[-1]
+    raise OutageError(
+        f"{last.what} failed on all answers to the first {len(failed)} queries. The last problem: {last.problem}\n"
+        f"{last.remedy}. Then run the same command again: the answers are in the journal."
+    )
+
+
+def _warn_undecided(reasons: Sequence[str]) -> None:
+    common = "; ".join(f"{reason} ({count})" for reason, count in Counter(reasons).most_common(2))
+    log.warning(
+        "None of the first %d answers could be decided: %s. Check the references and sampling.max_tokens, or choose "
+        "verifier=with_judge.",
+        len(reasons),
+        common,
+    )
 
 
 async def _through(stages: Sequence[Stage], row: Row) -> Row:
@@ -84,6 +108,13 @@ def failure_of(row: Row) -> Failure | None:
     if problems and len(problems) == len(answered):
         return Failure("the reward", problems[0], "Check the settings of the reward and its service", TRIED_BY_MODEL)
     return None
+
+
+def undecided_reasons(row: Row) -> list[str]:
+    """Return the explanations of the verdicts if all are ``abstain``; [] if one is not."""
+    verdicts = [verdict_from_row(verdict) for verdict in row.get("verdicts") or ()]
+    is_undecided = all(verdict.outcome == "abstain" for verdict in verdicts)
+    return [verdict.explanation for verdict in verdicts] if is_undecided else []
 
 
 def _is_failed(verdict: Verdict) -> bool:

@@ -36,7 +36,7 @@ from bestofn.builders.sources.final_answers import after_hashes, answer_of_solut
 from bestofn.builders.sources.limits import shares_of
 from bestofn.builders.sources.origins import Origins, Problem
 from bestofn.builders.sources.rows import is_one_split, rows
-from bestofn.builders.sources.usual_columns import unused_columns, usual_columns
+from bestofn.builders.sources.usual_columns import column_uses, usual_columns
 from bestofn.builders.sources.values import Turns, accepted_answers, as_list, is_content, prompt_of, unwrapped
 
 log = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class Mapped:
         self.splits = [part.strip() for part in splits.split(",")] if isinstance(splits, str) else list(splits or [])
         self.split, self.domain = split, domain
         self.columns = {key: Column.of(key, value) for key, value in (columns or {}).items() if value is not None}
-        self.unused_columns: list[str] = []
+        self.column_uses: dict[str, str] = {}
         self._absent = [key for key, value in (columns or {}).items() if value is None]
         self.group_by = Column.of("group_by", group_by) if group_by else None
         self.turns: Turns = turns
@@ -233,7 +233,7 @@ class Mapped:
         self.columns |= chosen
         if not {"question", "messages"} & set(self.columns):
             raise SourceError(f"{self.name}: {missing_column('question', 'question', list(row))}")
-        self.unused_columns = unused_columns(self.columns, row)
+        self.column_uses = column_uses(self.columns, row)
         if chosen:
             names = {part: ", ".join(column.column_names) for part, column in chosen.items()}
             log.info("%s: columns chosen by their usual names: %s", self.name, names)

@@ -40,10 +40,10 @@ def usual_columns(mapped: Mapping[str, Column], row: Row, never: Collection[str]
     return chosen
 
 
-def unused_columns(mapped: Mapping[str, Column], row: Row) -> list[str]:
-    """Return the columns of ``row`` that no part of a query uses."""
-    used = {name for column in mapped.values() for name in column.column_names}
-    return [name for name in row if name not in used]
+def column_uses(mapped: Mapping[str, Column], row: Row) -> dict[str, str]:
+    """Return column of ``row`` -> the part of a query that uses it; "" if none does."""
+    used = {name: part for part, column in mapped.items() for name in column.column_names}
+    return {name: used.get(name, "") for name in row}
 
 
 def _has_prompt(part: str, known: Mapping[str, Column], row: Row) -> bool:

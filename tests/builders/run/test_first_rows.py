@@ -59,7 +59,7 @@ WRONG: dict[str, tuple[Rows, list[str], Callable[[str], tuple[int, str] | None] 
         [{**row, "gold_ans": "1"} for row in without("answer")],
         [],
         None,
-        r"Columns that are not used: gold_ans\.\n.*dataset\.columns\.answer=COLUMN",
+        r"Columns: id \(id\), question \(question\), gold_ans \(not used\)\.\n.*dataset\.columns\.answer=COLUMN",
         2,
     ),
     "missing column": (SUMS, ["dataset.columns.answer=gold"], None, r"column 'gold' is missing", 2),
@@ -116,6 +116,24 @@ def test_the_first_prompt_is_shown_with_its_reference_and_verifier(
     shown = [record.getMessage() for record in caplog.records]
     place = shown.index("First prompt (0): What is 0 + 0?")
     assert shown[place + 1 : place + 3] == ["  reference: 0", "  verified by: math"]
+
+
+def test_answers_that_nothing_decides_are_a_warning_after_five_queries(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        OpenAIServer(answer=lambda question, seed: "I do not know.") as server,
+        caplog.at_level(logging.WARNING),
+    ):
+        build(compose(words(tmp_path, server, SUMS, "n=2")))
+    assert "None of the first 10 answers could be decided: " in caplog.text
+
+
+def test_queries_without_recorded_answers_are_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{**row, "completions": [row["answer"], "0"] if row["id"] % 4 else []} for row in SUMS]
+    with OpenAIServer() as server:
+        build(compose(words(tmp_path, server, rows, "provider=recorded")))
+    assert "Problem: 3 of 12 queries have no candidates: the dataset holds no recorded" in capsys.readouterr().out
 
 
 def test_verify_nothing_samples_without_verdicts(tmp_path: Path) -> None:

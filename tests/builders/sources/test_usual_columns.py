@@ -89,10 +89,10 @@ def test_instruction_and_input_are_joined(tmp_path: Path) -> None:
     assert source.skipped == {}
 
 
-def test_columns_that_are_not_used_are_known(tmp_path: Path) -> None:
+def test_the_uses_of_columns_are_known(tmp_path: Path) -> None:
     source = mapped(tmp_path, {"instruction": "Translate.", "input": "Haus", "gold_ans": "house"})
     list(source)
-    assert source.unused_columns == ["gold_ans"]
+    assert source.column_uses == {"instruction": "question", "input": "question", "gold_ans": ""}
 
 
 HUMANEVAL = {
