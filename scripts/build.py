@@ -26,6 +26,8 @@ NAMING = ("persona", "persona.path", "dataset.path", "dataset.paths", "dataset.c
 """Settings whose values are in the name of the run's folder, because other values give other queries or responses."""
 FILES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".gz", ".zst", ".yaml", ".md", ".txt")
 
+PREVIEW = "preview"  # the folder of a preview, in the folder of its run
+
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run ``bestofn build``. ``words`` are its command-line arguments; None reads ``sys.argv``."""
@@ -34,7 +36,7 @@ def main(words: Sequence[str] | None = None) -> None:
     def task(config: dict[str, Any]) -> None:
         build(config)
         if sweep_folder() and not config.get("dry_run"):
-            swept.append(run_folder(config))
+            swept.append(run_folder(config) / (PREVIEW if config.get("preview") else ""))
 
     run_composed(BUILD, task, words, first=from_yaml)
     if len(swept) > 1:
@@ -92,7 +94,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
 def _preview(config: dict[str, Any], out: Path) -> tuple[dict[str, Any], Path]:
     """Return the configuration and the folder of a preview of the run in ``out``, with the journal of this run."""
     journal = config.get("journal") or str(out / "journal.sqlite")
-    return {**config, "journal": journal}, out / "preview"
+    return {**config, "journal": journal}, out / PREVIEW
 
 
 def _check_answers(figures: RunFigures, config: JsonObject) -> None:

@@ -32,10 +32,10 @@ def usual_columns(mapped: Mapping[str, Column], row: Row, never: Collection[str]
     chosen: dict[str, Column] = {}
     for part, names in USUAL_NAMES.items():
         known = {**mapped, **chosen}
-        if part in known or part in never or (part in PROMPT_PARTS and _has_prompt(part, known, row)):
+        if part in known or part in never or _is_known(part, known, row):
             continue
         taken = {name for column in known.values() for name in column.column_names}
-        if name := next((name for name in names if name in row and name not in taken), None):
+        if name := next((name for name in names if name not in taken and _fits(name, row)), None):
             chosen[part] = _column(part, name, row)
     return chosen
 
@@ -46,8 +46,16 @@ def column_uses(mapped: Mapping[str, Column], row: Row) -> dict[str, str]:
     return {name: used.get(name, "") for name in row}
 
 
-def _has_prompt(part: str, known: Mapping[str, Column], row: Row) -> bool:
-    return bool(PROMPT_PARTS & set(known)) or (part == "question" and "messages" in row)
+def _is_known(part: str, known: Mapping[str, Column], row: Row) -> bool:
+    """Return whether another part takes the place of ``part``."""
+    if part in PROMPT_PARTS:
+        return bool(PROMPT_PARTS & set(known)) or (part == "question" and "messages" in row)
+    return part == "candidates" and "candidate" in known
+
+
+def _fits(name: str, row: Row) -> bool:
+    """Return whether ``row`` has the column ``name``. A label that is a truth value rates an answer (KTO)."""
+    return name in row and not (name == "label" and isinstance(row[name], bool))
 
 
 def _column(part: str, name: str, row: Row) -> Column:

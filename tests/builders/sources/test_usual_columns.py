@@ -66,6 +66,17 @@ def test_recorded_answers_are_found(tmp_path: Path, column: str) -> None:
     assert only(tmp_path, prompt="2+2?", **{column: ["4", "5"]}).metadata == {"candidates": ["4", "5"]}
 
 
+def test_a_mapped_answer_is_the_only_recorded_answer(tmp_path: Path) -> None:
+    columns = {"question": "prompt", "candidate": "text"}
+    (query,) = mapped(tmp_path, {"prompt": "2+2?", "text": "4", "completions": ["5"]}, columns=columns)
+    assert query.metadata == {"candidates": ["4"]}
+
+
+def test_a_label_that_rates_an_answer_is_no_reference(tmp_path: Path) -> None:
+    assert only(tmp_path, prompt="2+2?", completion="4", label=True).reference.answer is None
+    assert only(tmp_path, prompt="2+2?", label="4").reference.answer == "4"
+
+
 def test_a_part_that_is_mapped_to_null_has_no_column(tmp_path: Path) -> None:
     (query,) = mapped(tmp_path, {"prompt": "2+2?", "answer": "4"}, columns={"answer": None})
     assert query.reference.answer is None
