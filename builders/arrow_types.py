@@ -113,13 +113,13 @@ def feature_types() -> Any:
 
 
 def open_parquet(file: Path) -> ParquetFile:
-    """Open a Parquet file for reading. Use the result in a ``with`` block."""
-    return import_module("pyarrow.parquet").ParquetFile(file)
+    """Open a Parquet file for reading. Use the result in a ``with`` block. Damaged pages raise an error."""
+    return import_module("pyarrow.parquet").ParquetFile(file, page_checksum_verification=True)
 
 
 def open_parquet_writer(file: Path, schema: Schema) -> ParquetWriter:
-    """Create ``file`` and return its writer. The file is compressed with zstd and has no page index."""
-    return import_module("pyarrow.parquet").ParquetWriter(file, schema, compression="zstd")
+    """Create ``file`` and return its writer. The file has zstd compression and page checksums, but no page index."""
+    return import_module("pyarrow.parquet").ParquetWriter(file, schema, compression="zstd", write_page_checksum=True)
 
 
 def read_schema(file: Path) -> Schema:

@@ -6,6 +6,7 @@
     │   └── RedirectRefused    the service redirects to another address, where no key is sent
     ├── MachineError           this machine cannot do the work (no Docker, disk full): the run stops and can resume
     │   ├── SandboxError       no sandbox could be started on this machine
+    │   ├── DamagedFile        a file of a run is damaged
     │   └── OutageError        a service was unreachable for too long, or refused every request
     ├── IncompleteRun          the run is complete, but too many candidates have no answer
     ├── BudgetError            the budget is spent: the run stops and can resume with a larger one
@@ -32,6 +33,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from bestofn.builders.redaction.secrets import redacted_text
 
@@ -64,6 +66,17 @@ class MachineError(BestofnError):
 
 class SandboxError(MachineError):
     """No sandbox could be started on this machine."""
+
+
+class DamagedFile(MachineError):
+    """A file of a run is damaged: truncated, changed, or exchanged for another one."""
+
+    def __init__(self, file: Path, problem: str) -> None:
+        self.file, self.problem = file, problem
+        super().__init__(
+            f"{file} is damaged: {problem}. `bestofn doctor RUN` checks all files of the run. The same `bestofn build` "
+            "command makes damaged shards and tables again from the journal, which costs nothing."
+        )
 
 
 class OutageError(MachineError):

@@ -68,9 +68,12 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
     from bestofn.builders.analysis.run_figures import figures_of_run
     from bestofn.builders.config.objects import ObjectBuilder
     from bestofn.builders.report.headline import headline
+    from bestofn.builders.run.mirror import is_url
 
     executor: Executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
-    resume = f"Every completed request is in {out}. Run the same command again to continue."
+    url = str(config.get("out") or "") if is_url(str(config.get("out") or "")) else ""
+    copies = f", and each finished shard is at {url}" if url else ""
+    resume = f"Every completed request is in {out}{copies}. Run the same command again to continue."
     try:
         described = run(executor, config, out)
     except KeyboardInterrupt as error:
@@ -87,6 +90,8 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
             f"This is a preview of {figures.queries:,} queries. The same command without preview samples all queries; "
             "it does not request these answers again."
         )
+    if url:
+        print(f"The run has been copied to {url}.")
     _check_answers(figures, config)
     return described
 

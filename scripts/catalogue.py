@@ -116,6 +116,23 @@ REGENERATE = Command(
     ),
     key_remedy="Verifier, reward and pairs are the run's own: change them with `bestofn build`.",
 )
+STATUS = Command(
+    "status",
+    "show which process works on a run, its progress, and what is finished",
+    "bestofn status runs/demo",
+    (RUN,),
+    {"json": Setting(bool, False, "print the status as JSON")},
+)
+DOCTOR = Command(
+    "doctor",
+    "check the files of a run, and repair what is damaged without a request",
+    "bestofn doctor runs/demo --dry-run",
+    (RUN,),
+    {
+        "json": Setting(bool, False, "print the findings as JSON"),
+        "dry_run": Setting(bool, False, "only check; change nothing"),
+    },
+)
 JOURNAL = Command(
     "journal",
     "show, export or prune the answers that have been paid for",
@@ -221,6 +238,8 @@ COMMANDS: dict[str, Command] = {
         REPORT,
         AUDIT,
         REGENERATE,
+        STATUS,
+        DOCTOR,
         JOURNAL,
         PUSH,
         TRAIN,

@@ -14,6 +14,7 @@ from pathlib import Path
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError, JournalError
+from bestofn.builders.run.run_folder import journal_of
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, unfinished_batches
 from bestofn.scripts.catalogue import JOURNAL
@@ -49,10 +50,10 @@ def journal_command(arguments: Arguments) -> None:
 def find(place: str) -> Path:
     """Return the path of the journal. ``place`` is the path of a run folder or of a journal file.
 
-    Raises ``ConfigError`` if the file does not exist.
+    A run of a sweep has the journal of the sweep. Raises ``ConfigError`` if the file does not exist.
     """
     path = Path(place)
-    path = path / "journal.sqlite" if path.is_dir() else path
+    path = journal_of(path) if path.is_dir() else path
     if not path.exists():
         raise ConfigError(f"there is no journal at {path}. Give a run's folder, or the path of a journal.")
     return path

@@ -15,7 +15,7 @@ from bestofn.builders.config.command import run_command
 from bestofn.builders.config.composition import ROOT_GROUPS, compose
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject
-from bestofn.builders.redaction.secrets import MASK, masked_settings, redacted_override
+from bestofn.builders.redaction.secrets import masked_settings, redacted_override
 from bestofn.builders.run import manifest
 from bestofn.builders.run.regenerate import RegenerateResult, RegenerateSettings, regenerate
 from bestofn.builders.run.selection import WORDS
@@ -69,7 +69,7 @@ def changed_config(config: JsonObject, changes: Sequence[str], config_dirs: Sequ
         missing = [key for key in missing if not any(f"{key}.".startswith(f"{word}.") for word in given)]
     for key in missing:
         log.warning("The manifest does not contain the value of %s. If the service needs it, add %s=…", key, key)
-    changed: dict[str, Any] = copy.deepcopy(_without_redacted(dict(config)))
+    changed: dict[str, Any] = copy.deepcopy(manifest.without_redacted(dict(config)))
     before = copy.deepcopy(changed)
     choices = [word for word in changes if word.split("=")[0] in ROOT_GROUPS]
     composed = compose(list(changes), config_dirs=config_dirs) if choices else {}
@@ -130,13 +130,6 @@ def _set(config: dict[str, Any], key: str, value: str) -> None:
             child = node[name] = {}
         node = child
     node[last] = yaml.safe_load(value)
-
-
-def _without_redacted(value: Any) -> Any:
-    """Return ``value`` without redacted secrets. Providers then read these secrets from the environment."""
-    if isinstance(value, dict):
-        return {key: _without_redacted(item) for key, item in value.items() if item != MASK}
-    return value
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_command
 from bestofn.builders.errors import ConfigError
+from bestofn.builders.run import manifest
 from bestofn.scripts.catalogue import VOICE
 
 COLUMNS = ("query_id", "split", "answer", "is_superseded")
@@ -123,10 +124,10 @@ async def _judged(
 
 def _persona_of(path: Path) -> dict[str, Any]:
     """Return the persona settings of the run at ``path``. Raises ``ConfigError`` if the run has no persona."""
-    manifest = path / "manifest.json"
-    if not manifest.is_file():
+    described = manifest.read(path)
+    if not described:
         raise ConfigError(f"{path} has no manifest.json. Expected the folder of a `bestofn build`, or persona=NAME.")
-    node = dict(json.loads(manifest.read_text("utf-8"))["config"].get("persona") or {})
+    node = dict((described.get("config") or {}).get("persona") or {})
     if not str(node.pop("_target_", "")).endswith("bestofn.personas.loader.load"):
         raise ConfigError(f"the run {path} has no persona. Name the persona to measure, for example persona=marvin.")
     return node
@@ -134,15 +135,14 @@ def _persona_of(path: Path) -> dict[str, Any]:
 
 def _answers(path: Path, most: int) -> Iterator[tuple[str, list[str]]]:
     """Yield (split, texts of the candidates) for the first ``most`` queries."""
-    import pyarrow.parquet as pq
-
     from bestofn.builders.tables.candidate_table import candidate_files
+    from bestofn.builders.tables.parquet_files import opened
 
     def rows() -> Iterator[dict[str, Any]]:
         for file in candidate_files(path):
-            with pq.ParquetFile(file) as opened:
-                columns = [name for name in COLUMNS if name in opened.schema_arrow.names]
-                for batch in opened.iter_batches(batch_size=1_000, columns=columns):
+            with opened(file) as table:
+                columns = [name for name in COLUMNS if name in table.schema_arrow.names]
+                for batch in table.iter_batches(batch_size=1_000, columns=columns):
                     yield from (row for row in batch.to_pylist() if not row.get("is_superseded"))
 
     for count, (_, group) in enumerate(groupby(rows(), key=lambda row: row["query_id"])):

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from bestofn.builders.records import JsonObject, Row, content_text
 from bestofn.builders.statistics.descriptive import LengthBias, Moments
-from bestofn.builders.tables.parquet_files import file_side, table_files
+from bestofn.builders.tables.checksums import check_tables
+from bestofn.builders.tables.parquet_files import file_side, opened, table_files
 
 ROWS_AT_ONCE = 256
 SAMPLE = 20_000
@@ -69,14 +70,13 @@ class PairFigures:
 
 def pairs_of_run(run: Path) -> PairFigures | None:
     """Return the figures of the pairs in the ``dpo`` tables of a run folder; None if there are no tables."""
-    import pyarrow.parquet as pq
-
+    check_tables(run, "dpo")
     files = table_files(run / "dpo")
     if not files:
         return None
     figures = PairFigures()
     for file in files:
-        with pq.ParquetFile(file) as table:
+        with opened(file) as table:
             side = file_side(file)
             figures.by_side[side] = figures.by_side.get(side, 0) + table.metadata.num_rows
             columns = ["chosen", "rejected", "margin", "reason"]

@@ -25,9 +25,9 @@ from bestofn.builders.executors.cluster_gateway import GatewaySampler, ShardCoun
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.run.pipeline import Run, create_run, run_shard
 from bestofn.builders.run.progress import Progress
-from bestofn.builders.run.run_folder import marker_of
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.provider import Provider
+from bestofn.builders.tables.checksums import marker_of
 
 REPORT_EVERY_S = 1.0
 RemoteActors = Sequence[Any]

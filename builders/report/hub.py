@@ -24,6 +24,7 @@ from bestofn.builders.report import card_plots
 from bestofn.builders.report.hub_card import VIEWS, card, yaml_text
 from bestofn.builders.report.secret_search import OWN, leaks_in
 from bestofn.builders.run import manifest
+from bestofn.builders.tables.checksums import check_tables
 from bestofn.builders.tables.parquet_files import rows_in, table_files
 
 if TYPE_CHECKING:
@@ -218,6 +219,7 @@ def _check_credentials(folder: Path, checks: PushChecks) -> None:
 
 def data_files(run: Path) -> dict[str, Path]:
     """Return a dict from path in the repository to local file. Raises ``SourceError`` if no table has rows."""
+    check_tables(run)
     files = {f"{view}/{path.name}": path for view in VIEWS for path in table_files(run / view) if rows_in([path])}
     if not files:
         raise SourceError(f"{run} has no rows to upload; expected the folder of a finished `bestofn build`.")

@@ -5,10 +5,12 @@ The schema of every published Parquet file contains most of these facts. Both co
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import platform
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 
 from bestofn.builders.errors import MachineError
 from bestofn.builders.records import JsonObject
-from bestofn.builders.redaction.secrets import redacted, without_known
+from bestofn.builders.redaction.secrets import MASK, redacted, without_known
 from bestofn.builders.run.run_lock import is_being_written
 from bestofn.builders.schema import SCHEMA_VERSION
 
@@ -27,8 +29,10 @@ LIBRARIES = ("bestofn", "datasets", "pyarrow", "hydra-core", "sympy", "torch", "
 
 
 def write(out: Path, manifest: JsonObject) -> None:
-    """Write ``manifest`` without credentials to ``manifest.json`` in ``out``, atomically."""
-    write_text(out / FILE, json.dumps(redacted(manifest), indent=2, ensure_ascii=False, default=str) + "\n")
+    """Write ``manifest`` without credentials to ``manifest.json`` in ``out``, atomically, with a checksum."""
+    content = json.loads(without_known(json.dumps(redacted(manifest), ensure_ascii=False, default=str)))
+    text = json.dumps(content | {"checksum": _checksum(content)}, indent=2, ensure_ascii=False)
+    write_text(out / FILE, text + "\n")
 
 
 def read(out: Path) -> dict[str, Any]:
@@ -43,13 +47,22 @@ def read(out: Path) -> dict[str, Any]:
         described = json.loads(path.read_text("utf-8"))
         if not isinstance(described, dict):
             raise ValueError(f"it holds {type(described).__name__}, expected an object")
-    except ValueError as error:
+        expected = described.pop("checksum", None)
+        if expected is not None and expected != _checksum(described):
+            raise ValueError("its content does not match its checksum")
+    except (ValueError, RecursionError) as error:
         raise MachineError(
-            f"{path} is not a valid manifest ({error}). Delete it, then run the same command again."
+            f"{path} is damaged ({error}). Run the same `bestofn build` command again: it writes the file again and "
+            "requests nothing that the journal has."
         ) from error
     if described.get("state") == "running" and not is_being_written(out):
         described["state"] = "interrupted"
     return described
+
+
+def _checksum(content: Mapping[str, object]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_or_empty(out: Path) -> dict[str, Any]:
@@ -86,6 +99,13 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return installed
+
+
+def without_redacted(value: Any) -> Any:
+    """Return ``value`` without redacted secrets. Providers then read these secrets from the environment."""
+    if isinstance(value, dict):
+        return {key: without_redacted(item) for key, item in value.items() if item != MASK}
+    return value
 
 
 def write_text(path: Path, text: str) -> None:

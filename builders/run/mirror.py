@@ -12,6 +12,7 @@ import contextlib
 import logging
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -65,6 +66,7 @@ class Mirror:
         self._fs, self._root = _file_system(self.url)
 
     def __enter__(self) -> Mirror:
+        self._check_writable()
         self._pull()
         self._thread.start()
         return self
@@ -107,6 +109,15 @@ class Mirror:
                 self._push(path)
         self._push(manifest.FILE)
 
+    def _check_writable(self) -> None:
+        """Write a small object and delete it, so that a missing bucket is found before anything is paid for."""
+        probe = f"{self._root}/.writable-{uuid.uuid4().hex}"
+        with _errors_of(self.url):
+            if not _protocols(self._fs) & PUT_IS_ATOMIC:
+                self._fs.makedirs(self._root, exist_ok=True)
+            self._fs.pipe_file(probe, b"bestofn")
+            self._fs.rm_file(probe)
+
     def _pull(self) -> None:
         """Copy completed shards from the URL into the local folder, unless they are already there."""
         with _errors_of(self.url):
@@ -122,6 +133,12 @@ class Mirror:
                     self._fs.get_file(f"{self._root}/shards/{name}", str(self.folder / "shards" / name))
                     self._copied[f"shards/{name}"] = _state(self.folder / "shards" / name)
                 self._remote_markers.discard(marker)
+            if (
+                remote
+                and not (self.folder / manifest.FILE).exists()
+                and self._fs.exists(f"{self._root}/{manifest.FILE}")
+            ):
+                self._fs.get_file(f"{self._root}/{manifest.FILE}", str(self.folder / manifest.FILE))
 
     def _copy_in_background(self) -> None:
         failing = False

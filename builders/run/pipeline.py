@@ -33,7 +33,7 @@ from bestofn.builders.protocols import ReportsDropped, ReportsSkipped, Sampler, 
 from bestofn.builders.records import JsonObject, Query, Row
 from bestofn.builders.redaction.secrets import remember_config
 from bestofn.builders.run import manifest
-from bestofn.builders.run.apply_stage import apply_stage, arrow_tables, join_columns
+from bestofn.builders.run.apply_stage import apply_stage, arrow_tables, delete_cached, join_columns
 from bestofn.builders.run.disk import disk_full_as_machine_error
 from bestofn.builders.run.failures import failures
 from bestofn.builders.run.fingerprints import stage_fingerprints
@@ -57,9 +57,11 @@ from bestofn.builders.schema import SCHEMA_VERSION, features, query_to_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.pair import MakePairs
 from bestofn.builders.stages.verify import Verify
-from bestofn.builders.tables import parquet_files
+from bestofn.builders.tables import checksums, parquet_files
 from bestofn.builders.tables.arrow_rows import to_table
 from bestofn.builders.tables.columns import TableSettings
+from bestofn.builders.tables.parquet_files import table_files
+from bestofn.builders.tables.views import VIEWS
 from bestofn.builders.tables.writer import write_views
 
 log = logging.getLogger(__name__)
@@ -304,7 +306,7 @@ def _write_part(run: Run, number: int, rows: Sequence[Row], fingerprints: Sequen
     parquet_files.write_tables(tables, part, features_from(dataset.features), {"schema_version": SCHEMA_VERSION})
     failed = failures(dataset, stages)
     for name in itertools.dropwhile(lambda name: name not in failed, files):
-        files[name].unlink(missing_ok=True)
+        delete_cached(files[name])
     return failed
 
 
@@ -330,9 +332,17 @@ def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
         "shards": len(parts),
     }
     described = manifest.describe(run.config, state="complete", **facts)
-    described["views"] = write_views(parts, run.out, described, _table_settings(run))
+    described["views"] = publish_tables(run, parts, described)
     manifest.write(run.out, described)
     return described
+
+
+def publish_tables(run: Run, parts: Sequence[Path], described: JsonObject) -> dict[str, int]:
+    """Write the published tables of ``parts`` and their checksums. Returns the rows by table, for the manifest."""
+    views = write_views(parts, run.out, described, _table_settings(run))
+    files = [file for name in VIEWS for file in table_files(run.out / name)]
+    manifest.write_text(run.out / checksums.FILE, checksums.of_tables(run.out, files))
+    return views
 
 
 def _table_settings(run: Run) -> TableSettings:

@@ -33,13 +33,14 @@ from bestofn.builders.records import Candidate, JsonObject, Row
 from bestofn.builders.run import manifest
 from bestofn.builders.run.fingerprints import fingerprint
 from bestofn.builders.run.pipeline import Run, finish_run, prepared_run
-from bestofn.builders.run.run_folder import marker_of
+from bestofn.builders.run.run_folder import REPLACEMENT, adopt_marker, write_marker_of_replacement
 from bestofn.builders.run.run_lock import run_lock
 from bestofn.builders.run.selection import Condition, condition, selected_positions
 from bestofn.builders.schema import SCHEMA_VERSION, candidate_to_row, features, query_from_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.tables import parquet_files, shards
 from bestofn.builders.tables.attempts import Attempt, history_entry, history_of
+from bestofn.builders.tables.checksums import marker_of
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ def regenerate(
 def _regenerate(
     config: JsonObject, out: Path, wanted: Condition, settings: RegenerateSettings, dry_run: bool
 ) -> RegenerateResult:
-    if not dry_run and _finish_interrupted(out):
+    if not dry_run and finish_exchanges(out):
         with prepared_run(config, out) as run:
             _publish(run, out)
         return RegenerateResult(
@@ -235,7 +236,10 @@ def _exchange(out: Path, folder: Path) -> None:
             temporary = before / f"{new.name}.tmp"
             shutil.copy2(old, temporary)
             temporary.rename(before / new.name)
+        write_marker_of_replacement(old, new)
         new.rename(old)
+    for marker in sorted(folder.glob(f"*{REPLACEMENT}")):
+        adopt_marker(out / "shards", marker)
 
 
 def _file_state(part: Path) -> list[int]:
@@ -246,7 +250,7 @@ def _file_state(part: Path) -> list[int]:
     return [facts.st_size, facts.st_mtime_ns]
 
 
-def _finish_interrupted(out: Path) -> bool:
+def finish_exchanges(out: Path) -> bool:
     """Finish every regeneration that was interrupted while it replaced shards. Returns False if there is none."""
     folders = [ready.parent for ready in sorted((out / "regenerations").glob("*/ready.json"))]
     for folder in folders:

@@ -5,32 +5,45 @@ RUN/
   manifest.json          the state (running, interrupted or complete), the configuration, the library versions
   journal.sqlite         every reply that was paid for
   shards/00000.parquet   one part per shard: nested rows (query, candidates, verdicts, scores, pairs)
-  shards/00000.json      the completion marker: the fingerprints of the shard's inputs and settings, and its failures
+  shards/00000.json      the completion marker: the fingerprints of the shard's inputs and settings, its failures, and
+                         the checksum of the part
   cache/                 one Arrow file per stage and shard, named by fingerprint
   candidates/ dpo/ …     the published views
+  checksums.json         the checksums of the files of the views
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
+from bestofn.builders.errors import DamagedFile
 from bestofn.builders.run import manifest
 from bestofn.builders.run.disk import check_writable, folder_errors
+from bestofn.builders.tables.checksums import check_part, checksum, marker_of, matches, read_marker
+
+JOURNAL = "journal.sqlite"
+REPLACEMENT = ".marker"  # ending of the marker of a shard that is about to be replaced by a regeneration
+log = logging.getLogger(__name__)
+
+
+def journal_of(out: Path) -> Path:
+    """Return the path of the journal of a run. The runs of a sweep share one."""
+    given = (manifest.read_or_empty(out).get("config") or {}).get("journal")
+    places = [Path(given)] if given else []
+    places += [out / JOURNAL, out.parent / JOURNAL]
+    return next((place for place in places if place.exists()), out / JOURNAL)
 
 
 def part_of(out: Path, number: int) -> Path:
     """Return the path of the Parquet part of shard ``number``."""
     return out / "shards" / f"{number:05d}.parquet"
-
-
-def marker_of(part: Path) -> Path:
-    """Return the path of the completion marker of ``part``."""
-    return part.with_suffix(".json")
 
 
 def remove_marker(part: Path) -> None:
@@ -45,24 +58,50 @@ def write_marker(part: Path, fingerprints: Sequence[str], rows: int, failed: Map
     """Write the marker of ``part``, which has ``rows`` rows. ``fingerprints`` has one entry per stage.
 
     ``failed`` has the number of failed candidates per stage (see ``builders.run.failures``). With failures, the part is
-    readable but not complete.
+    readable but not complete. The marker contains the checksum of the part.
     """
     content = {
         "fingerprint": fingerprints[-1],
         "rows": rows,
         "stages": list(fingerprints),
         "failed": dict(failed or {}),
+        "part": checksum(part),
     }
     manifest.write_text(marker_of(part), json.dumps(content) + "\n")
 
 
+def write_marker_of_replacement(part: Path, new: Path) -> None:
+    """Write the marker that ``part`` gets when the file ``new`` has replaced it, next to ``new``."""
+    marker = read_marker(part)
+    if marker is not None:
+        text = json.dumps({**marker, "part": checksum(new)}) + "\n"
+        manifest.write_text(new.with_suffix(REPLACEMENT), text)
+
+
+def adopt_marker(folder: Path, replacement: Path) -> None:
+    """Move the marker ``replacement`` to the shards in ``folder``. If the part does not match it, delete it."""
+    part = folder / replacement.with_suffix(".parquet").name
+    expected = json.loads(replacement.read_text("utf-8"))["part"]
+    if matches(part, expected):
+        replacement.replace(marker_of(part))
+    else:
+        replacement.unlink()
+
+
 def is_complete(part: Path, fingerprint: str) -> bool:
-    """Return whether ``part`` exists, its marker has this fingerprint, and no candidate of it failed."""
+    """Return whether ``part`` exists, its marker has this fingerprint, and no candidate of it failed.
+
+    A damaged part or marker is reported in the log, and is not complete.
+    """
     try:
-        marker = json.loads(marker_of(part).read_text("utf-8"))
-        return marker["fingerprint"] == fingerprint and not marker["failed"] and part.exists()
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        marker = read_marker(part)
+        if marker is None or marker["fingerprint"] != fingerprint or marker["failed"]:
+            return False
+        check_part(part)
+    except DamagedFile as error:
+        log.warning("%s is damaged: %s. The shard is made again from the journal.", error.file, error.problem)
         return False
+    return True
 
 
 def failed_before(out: Path) -> int:
@@ -96,7 +135,7 @@ def delete_stale_files(out: Path, parts: Sequence[Path]) -> None:
     for path in (out / "shards").iterdir():
         if path.name not in keep:
             path.unlink()
-    fingerprints = {name for part in parts for name in json.loads(marker_of(part).read_text("utf-8"))["stages"]}
+    fingerprints = {name for part in parts for name in cast("list[str]", (read_marker(part) or {}).get("stages", []))}
     cache = out / "cache"
     for path in cache.iterdir() if cache.is_dir() else ():
         if path.stem.rsplit("-", 1)[-1] not in fingerprints:

@@ -16,6 +16,7 @@ from bestofn.builders.run import manifest
 from bestofn.builders.run.disk import disk_full_as_machine_error
 from bestofn.builders.run.metrics import MetricsSource
 from bestofn.builders.run.pipeline import Run, prepared_run, write_state
+from bestofn.builders.run.regenerate import finish_exchanges
 from bestofn.builders.run.run_folder import create_run_folder
 from bestofn.builders.run.run_lock import run_lock
 
@@ -31,6 +32,7 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
     with prepared_run(config, out) as run, run_lock(out) as lock, disk_full_as_machine_error():
         check_same_data(config, out)
         create_run_folder(out)
+        finish_exchanges(out)
         lock.progress = lambda: progress_of(run)
         lock.on_lost.append(run.loop.cancel)
         source = MetricsSource(run.progress, run.stage_names)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,13 @@ from typing import Any
 
 from bestofn.builders.sampling.claims import Claims
 from bestofn.builders.sampling.in_flight import InFlightRequests
-from bestofn.builders.sampling.journal_file import connect, journal_errors, refuse_foreign, transaction
+from bestofn.builders.sampling.journal_file import (
+    connect,
+    journal_errors,
+    refuse_foreign,
+    transaction,
+    unpacked_reply,
+)
 from bestofn.builders.sampling.journal_writer import Entry, JournalWriter, Statement
 
 Values = Sequence[object] | Mapping[str, object]
@@ -110,12 +115,15 @@ class Journal:
                 "JOIN calls ON calls.id = answers.call WHERE answers.request = ? AND answers.attempt = ?",
                 (request, attempt),
             ).fetchall()
-        needed = set(indices)
-        return {
-            number: StoredAnswer(call, choice, zlib.decompress(reply), *rest)
-            for number, call, choice, reply, *rest in rows
-            if number in needed
-        }
+            needed, replies, stored = set(indices), {}, {}
+            for number, call, choice, blob, request_id, seconds, answers, *rest in rows:
+                if number in needed:
+                    if (call, choice - number) not in replies:
+                        reply = unpacked_reply(blob, request, attempt, number - choice, answers)
+                        replies[call, choice - number] = reply
+                    reply = replies[call, choice - number]
+                    stored[number] = StoredAnswer(call, choice, reply, request_id, float(seconds), answers, *rest)
+        return stored
 
     def check(self) -> None:
         """Raise ``JournalError`` if an earlier write failed, so that no further request is sent and paid for."""

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.journal_file import journal_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,11 @@ class OpenBatch:
 def unfinished_batches(journal: Journal) -> list[OpenBatch]:
     """Return the batch jobs that the next run will resume, oldest first."""
     rows = journal.rows("SELECT id, provider, state, parts, at FROM batches WHERE state != 'closed' ORDER BY at")
-    return [
-        OpenBatch(batch, provider, state == "planned", len(json.loads(zlib.decompress(parts))), at)
-        for batch, provider, state, parts, at in rows
-    ]
+    with journal_errors(journal.path):
+        return [
+            OpenBatch(batch, provider, state == "planned", len(json.loads(zlib.decompress(parts))), at)
+            for batch, provider, state, parts, at in rows
+        ]
 
 
 def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]:
@@ -76,15 +78,20 @@ def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]
         "ORDER BY calls.id, answers.number",
         (provider,),
     )
+
+    def decompressed(blob: bytes) -> bytes:
+        with journal_errors(journal.path):
+            return zlib.decompress(blob)
+
     for identity, body, attempt, index, choice, reply, *rest in rows:
         request_id, seconds, model, usd, mode, at = rest
         yield {
             "provider": identity,
-            "request": json.loads(zlib.decompress(body)),
+            "request": json.loads(decompressed(body)),
             "attempt": attempt,
             "index": index,
             "choice": choice,
-            "reply": _json_or_text(zlib.decompress(reply)),
+            "reply": _json_or_text(decompressed(reply)),
             "request_id": request_id,
             "seconds": seconds,
             "model": model,

@@ -6,16 +6,18 @@ Used by ``builders.sampling.journal`` and by its writing thread, ``builders.samp
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bestofn.builders.errors import JournalError
 
 APPLICATION_ID = 0x62_6F_6E_31  # "bon1": distinguishes journals from other SQLite files
 FORMAT = 1
+SEAL_BYTES = 8  # length of the checksum after each compressed reply
 BUSY_S = 30.0  # seconds that SQLite waits for a locked file in each attempt
 
 SCHEMA = """
@@ -48,6 +50,12 @@ CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL) WI
 """Created in each journal that is opened for writing, because journals of earlier versions do not have these tables."""
 
 
+REMEDY = (
+    "`bestofn doctor RUN` keeps every reply that can be read, and the next run requests only the others again. "
+    "Or restore the file from a copy."
+)
+
+
 def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
     """Open an SQLite connection to the journal at ``path``.
 
@@ -61,6 +69,32 @@ def connect(path: Path, *, readonly: bool) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = FULL")  # a commit is on disk even after a power failure
     _prepare(connection, path, readonly)
     return connection
+
+
+def packed_reply(reply: bytes, request: bytes, attempt: int, indices: Sequence[int]) -> bytes:
+    """Compress ``reply``, and add a checksum of the reply and of the samples ``indices`` whose choices it contains."""
+    packed = zlib.compress(reply, 1)
+    if not indices or indices[-1] - indices[0] != len(indices) - 1:
+        return packed
+    return packed + _seal(packed, request, attempt, indices[0], len(indices))
+
+
+def unpacked_reply(blob: bytes, request: bytes, attempt: int, first: int, count: int) -> bytes:
+    """Return the reply in ``blob``, which has ``count`` choices for the samples from ``first``.
+
+    Raises ``zlib.error`` if the reply is damaged or belongs to other samples.
+    """
+    unpacker = zlib.decompressobj()
+    reply, seal = unpacker.decompress(blob), unpacker.unused_data
+    if not unpacker.eof or seal not in (b"", _seal(blob[: len(blob) - len(seal)], request, attempt, first, count)):
+        raise zlib.error("a stored reply does not match its checksum")
+    return reply
+
+
+def _seal(packed: bytes, request: bytes, attempt: int, first: int, count: int) -> bytes:
+    digest = hashlib.blake2b(packed, digest_size=SEAL_BYTES, key=request[:64])
+    digest.update(b"%d %d %d" % (attempt, first, count))
+    return digest.digest()
 
 
 @contextlib.contextmanager
@@ -83,6 +117,8 @@ def journal_errors(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError, zlib.error) as error:
         raise as_journal_error(path, error) from error
+    except (TypeError, ValueError) as error:  # a damaged record has values of other types
+        raise as_journal_error(path, sqlite3.DatabaseError(f"a record has a wrong type ({error})")) from error
 
 
 def as_journal_error(path: Path, error: Exception) -> JournalError:
@@ -116,8 +152,7 @@ def refuse_foreign(path: Path) -> None:
     expected = pages * (65536 if page_size == 1 else page_size)
     if path.stat().st_size < expected and not path.with_name(path.name + "-wal").exists():
         raise JournalError(
-            f"{path} is damaged: it has {path.stat().st_size:,} bytes, but its header says {expected:,}. Restore it "
-            "from a copy. Or move it away and set journal=… to a new path; its samples will be requested again."
+            f"{path} is damaged: it has {path.stat().st_size:,} bytes, but its header says {expected:,}. {REMEDY}"
         )
 
 
@@ -177,7 +212,4 @@ def _explain(path: Path, error: Exception) -> str:
             f"the journal {path} could not store a reply ({type(error).__name__}: {text}). Every reply stored so far "
             "is safe. Please report this error; the same command continues from here."
         )
-    return (
-        f"the journal {path} is damaged: {text}. Restore it from a copy. Or move it away and set journal=… to a new "
-        "path; its samples will be requested again."
-    )
+    return f"the journal {path} is damaged: {text}. {REMEDY}"

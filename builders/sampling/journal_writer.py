@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from bestofn.builders.errors import JournalError
 from bestofn.builders.records import Usage
 from bestofn.builders.sampling import journal_file
-from bestofn.builders.sampling.journal_file import as_journal_error, connect, is_locked, transaction
+from bestofn.builders.sampling.journal_file import as_journal_error, connect, is_locked, packed_reply, transaction
 
 LOCKED_S = 3600.0  # the run stops if another process locks the file for longer
 MOST_TOKENS = 1 << 60
@@ -177,7 +177,10 @@ def _insert(
     """Commit ``writes`` in one transaction and return one result per write (see ``Write``)."""
     now = time.time()
     # Compress the replies first, so that the transaction locks the file only briefly.
-    replies = [zlib.compress(what.reply, 1) if isinstance(what, Entry) else b"" for what in writes]
+    replies = [
+        packed_reply(what.reply, what.request, what.attempt, what.indices) if isinstance(what, Entry) else b""
+        for what in writes
+    ]
     results: list[Any] = []
     with transaction(connection):
         for what, reply in zip(writes, replies, strict=True):

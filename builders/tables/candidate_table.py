@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.arrow_types import open_parquet, read_schema
+from bestofn.builders.arrow_types import read_schema
 from bestofn.builders.errors import SourceError
-from bestofn.builders.tables.parquet_files import table_files
+from bestofn.builders.tables.checksums import check_tables
+from bestofn.builders.tables.parquet_files import opened, table_files
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class CandidateTable:
     def batches(self, columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
         """Yield column -> values, at most ``BATCH`` rows at a time. If a file lacks a column, the values are None."""
         for file in self.files:
-            with open_parquet(file) as table:
+            with opened(file) as table:
                 present = [name for name in columns if name in table.schema_arrow.names]
                 for batch in table.iter_batches(batch_size=BATCH, columns=present):
                     absent: list[Any] = [None] * batch.num_rows
@@ -68,6 +69,7 @@ def candidate_files(path: Path) -> list[Path]:
         return [path]
     for folder in (path / "candidates", path):
         if files := table_files(folder):
+            check_tables(folder.parent, folder.name)
             return files
     if not path.exists():
         raise SourceError(f"{path} does not exist. {EXPECTED}")

@@ -10,21 +10,25 @@ bestofn writes the files itself. It keeps this entry, from which ``load_dataset`
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bestofn.builders.arrow_types import (
     Features,
+    ParquetFile,
     ParquetWriter,
     Table,
     arrow,
     concat_tables,
     count_rows,
+    open_parquet,
     open_parquet_writer,
 )
+from bestofn.builders.errors import DamagedFile
 from bestofn.builders.records import Row
 from bestofn.builders.redaction.secrets import redacted_text
 from bestofn.builders.tables.arrow_rows import to_table
@@ -49,8 +53,31 @@ def file_side(file: Path) -> str:
 
 
 def rows_in(files: Iterable[Path]) -> int:
-    """Return the number of rows in all ``files``. Only the footers are read."""
-    return sum(map(count_rows, files))
+    """Return the number of rows in all ``files``. Only the footers are read. Raises ``DamagedFile``."""
+    count = 0
+    for file in files:
+        with damage_named(file):
+            count += count_rows(file)
+    return count
+
+
+@contextlib.contextmanager
+def opened(file: Path) -> Iterator[ParquetFile]:
+    """Open a Parquet file for reading in the block. Raises ``DamagedFile`` if it cannot be read."""
+    with damage_named(file), open_parquet(file) as table:
+        yield table
+
+
+@contextlib.contextmanager
+def damage_named(file: Path) -> Iterator[None]:
+    """Convert errors of Arrow in the block, which reads ``file``, to ``DamagedFile``."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:  # Arrow's errors have these types
+        if isinstance(error, FileNotFoundError):
+            raise
+        problem = (str(error).splitlines() or [""])[0][:200].rstrip(".")
+        raise DamagedFile(file, f"it cannot be read as Parquet ({type(error).__name__}: {problem})") from error
 
 
 class Writer:

@@ -11,19 +11,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from bestofn.builders.arrow_types import features_of_schema, open_parquet
+from bestofn.builders.arrow_types import features_of_schema
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.tables.arrow_rows import from_table
 from bestofn.builders.tables.attempts import first_outcome
+from bestofn.builders.tables.checksums import check_part
+from bestofn.builders.tables.parquet_files import opened
 
 READ_ROWS, READ_BYTES = 64, 8 << 20  # limits of one batch: rows, and bytes in Arrow's memory format
 
 
 def parts_of(run: Path) -> list[Path]:
-    """Return the files of the finished shards in a run folder, in order. Raises ``ConfigError`` if there are none."""
+    """Return the files of the finished shards in a run folder, in order.
+
+    Raises ``ConfigError`` if there are none, and ``DamagedFile`` if one does not have the checksum in its marker.
+    """
     parts = sorted((run / "shards").glob("*.parquet"), key=lambda part: (len(part.name), part.name))
     if not parts:
         raise ConfigError(f"{run} contains no finished shard; expected the folder of a `bestofn build`.")
+    for part in parts:
+        check_part(part)
     return parts
 
 
@@ -36,7 +43,7 @@ def nested(parts: Sequence[Path]) -> Iterator[dict[str, Any]]:
 def nested_batches(parts: Sequence[Path]) -> Iterator[tuple[Sequence[dict[str, Any]], int]]:
     """Yield batches as (rows, size in bytes in Arrow's memory format). If rows are long, a batch has fewer rows."""
     for part in parts:
-        with open_parquet(part) as file:
+        with opened(part) as file:
             features = features_of_schema(file.schema_arrow)
             size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
             at_once = READ_BYTES * file.metadata.num_rows // max(1, size)
@@ -52,7 +59,7 @@ def totals(parts: Sequence[Path]) -> dict[str, Any]:
     queries = 0
     outcomes: Counter[str] = Counter()
     for part in parts:
-        with open_parquet(part) as file:
+        with opened(part) as file:
             read = file.read(columns=["verdicts.list.element.outcome", "candidates.list.element.attempt"])
         queries += len(read["verdicts"])
         if any(one["attempt"] for row in read["candidates"].to_pylist() for one in row or ()):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from bestofn.builders.errors import ConfigError, require
 from bestofn.builders.pocket.policy import POCKET, model_path
 from bestofn.builders.records import JsonObject
+from bestofn.builders.tables.checksums import check_tables
 from bestofn.builders.tables.parquet_files import rows_in, table_files
 from bestofn.builders.tables.views import view_features
 from bestofn.builders.training.progress import quiet_libraries, show_progress
@@ -245,6 +246,8 @@ def dataset(settings: TrainingSettings, runs: Sequence[Path], *parts: str) -> Da
     """
     import datasets
 
+    for run in runs:
+        check_tables(run, settings.view)
     files = [str(file) for run in runs for file in table_files(run / settings.view, *parts) if rows_in([file])]
     rows: Any = datasets.load_dataset("parquet", data_files=files, split="train") if files else None
     if rows is not None and settings.splits:

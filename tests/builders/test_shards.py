@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,17 @@ def is_finished(out: Path, *more: str) -> bool:
         return pipeline.is_shard_complete(prepared, number, queries)
 
 
+def killed_before_the_marker(write_text: Callable[[Path, str], None]) -> Callable[[Path, str], None]:
+    """A version of ``write_text`` under which the process is killed before the marker of a shard is written."""
+
+    def write(path: Path, text: str) -> None:
+        if path.parent.name == "shards":
+            raise Killed
+        write_text(path, text)
+
+    return write
+
+
 def candidates(part: Path) -> list[int]:
     return [len(row) for row in pq.read_table(part, columns=["candidates"])["candidates"].to_pylist()]
 
@@ -45,11 +57,8 @@ def test_a_kill_before_the_marker_leaves_no_marker_of_other_settings(
 ) -> None:
     assert candidates(run(tmp_path, "n=2")) == [2, 2, 2, 2]
 
-    def killed(path: Path, text: str) -> None:
-        raise Killed
-
     with monkeypatch.context() as patch:
-        patch.setattr(manifest, "write_text", killed)
+        patch.setattr(manifest, "write_text", killed_before_the_marker(manifest.write_text))
         with pytest.raises(Killed):
             run(tmp_path, "n=3")
     assert not is_finished(tmp_path, "n=2"), "the part has three candidates per query now"
@@ -63,11 +72,8 @@ def test_a_received_part_does_not_get_the_marker_of_the_previous_part(
     received = part.read_bytes(), part.with_suffix(".json").read_text()
     run(tmp_path / "run", "n=2")
 
-    def killed(path: Path, text: str) -> None:
-        raise Killed
-
     with monkeypatch.context() as patch:
-        patch.setattr(manifest, "write_text", killed)
+        patch.setattr(manifest, "write_text", killed_before_the_marker(manifest.write_text))
         with pytest.raises(Killed):
             store_received_part(tmp_path / "run", 0, *received)
     assert candidates(part_of(tmp_path / "run", 0)) == [3, 3, 3, 3]

@@ -176,10 +176,25 @@ def test_the_error_that_ended_the_run_is_raised_even_if_uploads_fail(tmp_path, m
 def test_wrong_urls_end_in_a_clear_message(bucket, tmp_path) -> None:
     with pytest.raises(ConfigError, match="out=nosuch://x"):
         Mirror("nosuch://x/y", tmp_path)
-    (tmp_path / "shards").mkdir()
-    (tmp_path / "manifest.json").write_text("{}")
-    with Mirror("s3://nobody-made-this/run", tmp_path) as mirror, pytest.raises(MachineError, match="credentials"):
-        mirror.finish()
+    with pytest.raises(MachineError, match=r"s3://nobody-made-this/run cannot be read or written.*credentials"):
+        Mirror("s3://nobody-made-this/run", tmp_path).__enter__()
+
+
+def test_a_missing_bucket_is_found_before_the_first_request(bucket) -> None:
+    with OpenAIServer() as server:
+        with pytest.raises(MachineError, match="nobody-made-this"):
+            build.build(config(server, "s3://nobody-made-this/run"))
+        assert server.requests == 0
+
+
+def test_a_second_machine_does_not_replace_the_data_of_another_model(bucket, tmp_path, monkeypatch, capsys) -> None:
+    with OpenAIServer() as server:
+        build.build(config(server, bucket))
+        assert f"copied to {bucket}" in capsys.readouterr().out
+        (tmp_path / "another").mkdir()
+        monkeypatch.chdir(tmp_path / "another")
+        with pytest.raises(ConfigError, match=r"holds the data of model m \(now other\)"):
+            build.build(config(server, bucket, "provider.model=other"))
 
 
 def test_folders_of_urls() -> None:

@@ -272,6 +272,7 @@ def test_a_sweep_makes_one_run_per_setting_and_one_table(sums: Path, tmp_path: P
             "n=4",
         ]
         assert server.completions == 24 * 4
+        assert f"The runs of this sweep are in {tmp_path / 'sweep'}" in done.stdout
         build_here(words)
         assert server.completions == 24 * 4
 

@@ -1,0 +1,93 @@
+"""Checksums of the files of a run, so that a damaged or exchanged file is never read as data.
+
+The marker of a shard contains the checksum of the shard. The file ``RUN/checksums.json`` contains those of the
+published tables. A file without a checksum is not checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bestofn.builders.errors import DamagedFile
+
+FILE = "checksums.json"
+Checksum = Mapping[str, object]
+"""The size and the SHA-256 of a file: ``{"bytes": 7, "sha256": "…"}``."""
+
+
+def checksum(file: Path) -> dict[str, object]:
+    """Return the checksum of ``file``."""
+    with file.open("rb") as stream:
+        return {"bytes": file.stat().st_size, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
+
+
+def matches(file: Path, expected: Checksum) -> bool:
+    """Return whether ``file`` exists and has the checksum ``expected``."""
+    try:
+        return file.stat().st_size == expected.get("bytes") and checksum(file) == dict(expected)
+    except OSError:
+        return False
+
+
+def of_tables(out: Path, files: Iterable[Path]) -> str:
+    """Return the content of ``checksums.json`` for the published ``files`` of the run ``out``."""
+    return json.dumps({file.relative_to(out).as_posix(): checksum(file) for file in files}, indent=1) + "\n"
+
+
+def table_checksums(out: Path) -> dict[str, Checksum]:
+    """Return the checksums of the published tables of ``out``, by path; {} if there are none.
+
+    Raises ``DamagedFile`` if the file of the checksums is damaged.
+    """
+    path = out / FILE
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if not isinstance(content, dict) or not all(isinstance(one, dict) for one in content.values()):
+            raise ValueError("expected an object of objects")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except ValueError as error:
+        raise DamagedFile(path, f"it is not valid ({error})") from error
+    return content
+
+
+def check_tables(out: Path, *names: str) -> None:
+    """Raise ``DamagedFile`` if a file of the published tables ``names`` is missing or does not have its checksum.
+
+    Without ``names``, all tables of the run ``out`` are checked.
+    """
+    for path, expected in table_checksums(out).items():
+        file = out / path
+        if (not names or file.parent.name in names) and not matches(file, expected):
+            raise DamagedFile(file, "its content does not match its checksum" if file.exists() else "it is missing")
+
+
+def marker_of(part: Path) -> Path:
+    """Return the path of the completion marker of the shard ``part``."""
+    return part.with_suffix(".json")
+
+
+def read_marker(part: Path) -> dict[str, object] | None:
+    """Return the completion marker of ``part``; None if there is none. Raises ``DamagedFile`` if it is damaged."""
+    path = marker_of(part)
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        types = {"fingerprint": str, "rows": int, "stages": list, "failed": dict, "part": dict}
+        wrong = [key for key, kind in types.items() if not isinstance(content[key], kind)]
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)}: wrong type")
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFile(path, f"it is not a valid marker ({type(error).__name__}: {error})") from error
+    return content
+
+
+def check_part(part: Path) -> None:
+    """Raise ``DamagedFile`` if the shard ``part`` or its marker is damaged, or does not belong to the other."""
+    marker = read_marker(part)
+    if marker is not None and not matches(part, marker["part"]):  # type: ignore[arg-type]
+        raise DamagedFile(part, "its content does not match the checksum in its marker")
