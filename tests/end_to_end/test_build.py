@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from datasets import load_dataset
@@ -87,7 +88,7 @@ def test_build_verifies_pairs_and_sends_no_request_twice(sums: Path, tmp_path: P
             asked = row["query_id"]
             assert row["split"]
             assert row["is_verified"] == (row["verification_status"] == "pass"), asked
-        pairs = load_dataset("parquet", data_files=str(out / "dpo" / "*.parquet"), split="train")
+        pairs: Any = load_dataset("parquet", data_files=str(out / "dpo" / "*.parquet"), split="train")
         assert len(pairs) > 5
         for pair in pairs:
             assert pair["chosen"] != pair["rejected"]
