@@ -38,6 +38,15 @@ LONGEST_LAG_S = 0.05
 LATE_S = 3.0  # past its wall limit, a run has escaped its time
 EFFECTS = {"host": "host attacks that succeed", "verdict": "verdict attacks that succeed", "control": "honest failed"}
 
+# Runs first, because the first verdict of a process imports modules, which blocks the event loop too.
+WARM = {
+    "id": "warm",
+    "kind": "control",
+    "language": "python",
+    "program": "def double(x): return 2 * x",
+    "tests": {"entry": "double", "cases": [[[2], 4]]},
+}
+
 # What an honest run finds of the one before it. The mark is looked for by a pattern, for it must not stand here.
 PROBE = """
 import os, re
@@ -78,9 +87,8 @@ class Watched:
         self.troubles: list[str] = []
         self.lags: dict[str, float] = {}  # longest time in seconds that a case blocked the event loop
 
-    @property
     def decoders(self) -> Workers:
-        return self.sandbox.decoders
+        return self.sandbox.decoders()
 
     async def run(self, program: Program) -> Execution:
         begun = time.monotonic()
@@ -90,8 +98,13 @@ class Watched:
         if taken > LONGEST * cases * program.limits.wall_s + LATE_S:  # time without a processor does not count
             self.troubles.append(f"took {taken:.1f} s")
         for run in execution.runs or (execution,):
-            said = f"{run.stdout}{run.stderr}{run.returns}{run.packed or ''}"
-            if "CANARY-" in said or "BAIT-" in said:
+            said = [
+                run.stdout.encode(errors="replace"),
+                run.stderr.encode(errors="replace"),
+                repr(run.returns).encode(),
+            ]
+            said.append(getattr(run.packed, "raw", b""))
+            if any(mark in text for mark in (b"CANARY-", b"BAIT-") for text in said):
                 self.troubles.append("the secret came out")
             if len(run.stdout) > program.limits.stdout_bytes or len(run.stderr) > program.limits.stderr_bytes:
                 self.troubles.append("output over its cap")
@@ -143,6 +156,8 @@ async def measure(backend: str, cases: Sequence[dict[str, Any]]) -> int:
     with Bait(Path("/tmp/xcanary"), "CANARY-", 47474, "xcanary") as bait:
         async with BACKENDS[backend](workers=1) as opened:
             watched = Watched(opened)
+            await judge(WARM, watched, bait)
+            watched.lags.clear()
             for case in cases:
                 wrong = await judge(case, watched, bait)
                 bad[case["kind"]] += bool(wrong)
