@@ -115,8 +115,10 @@ class HttpTransport:
 
         started = time.perf_counter()
         url = with_path(self._url, path)
+        reading = False
         try:
             async with self._session.request(method, url, allow_redirects=False, **options) as response:
+                reading = True
                 status, headers = response.status, response.headers
                 body = await self._body(response, most)
         except TimeoutError as error:
@@ -131,7 +133,7 @@ class HttpTransport:
             ) from error
         except (aiohttp.ClientError, OSError) as error:
             reason = self.redacted(str(error)) or type(error).__name__
-            raise ConnectionFailed(f"{self.base_url}: {reason}", cause=_cause(error)) from error
+            raise ConnectionFailed(f"{self.base_url}: {reason}", cause=_cause(error, reading)) from error
         seconds = time.perf_counter() - started
         if self._raw_log:
             sent = options.get("data")
@@ -251,12 +253,15 @@ def _json_or_text(body: bytes) -> Any:
         return body.decode("utf-8", "replace")
 
 
-def _cause(error: Exception) -> str:
-    """Return the cause of a failed connection for the counts in summaries."""
+def _cause(error: Exception, reading: bool) -> str:
+    """Return the cause of a failed connection for the counts in summaries.
+
+    ``reading`` means that the headers of the reply had arrived.
+    """
     import aiohttp
 
     if isinstance(error, aiohttp.ClientConnectorError):
         return "no connection"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "incomplete or damaged reply"
-    return "malformed HTTP" if isinstance(error, aiohttp.ClientResponseError) else "connection lost"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return "malformed HTTP"
+    return "incomplete or damaged reply" if reading else "connection lost"

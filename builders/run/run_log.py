@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from bestofn.builders.errors import BestofnError
+from bestofn.builders.redaction.secrets import redacted_text
 from bestofn.builders.run.metrics import Metrics, prometheus_text
 
 FOLDER = "logs"
@@ -78,7 +79,9 @@ class _LogFile(RotatingFileHandler):
 class _TextLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         message = super().format(record).replace("\n", "\n    ")
-        return f"{_time_of(record)} {record.levelname:<7} {record.name.removeprefix('bestofn.')}: {message}"
+        return redacted_text(
+            f"{_time_of(record)} {record.levelname:<7} {record.name.removeprefix('bestofn.')}: {message}"
+        )
 
 
 class _JsonLines(logging.Formatter):
@@ -90,8 +93,8 @@ class _JsonLines(logging.Formatter):
             "message": record.getMessage(),
         }
         if record.exc_info:
-            entry["exception"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False)
+            entry["exception"] = record.exc_text or self.formatException(record.exc_info)
+        return redacted_text(json.dumps(entry, ensure_ascii=False))
 
 
 def _time_of(record: logging.LogRecord) -> str:
@@ -126,9 +129,9 @@ class _MetricsFiles:
     def __call__(self) -> None:
         metrics = self._metrics()
         with (self._folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(metrics, ensure_ascii=False) + "\n")
+            file.write(redacted_text(json.dumps(metrics, ensure_ascii=False)) + "\n")
         new = self._folder / "metrics.prom.tmp"
-        new.write_text(prometheus_text(metrics), "utf-8")
+        new.write_text(redacted_text(prometheus_text(metrics)), "utf-8")
         new.replace(self._folder / "metrics.prom")  # a reader never sees half of the file
 
 

@@ -1,0 +1,259 @@
+"""The faults of the fault server: what the server sends, what the client should do, and how summaries should name it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tests.faults.shapes import Json, Shape
+
+Effect = Literal["retried", "repaired", "unreadable", "row", "stops"]
+Send = Callable[[asyncio.StreamWriter, Shape, Json], Awaitable[None]]
+LONG_S = 60.0  # longer than any client of the tests waits
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    ``effect``: ``retried`` (sent again, nothing is paid), ``repaired`` (the answer is used), ``unreadable`` (paid, sent
+    again once), ``row`` (the error of the row) or ``stops`` (the run stops). ``cause`` is its name in summaries.
+    ``estimated`` means that the cost is estimated, because the reply has no usable token counts.
+    """
+
+    name: str
+    effect: Effect
+    cause: str
+    send: Send
+    estimated: bool = False
+    exit_code: int = 0  # of a run that stops
+    paid: bool = False  # whether the reply reports tokens, which are then paid for
+
+
+def http(status: int, body: bytes, headers: Mapping[str, str] = {}) -> bytes:
+    """One HTTP response as bytes."""
+    lines = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items() if value)
+    return f"HTTP/1.1 {status} S\r\n{head}\r\n".encode() + body
+
+
+def _error(message: str, code: str = "") -> bytes:
+    return json.dumps({"error": {"message": message, "type": "an_error", "code": code}}).encode()
+
+
+def status(
+    code: int,
+    body: bytes = b"",
+    headers: Mapping[str, str] = {},
+    *,
+    note: str = "",
+    effect: Effect = "retried",
+    exit_code: int = 0,
+) -> Fault:
+    """A reply with the status ``code``."""
+
+    async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
+        writer.write(http(code, body or _error(f"status {code}"), headers))
+
+    name = f"{code} {note}".strip()
+    return Fault(name, effect, f"status {code}", send, exit_code=exit_code)
+
+
+def body(name: str, cause: str, text: bytes, effect: Effect = "retried") -> Fault:
+    """A reply with the status 200 whose body is ``text``."""
+
+    async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
+        writer.write(http(200, text))
+
+    return Fault(name, effect, cause, send)
+
+
+def changed(
+    name: str, effect: Effect, cause: str, change: Callable[[Shape, Json], object], estimated: bool = False
+) -> Fault:
+    """A good reply that ``change`` makes defective."""
+
+    async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
+        change(shape, reply)
+        writer.write(http(200, json.dumps(reply).encode()))
+
+    return Fault(name, effect, cause, send, estimated, paid=True)
+
+
+def wire(
+    name: str,
+    cause: str,
+    damage: Callable[[bytes], bytes],
+    *,
+    hang: bool = False,
+    reset: bool = False,
+    keep: bool = False,
+) -> Fault:
+    """The bytes of a good reply that ``damage`` changes. The connection is then closed, reset, or kept."""
+
+    async def send(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
+        writer.write(damage(http(200, json.dumps(reply).encode())))
+        await writer.drain()
+        if hang:
+            await asyncio.sleep(LONG_S)
+        if reset:
+            writer.transport.abort()
+        if not keep:
+            writer.close()
+
+    return Fault(name, "retried", cause, send)
+
+
+def _half(good: bytes) -> bytes:
+    return good[: len(good) - 20]
+
+
+def _chunked(good: bytes, tail: bytes) -> bytes:
+    text = good.partition(b"\r\n\r\n")[2]
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+    return head + b"%x\r\n" % len(text) + text + tail
+
+
+def _zipped(good: bytes, cut: int) -> bytes:
+    text = gzip.compress(good.partition(b"\r\n\r\n")[2])
+    text = text[: len(text) - cut]
+    return b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(text) + text
+
+
+def _with_head(good: bytes, *lines: bytes) -> bytes:
+    return b"HTTP/1.1 200 OK\r\n" + b"\r\n".join(lines) + b"\r\n\r\n" + good.partition(b"\r\n\r\n")[2]
+
+
+async def _one_byte_at_a_time(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
+    for byte in http(200, json.dumps(reply).encode()):
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def _no_utf_8(writer: asyncio.StreamWriter, shape: Shape, reply: Json) -> None:
+    writer.write(http(200, json.dumps(reply).encode().replace(b" #", b" \xff#")))
+
+
+HTML = b"<html><body>Bad gateway</body></html>"
+STATUSES = [
+    status(429, note="with retry-after", headers={"retry-after": "0.01"}),
+    status(429, note="with retry-after-ms", headers={"retry-after-ms": "5"}),
+    status(
+        429,
+        note="with a date",
+        headers={"retry-after": "Sun, 22 Nov 2026 08:00:00 GMT", "date": "Sun, 22 Nov 2026 08:00:00 GMT"},
+    ),
+    status(429),
+    status(429, note="with an impossible wait", headers={"retry-after": "1e300"}),
+    status(429, note="with a negative wait", headers={"retry-after": "-7"}),
+    status(429, HTML, note="as HTML"),
+    status(500),
+    status(500, b"\x00", note="with a zero byte"),
+    status(500, b"[" * 100_000, note="with a deeply nested body"),
+    status(501),
+    status(502, HTML),
+    status(503),
+    status(503, headers={"retry-after": "0.01"}, note="with retry-after"),
+    status(504),
+    status(507),
+    status(520),
+    status(522),
+    status(524),
+    status(529),
+    status(408),
+    status(409),
+    status(425),
+]
+REFUSALS = [
+    status(400, effect="row"),
+    status(400, _error("blocked", "content_filter"), note="content filter", effect="row"),
+    status(400, _error("too long", "context_length_exceeded"), note="context length", effect="row"),
+    status(403, b"<html>blocked by the firewall</html>", note="of a firewall", effect="row"),
+    status(404, effect="row"),
+    status(405, effect="row"),
+    status(410, effect="row"),
+    status(413, effect="row"),
+    status(415, effect="row"),
+    status(422, effect="row"),
+    status(451, effect="row"),
+]
+CONNECTIONS = [
+    wire("closed without a reply", "connection lost", lambda good: b""),
+    wire("reset without a reply", "connection lost", lambda good: b"", reset=True),
+    wire("closed in the status line", "connection lost", lambda good: good[:7]),
+    wire("closed in the headers", "connection lost", lambda good: good[:40]),
+    wire("closed in the body", "incomplete or damaged reply", _half),
+    wire("reset in the body", "incomplete or damaged reply", _half, reset=True),
+    wire("closed in a chunk", "incomplete or damaged reply", lambda good: _half(_chunked(good, b""))),
+    wire("closed before the last chunk", "incomplete or damaged reply", lambda good: _chunked(good, b"\r\n")),
+    wire("invalid size of a chunk", "malformed HTTP", lambda good: _chunked(good, b"\r\nzz\r\n")),
+    wire("no reply", "timeout", lambda good: b"", hang=True),
+    wire("no body", "timeout", lambda good: good[: good.index(b"\r\n\r\n") + 4], hang=True),
+    wire("half of the body, then nothing", "timeout", _half, hang=True),
+    Fault("one byte at a time", "retried", "timeout", _one_byte_at_a_time),
+    wire("no HTTP", "malformed HTTP", lambda good: b"220 mail.example ESMTP\r\n\r\n"),
+    wire("unknown version of HTTP", "malformed HTTP", lambda good: good.replace(b"HTTP/1.1", b"HTTP/x.1")),
+    wire("a header without a colon", "malformed HTTP", lambda good: _with_head(good, b"nonsense")),
+    wire("a very long header", "malformed HTTP", lambda good: _with_head(good, b"x: " + b"y" * 20_000)),
+    wire("an invalid content length", "malformed HTTP", lambda good: _with_head(good, b"content-length: -5")),
+    wire(
+        "gzip that is none",
+        "incomplete or damaged reply",
+        lambda good: good.replace(b"HTTP/1.1 200 S", b"HTTP/1.1 200 S\r\ncontent-encoding: gzip"),
+    ),
+    wire("truncated gzip", "reply is not JSON", lambda good: _zipped(good, 40), keep=True),
+    wire("too small content length", "malformed HTTP", lambda good: _with_head(good, b"content-length: 30"), keep=True),
+]
+BODIES = [
+    body("an empty body", "reply is not JSON", b""),
+    body("HTML with status 200", "reply is not JSON", HTML),
+    body("truncated JSON", "reply is not JSON", b'{"choices": [{"message": {"role": "assist'),
+    body("two JSON documents", "reply is not JSON", b'{"a": 1}{"a": 2}'),
+    body("deeply nested JSON", "reply is not JSON", b"[" * 200_000),
+    body("zero bytes", "reply is not JSON", b"\x00" * 100),
+    body("an event stream", "reply is not JSON", b'data: {"choices": []}\n\ndata: [DONE]\n\n'),
+    body("JSON null", "malformed reply", b"null"),
+    body("a JSON list", "malformed reply", b"[]"),
+    body("a JSON text", "malformed reply", b'"text"'),
+    body("an error with status 200", "error with status 200", _error("the model crashed")),
+    body("an empty object", "malformed reply", b"{}", "unreadable"),
+]
+ANSWERS = [
+    changed("content is an object", "unreadable", "", lambda shape, reply: shape.set_content(reply, {"a": 1})),
+    changed("content is a number", "unreadable", "", lambda shape, reply: shape.set_content(reply, 5)),
+    changed("a tool call without a name", "unreadable", "", lambda shape, reply: shape.add_nameless_call(reply)),
+    changed("no answer", "unreadable", "", lambda shape, reply: shape.remove_answers(reply)),
+    Fault("invalid UTF-8", "repaired", "invalid UTF-8", _no_utf_8, paid=True),
+    changed("a number as model", "repaired", "invalid model name", lambda shape, reply: reply.update(model=123)),
+    changed("no usage", "repaired", "no token count", lambda shape, reply: shape.set_usage(reply, None, None), True),
+    *(
+        changed(
+            f"usage is {name}",
+            "repaired",
+            "impossible token count",
+            lambda shape, reply, value=value: shape.set_usage(reply, value, value),
+            True,
+        )
+        for name, value in {
+            "negative": -5,
+            "huge": 10**30,
+            "NaN": float("nan"),
+            "a text": "many",
+            "a list": [1],
+            "true": True,
+        }.items()
+    ),
+]
+STOPS = [
+    status(401, effect="stops", exit_code=5),
+    status(402, effect="stops", exit_code=4),
+    status(429, _error("no credit", "insufficient_quota"), note="without credit", effect="stops", exit_code=4),
+    status(307, headers={"location": "http://elsewhere.test/"}, effect="stops", exit_code=2),
+]
+FAULTS = {fault.name: fault for fault in (*STATUSES, *REFUSALS, *CONNECTIONS, *BODIES, *ANSWERS)}
+"""The faults after which a run continues."""

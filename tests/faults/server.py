@@ -1,0 +1,104 @@
+"""A loopback server that speaks one API shape and answers a share of the requests with faults, byte by byte."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from tests.faults.catalogue import Fault, http
+from tests.faults.shapes import COMPLETION_TOKENS, PROMPT_TOKENS, Json, Shape
+
+FAULTY = (1, 4, 7)  # of ten requests in a row, these get a fault: 30 %
+
+
+class FaultServer:
+    """Answers the requests of ``shape``. Three of ten requests get a fault: ``faults`` in turn.
+
+    ``requests`` counts requests, and ``met`` faults by name. ``prompt_tokens`` and ``completion_tokens`` are the tokens of
+    all replies that are paid for. ``broken`` chooses the requests that get a fault from their number.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        faults: Sequence[Fault],
+        broken: Callable[[int], bool] = lambda number: number % 10 in FAULTY,
+    ) -> None:
+        self.shape = shape
+        self.faults = faults
+        self.broken = broken
+        self.requests = 0
+        self.met: Counter[str] = Counter()
+        self.prompt_tokens = self.completion_tokens = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __enter__(self) -> FaultServer:
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
+        self._thread.start()
+        if not ready.wait(10):
+            raise RuntimeError("the loopback server did not start within 10 s")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def by_cause(self, *effects: str) -> Counter[str]:
+        """The faults that were sent and have one of ``effects``, by the name of their cause in summaries."""
+        return sum(
+            (Counter({fault.cause: self.met[fault.name]}) for fault in self.faults if fault.effect in effects),
+            Counter(),
+        )
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._connection, "127.0.0.1", 0, backlog=1024)
+        self.port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._stop.wait()
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                while not writer.is_closing():
+                    await self._answer(await _body(reader), writer)
+                    await writer.drain()
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, body: Json, writer: asyncio.StreamWriter) -> None:
+        number, self.requests = self.requests, self.requests + 1
+        reply = self.shape.good(body)
+        fault: Fault | None = None
+        if self.faults and self.broken(number):
+            fault = self.faults[self.met.total() % len(self.faults)]
+            self.met[fault.name] += 1
+            await fault.send(writer, self.shape, reply)
+        else:
+            writer.write(http(200, json.dumps(reply).encode()))
+        if fault is None or fault.paid:
+            self.prompt_tokens += PROMPT_TOKENS
+            self.completion_tokens += COMPLETION_TOKENS * int(body.get("n") or 1)
+
+
+async def _body(reader: asyncio.StreamReader) -> Json:
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    length = next(line for line in head.split(b"\r\n") if line.startswith(b"content-length"))
+    return json.loads(await reader.readexactly(int(length.partition(b":")[2])))
