@@ -20,6 +20,17 @@ from bestofn.verifiers.math_verifier import judge
         ("1010", "0b1010"),
         ("3+4i", "3+4j"),
         ("3-2", "3:2"),
+        ("24", r"\boxed{2\text{ dozen}}"),
+        ("24", "He needs 2 dozen eggs."),
+        ("7", "Answer – 7"),
+        ("7", "Total - 7 apples"),
+        (r"\log_{10} 2", r"\boxed{\log 2}"),
+        (r"\log 2", r"\boxed{\log_{10} 2}"),
+        ("2", r"\boxed{\log 100}"),
+        ("1.2", "one point two"),
+        ("8:30", "half past eight"),
+        (r"\sqrt{2}", "square root of 2"),
+        ("no", "It is not possible, so no."),
     ],
 )
 def test_a_right_answer_does_not_fail(reference: str, text: str) -> None:
@@ -47,6 +58,10 @@ def test_a_wrong_answer_does_not_pass(reference: str, text: str, problem: str) -
         ("x^2 + C", "x^3"),
         ("x^2 + C", "x^3 + C"),
         ("1/3", "The chance is 34%"),
+        ("25", "He needs 2 dozen eggs."),
+        ("8", "Answer – 7"),
+        (r"\log_{10} 2", r"\boxed{\log 3}"),
+        ("True", "The statement is not correct."),
     ],
 )
 def test_the_rules_still_decide(reference: str, text: str) -> None:

@@ -14,6 +14,7 @@ from bestofn.verifiers.math_verifier.extraction import Answer, final_answer
 from bestofn.verifiers.math_verifier.forms import Form, form
 from bestofn.verifiers.math_verifier.nodes import Node, Number, Text, show
 from bestofn.verifiers.math_verifier.normal import normal
+from bestofn.verifiers.math_verifier.other_readings import SHORT, other_readings
 from bestofn.verifiers.math_verifier.plain_text import plain_text
 from bestofn.verifiers.math_verifier.reading import read
 from bestofn.verifiers.math_verifier.rounding import Rounding
@@ -25,7 +26,6 @@ from bestofn.verifiers.math_verifier.worded import worded
 from bestofn.verifiers.math_verifier.words import is_blank
 from bestofn.verifiers.math_verifier.words import special as special_answer
 
-_PREFIX = re.compile(r"^0[bxo](?=[0-9A-Fa-f])")
 _INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
@@ -61,7 +61,6 @@ MOST_DIGITS = 1_000
 _BLANK = " \t\r\n$"
 MARKED = frozenset({"structured", "tagged", "boxed"})  # extraction methods that found a place for the answer
 SHOWN = 200  # maximum number of characters in a finding, for an answer that is not compared
-SHORT = 20  # an answer of at most so many characters is not a sentence with several values
 _ENDLESS = re.compile(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
 _WORDED_KINDS = frozenset({"choice", "truth value", "time", "date"})
 
@@ -137,7 +136,7 @@ def _decide(
         match = Doubt("another box near the last one is equal")
     if match.equal is False and answer.is_one_of_several and has_several_values(gold):
         match = Doubt("one of several boxes")
-    if match.equal is False and any(compare(gold, read(other), terms).equal for other in _spellings(answer.text)):
+    if match.equal is False and any(compare(gold, other, terms).equal for other in other_readings(answer.text)):
         match = Doubt("another reading is equal")
     if match.equal is False and answer.before and mentions(gold, answer.before):
         match = Doubt("the reference's value is named in the sentence before")
@@ -145,15 +144,6 @@ def _decide(
     if match.equal is None and answer.cut_off and not special and not _states(answer.cut_off, reference, gold):
         match = _without_answer(gold, "the text breaks off")
     return match, show(gold), show(given)
-
-
-def _spellings(text: str) -> list[str]:
-    """Return other readings of a short text: an exclamation, the letter j as the imaginary unit, a ratio, a prefix."""
-    if len(text) > SHORT:
-        return []
-    bare = text.strip(" $.")
-    others = [bare.rstrip("!"), re.sub(r"j\b", "i", bare), bare.replace(":", "-"), _PREFIX.sub("", bare)]
-    return [other for other in dict.fromkeys(others) if other and other != bare]
 
 
 def _without_answer(gold: Node, reason: str) -> Match:

@@ -137,6 +137,8 @@ def _stated(gold: Node, given: Text, text: str, terms: Terms) -> Reading | None:
         return Doubt("one of several values in words"), node
     if match.equal and single and _LIMITED.search(text):
         return Doubt("a bound in words, not a value"), node
+    if match.equal is False and words.has_operation(text):
+        return Doubt("an operation in words, not a value"), node
     return noted(match, "stated in words"), node
 
 

@@ -9,6 +9,10 @@ from functools import lru_cache
 
 _TRUE = frozenset("true yes correct right valid".split())
 _TRUTH = re.compile(r"\b(true|yes|correct|valid|false|no|incorrect|invalid|not)\b", re.IGNORECASE)
+_NEGATED = re.compile(
+    r"\s+(?:(?:a|an|always|necessarily|quite|really|entirely) )?(?:true|correct|valid|right|false|incorrect|invalid)\b",
+    re.IGNORECASE,
+)
 _NOTHING = re.compile(
     r"^(?:(?:therefore|thus|so|hence),? )?(?:there (?:is|are|exists?) )?(?:no such \w+|no (?:\w+ ){0,2}(?:solutions?"
     r"|answers?|values?|numbers?|roots?|limit|minimum|maximum)"
@@ -87,13 +91,11 @@ def truth(text: str) -> bool | None:
     match = _TRUTH.search(text)
     if match is None:
         return None
-    word = match[1].lower()
-    if word == "not" or (
-        word in ("no", "not") and re.match(r"\s+(?:true|correct|valid)", text[match.end() :], re.IGNORECASE)
-    ):
-        rest = truth(text[match.end() :])
+    word, following = match[1].lower(), text[match.end() :]
+    if word in ("no", "not") and _NEGATED.match(following):
+        rest = truth(following)
         return None if rest is None else not rest
-    return word in _TRUE
+    return truth(following) if word == "not" else word in _TRUE
 
 
 def truth_letter(text: str) -> bool | None:
@@ -184,6 +186,18 @@ _COUNTED_ONE = re.compile(r"\b(?:exactly|only|just|is|be|are|equals?|find|found)
 def has_numeral(text: str) -> bool:
     """Return whether the text contains a number word. The pronoun "one" does not count."""
     return any(match[0].lower() != "one" for match in _RUN.finditer(text))
+
+
+_OPERATION = re.compile(
+    rf"\b(?:(?:square|cube|\w+th) root of|squared|cubed|to the power|factorial|(?:half|quarter) past|quarter to"
+    rf"|(?:{_CARDINAL}) point (?:{_CARDINAL}))\b",
+    re.IGNORECASE,
+)
+
+
+def has_operation(text: str) -> bool:
+    """Return whether a text has an operation in words: "the square root of 2", "two point five"."""
+    return _OPERATION.search(text) is not None
 
 
 def with_digits(text: str) -> str:

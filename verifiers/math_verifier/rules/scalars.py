@@ -26,6 +26,8 @@ def scalar(reference: Node, candidate: Node, terms: Terms) -> Match:
         if measured is not None and not any(terms.uses(name) for name in symbols(candidate)):
             # "48g": compare the number, ignore the unit
             return _constants(reference, measured.value, terms)
+    if is_constant(candidate) and isinstance(reference, Symbol):
+        return different("a symbol", reference, candidate)
     return functions(reference, candidate, terms)
 
 

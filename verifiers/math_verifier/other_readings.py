@@ -1,0 +1,40 @@
+r"""Other readings of an answer that differs from the reference. If one of them is equal, the answer is undecided.
+
+``7!`` may be an exclamation, ``\log`` may have the base 10, ``Answer - 7`` may have a dash, and 2 dozen are 24.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from bestofn.verifiers.math_verifier.nodes import Node, Text
+from bestofn.verifiers.math_verifier.reading import read
+from bestofn.verifiers.math_verifier.sentences import stated
+
+SHORT = 20  # an answer of at most so many characters is not a sentence with several values
+LONGEST = 400
+_PREFIX = re.compile(r"^0[bxo](?=[0-9A-Fa-f])")
+_DOZENS = re.compile(r"(?<![\d.,])(\d{1,6})(?:\s|~|\\[ ,;]|\\(?:text|mathrm|mbox)\s*\{|\{)*\s*dozens?\b", re.IGNORECASE)
+_DASH = re.compile(r"(?<=[A-Za-z:*])\s+[-–—]\s+(?=\\?\$?\d)")
+_LOG = re.compile(r"\\?\blog(?:_\{?10\}?|(?!_))(?![A-Za-z])")
+
+
+def other_readings(text: str) -> Iterator[Node]:
+    """Yield the trees of other readings of an answer."""
+    for other in _spellings(text):
+        node = read(other)
+        value = stated(other) if isinstance(node, Text) else node
+        if value is not None:
+            yield value
+
+
+def _spellings(text: str) -> list[str]:
+    others: list[str] = []
+    if len(text) <= LONGEST:
+        others = [_DOZENS.sub(lambda match: str(12 * int(match[1])), text), _DASH.sub(" ", text)]
+        others += [_LOG.sub(base, text) for base in (r"\\log_{10}", r"\\ln ")] if "log" in text else []
+    if len(text) <= SHORT:
+        bare = text.strip(" $.")
+        others += [bare.rstrip("!"), re.sub(r"j\b", "i", bare), bare.replace(":", "-"), _PREFIX.sub("", bare)]
+    return [other for other in dict.fromkeys(others) if other and other not in (text, text.strip(" $."))]
