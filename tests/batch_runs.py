@@ -55,10 +55,15 @@ def messages(server: WireServer, **settings: Any) -> AnthropicMessages:
 
 
 def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object], n: int = 2, **settings: Any) -> None:
-    """Run and cancel as soon as ``arrived`` returns a true value."""
+    """Start a run, and cancel it as soon as ``arrived`` returns a true value."""
+    leave(tmp_path, chat(server, **settings), arrived, n)
 
-    async def leave() -> None:
-        journal, provider = Journal(tmp_path / "j.sqlite"), chat(server, **settings)
+
+def leave(tmp_path, provider: OpenAIChat | AnthropicMessages, arrived: Callable[[], object], n: int = 2) -> None:
+    """Start a run with ``provider``, and cancel it as soon as ``arrived`` returns a true value."""
+
+    async def run() -> None:
+        journal = Journal(tmp_path / "j.sqlite")
         draws = sampler(provider, journal, Ledger(prices=PRICES))
         async with journal, provider, draws:
             waiting = [asyncio.create_task(draws.draw(ask(number), range(n))) for number in range(6)]
@@ -68,7 +73,7 @@ def leave_once(tmp_path, server: WireServer, arrived: Callable[[], object], n: i
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
-    asyncio.run(leave())
+    asyncio.run(run())
 
 
 def calls(tmp_path) -> list[tuple[int, float]]:

@@ -76,7 +76,9 @@ class Gateway:
 class GatewaySampler:
     """A ``Sampler`` that samples through the gateway. It calls ``on_lost`` when the gateway no longer exists."""
 
-    def __init__(self, provider: Provider, ledger: Ledger, gateway: Any, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self, provider: Provider, ledger: Ledger, gateway: Any, on_lost: Callable[[MachineError], None]
+    ) -> None:
         self.name = provider.name
         self.model = provider.model
         self.identity = provider.identity
@@ -101,16 +103,22 @@ class GatewaySampler:
         except RayTaskError as error:
             raise remote_cause(error) from None
         except RayError as error:  # not only RayActorError: an actor killed for its memory raises another type
-            self._on_lost()
-            raise MachineError(
-                f"the gateway (the Ray actor that sends all requests of the cluster) is gone: {error}\n"
-                "Run the same command again to continue."
-            ) from error
+            lost = gateway_lost(error)
+            self._on_lost(lost)
+            raise lost from error
 
 
 def address_of(sampler: Sampler) -> str:
     """Return the name of ``sampler`` at the gateway. Samplers with the same name send the same requests."""
     return f"{sampler.identity} {'batch' if sampler.batch else 'online'} {sampler.max_n}"
+
+
+def gateway_lost(error: BaseException) -> MachineError:
+    """Return the error for a gateway that no longer exists. ``error`` is Ray's error."""
+    return MachineError(
+        f"the gateway (the Ray actor that sends all requests of the cluster) is gone: {error}\n"
+        "Run the same command again to continue."
+    )
 
 
 def remote_cause(error: BaseException) -> BaseException:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.errors import MachineError
-from bestofn.builders.executors.cluster_gateway import MAX_CALLS, Gateway, remote_cause
+from bestofn.builders.executors.cluster_gateway import MAX_CALLS, Gateway, gateway_lost, remote_cause
 from bestofn.builders.executors.cluster_shards import MAX_LOSSES, ClusterCounts
 from bestofn.builders.executors.cluster_worker import RemoteActors, ShardWorker, StageWorker
 from bestofn.builders.records import JsonObject
@@ -256,14 +256,16 @@ def _count(place: Place) -> int:
 
 
 def _get(reference: Any) -> Any:
-    """Return the result of a call to an actor. Raises the error that the actor raised."""
+    """Return the result of a call to the gateway. Raises its error, or ``MachineError`` if the gateway is lost."""
     import ray
-    from ray.exceptions import RayError
+    from ray.exceptions import RayError, RayTaskError
 
     try:
         return ray.get(reference)
-    except RayError as error:
+    except RayTaskError as error:
         raise remote_cause(error) from None
+    except RayError as error:
+        raise gateway_lost(error) from None
 
 
 def _close(actors: RemoteActors) -> None:

@@ -8,6 +8,7 @@ once per row.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import itertools
 import os
 import shutil
@@ -69,7 +70,8 @@ class ShardWorker:
         if not self._sees_run_folder:
             self._stack.callback(shutil.rmtree, folder, ignore_errors=True)
         loop = self._stack.enter_context(Loop())
-        self._run = create_worker_run(config, folder, loop, gateway, loop.cancel, stage_workers)
+        self._lost: MachineError | None = None  # why ``loop`` was cancelled
+        self._run = create_worker_run(config, folder, loop, gateway, self._stop, stage_workers)
         self._stack.callback(self._run.close)
         self._gateway = gateway
         self._progress: dict[int, Progress] = {}
@@ -86,6 +88,10 @@ class ShardWorker:
         progress = self._progress[number] = Progress()
         try:
             part = run_shard(replace(self._run, progress=progress), number, queries)
+        except (asyncio.CancelledError, concurrent.futures.CancelledError):
+            if self._lost is None:
+                raise
+            raise self._lost from None
         finally:
             del self._progress[number]
         if self._sees_run_folder:
@@ -104,6 +110,11 @@ class ShardWorker:
         self._run.loop.cancel()
         self._stack.close()
 
+    def _stop(self, lost: MachineError) -> None:
+        """Cancel the shards in flight because of ``lost``."""
+        self._lost = self._lost or lost
+        self._run.loop.cancel()
+
     def _report_counts(self) -> None:
         while not self._closing.wait(REPORT_EVERY_S):
             if counts := {number: counts_of(progress) for number, progress in list(self._progress.items())}:
@@ -116,7 +127,7 @@ class StageWorker:
     def __init__(self, config: JsonObject, name: str, environment: Mapping[str, str], gateway: Any) -> None:
         os.environ.update(environment)
         one_stage = {**config, "stages": {name: config["stages"][name]}}
-        self._run = create_worker_run(one_stage, Path(tempfile.gettempdir()), Loop(), gateway, lambda: None, {})
+        self._run = create_worker_run(one_stage, Path(tempfile.gettempdir()), Loop(), gateway, lambda lost: None, {})
         self._stage = self._run.stages[0].stage
         self._open = AsyncExitStack()
         self._opening: asyncio.Future[None] | None = None
@@ -171,7 +182,7 @@ def create_worker_run(
     folder: Path,
     loop: Loop,
     gateway: Any,
-    on_gateway_lost: Callable[[], None],
+    on_gateway_lost: Callable[[MachineError], None],
     stage_workers: Mapping[str, RemoteActors],
 ) -> Run:
     """Create the run of a shard worker. Its samplers send their requests through ``gateway``.

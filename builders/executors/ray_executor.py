@@ -17,6 +17,7 @@ import logging
 import os
 import re
 import socket
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from bestofn.builders.run.pipeline import Run, finish_run
 from bestofn.builders.run.progress import show_progress
 from bestofn.builders.run.run_folder import part_of, store_received_part
 from bestofn.builders.run.session import run_session
+
+log = logging.getLogger(__name__)
 
 
 class RayExecutor:
@@ -64,10 +67,12 @@ class RayExecutor:
         """Run the build that ``config`` describes, with the run folder ``out``. Returns the manifest."""
         self._check_placement(config)
         with run_session(config, out) as run:
+            started = time.monotonic()
             with (
                 _connected(self.address, self.object_store_mb),
                 WorkerPool(self.pool_settings, config, out) as pool,
             ):
+                log.info("The gateway is ready after %.0f s. The workers start.", time.monotonic() - started)
                 run.spending, run.services = pool.spending, pool.services
                 with show_progress(run.progress, run.stage_names, run.spending), pool.updating(run.progress):
                     parts = _run_shards(run, pool)
@@ -94,10 +99,15 @@ def _connected(address: str | None, object_store_mb: int) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    log.info(
+        f"Connecting to the Ray cluster at {address}."
+        if address
+        else "Starting a Ray cluster on this machine. This takes about 10 s."
+    )
     _check_reachable(address)
     own: dict[str, Any] = {"include_dashboard": False, "object_store_memory": object_store_mb << 20}
     try:
-        ray.init(address, log_to_driver=False, logging_level=logging.WARNING, **({} if address else own))
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **({} if address else own))
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise _unreachable(address, error) from error
     try:

@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import BudgetError, OutageError, PermanentRefusal, RequestError, ServiceError
+from bestofn.builders.providers.anthropic_messages import AnthropicMessages
 from bestofn.builders.providers.batch_apis import OpenAIBatches
+from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.records import Completion
 from bestofn.builders.sampling.batch_jobs import BatchJobs
 from bestofn.builders.sampling.cost import Ledger
-from bestofn.builders.sampling.provider import BatchLimits, BatchProvider
+from bestofn.builders.sampling.provider import BatchLimits
 from tests.batch_doubles import AnthropicDouble, BatchDouble, OpenAIDouble, Step, ask_body
-from tests.batch_runs import PRICES, TERMS, calls, chat, draw, leave_once, messages, states
+from tests.batch_runs import PRICES, TERMS, calls, chat, draw, leave, leave_once, messages, states
 from tests.wire_server import Answer, WireServer
 
 LATER = {"error": {"message": "try again later", "type": "rate_limit_error"}}
 SERVICES = {"openai": (OpenAIDouble, chat), "anthropic": (AnthropicDouble, messages)}
-Make = Callable[..., BatchProvider]
+Make = Callable[..., OpenAIChat | AnthropicMessages]
 TOKENS = {
     "code": "token_limit_exceeded",
     "message": "Enqueued token limit reached for m. Limit: 90,000 enqueued tokens.",
@@ -413,6 +415,19 @@ def test_a_lost_job_is_found_behind_a_job_of_another_program(tmp_path, newer: bo
     del double.paid["x"]
     assert_all_paid_once(double, drawn)
     assert len(double.batches) == 2
+    assert set(states(tmp_path)) == {"closed"}
+
+
+@pytest.mark.parametrize("requests", range(1, 12, 2))
+def test_a_run_that_is_stopped_anywhere_pays_once(tmp_path, service: tuple[BatchDouble, Make], requests: int) -> None:
+    """The run stops when the service has received this many requests, and some submissions have lost their ids."""
+    double, provider = service
+    double.fail("create", Answer(after_s=0.2), done=True)
+    terms = replace(TERMS, most=4)
+    with WireServer(double) as server:
+        leave(tmp_path, provider(server, batching=terms), lambda: len(server.sent) >= requests)
+        drawn, _ = draw(tmp_path, provider(server, batching=terms))
+    assert_all_paid_once(double, drawn)
     assert set(states(tmp_path)) == {"closed"}
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError, ConfigError, MachineError
 from bestofn.builders.executors.cluster_gateway import GatewaySampler
+from bestofn.builders.executors.cluster_pool import WorkerPool
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.executors.ray_executor import Place, RayExecutor
 from bestofn.builders.providers.openai_chat import OpenAIChat
@@ -210,12 +212,41 @@ def test_a_gateway_killed_for_its_memory_stops_the_run(cluster, tight) -> None:
     ray.init(cluster.address, log_to_driver=False)
     try:
         gateway = ray.remote(Sleeper).options(num_cpus=0, resources=tight).remote()
-        sampler = GatewaySampler(OpenAIChat(model="m", free=True), Ledger(), gateway, lambda: lost.append("it"))
+        sampler = GatewaySampler(
+            OpenAIChat(model="m", free=True), Ledger(), gateway, lambda error: lost.append(str(error))
+        )
         with pytest.raises(MachineError, match="is gone"):
             asyncio.run(sampler.draw(Request(({"role": "user", "content": "?"},))))
     finally:
         ray.shutdown()
-    assert lost == ["it"]
+    assert "is gone" in lost[0]
+
+
+def test_a_gateway_killed_during_the_run_is_a_machine_error(cluster, tmp_path, monkeypatch, caplog) -> None:
+    """The workers cancel their shards then, and this cancellation must not hide the cause."""
+    import ray
+
+    caplog.set_level(logging.INFO)
+    pools: list[WorkerPool] = []
+    enter = WorkerPool.__enter__
+    monkeypatch.setattr(WorkerPool, "__enter__", lambda pool: pools.append(pool) or enter(pool))
+    with OpenAIServer(latency_s=0.05) as server:
+
+        def kill_gateway() -> None:
+            while server.requests < 20:
+                time.sleep(0.02)
+            ray.kill(pools[0]._gateway)
+
+        thread = threading.Thread(target=kill_gateway, daemon=True)
+        thread.start()
+        with pytest.raises(MachineError, match=r"the gateway .* is gone"):
+            RayExecutor(cluster.address, Place(2, 0.5), shards_in_flight=2).run(
+                config(tmp_path, server, "provider.limits.concurrency=3"), tmp_path / "ray"
+            )
+        thread.join()
+    assert json.loads((tmp_path / "ray" / "manifest.json").read_text())["state"] == "interrupted"
+    assert f"Connecting to the Ray cluster at {cluster.address}" in caplog.text
+    assert "The gateway is ready after" in caplog.text
 
 
 def test_workers_that_never_open_end_the_run(cluster, tmp_path) -> None:
