@@ -96,7 +96,7 @@ def run_hydra(
     def guarded(config: DictConfig) -> None:
         _configure_logging()
         redact_sweep_file()
-        with exit_on_error():
+        with exit_on_error(), stopped_by_signals():  # a launcher may run this in a process of its own
             plain = resolved(config)
             if config_name != "build":  # a build checks its root keys itself
                 check_settings(plain, config_name)

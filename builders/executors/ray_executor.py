@@ -146,6 +146,7 @@ def _run_shards(run: Run, pool: WorkerPool) -> list[Path]:
     in_flight: dict[Any, tuple[Worker, int, Sequence[Query]]] = {}
     completed = queue.already_complete
     while True:
+        run.check_lock()
         for worker in pool.workers_with_room():
             if (shard := queue.next()) is None:
                 break

@@ -89,6 +89,7 @@ class Run:
     log: RunLog
     spending: Callable[[], JsonObject]  # see ``Ledger.totals``
     services: Callable[[], Sequence[ServiceState]]  # see ``Ledger.services``
+    check_lock: Callable[[], None] = lambda: None  # raises if another process has taken over the run folder
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _opened: bool = False

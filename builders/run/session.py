@@ -35,15 +35,21 @@ def run_session(config: JsonObject, out: Path) -> Iterator[Run]:
         finish_exchanges(out)
         lock.progress = lambda: progress_of(run)
         lock.on_lost.append(run.loop.cancel)
+        run.check_lock = lock.raise_if_lost
         source = MetricsSource(run.progress, run.stage_names)
         try:
             write_state(run, "running")
             with run.log.recording(out, lambda: source.metrics(run.spending(), run.services())):
                 yield run
         except BaseException:
-            lock.raise_if_lost()
-            write_state(run, "interrupted")
+            try:
+                run.close()  # stores the replies in flight, so that the manifest counts them
+            finally:
+                lock.raise_if_lost()
+                write_state(run, "interrupted")
             raise
+        finally:
+            run.close()  # before the lock is released
 
 
 def check_same_data(config: JsonObject, out: Path) -> None:

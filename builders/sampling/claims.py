@@ -117,6 +117,7 @@ class Claims:
         self._written_aside = 0.0
         self._beat_at = 0.0
         self._seen: dict[str, _Heartbeat] = {}  # of the other owners
+        self._has_waited = False
         self._looked = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
 
@@ -154,6 +155,9 @@ class Claims:
             self._held.update(keys)
             return set(keys)
         free = {key for key in keys if self.is_free(key)}
+        if len(free) < len(keys) and not self._has_waited:
+            self._has_waited = True
+            log.info("Another process requests samples that this one needs too. They are awaited in %s.", self._path)
         if not free:
             return free
         self._held |= free  # before the file is changed, because ``_share`` writes all claims that are held

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import ConfigError, MachineError
+from bestofn.builders.errors import BudgetError, ConfigError, MachineError
 from bestofn.builders.executors.local_executor import LocalExecutor
-from bestofn.builders.run import disk, run_lock
+from bestofn.builders.run import disk, manifest, run_lock
 from bestofn.builders.run.regenerate import RegenerateSettings, regenerate
 from bestofn.builders.run.run_lock import FILE, holder_of
 from bestofn.scripts.push import push
@@ -106,6 +106,36 @@ def test_a_disk_that_is_full_at_the_start_is_one_clear_message(
         with pytest.raises(MachineError, match="Free disk space"):
             LocalExecutor().run(config(tmp_path, server), tmp_path / "run")
         assert server.requests == 0
+
+
+@pytest.mark.parametrize("place", ["write_views", "manifest.write_text"])
+def test_a_disk_that_is_full_when_the_tables_are_written_is_one_clear_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def full(*given: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with OpenAIServer() as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(f"bestofn.builders.run.pipeline.{place}", full)
+            if place == "write_views":
+                with pytest.raises(MachineError, match=r"full or read-only.*Free disk space"):
+                    LocalExecutor().run(config(tmp_path, server), tmp_path / "run")
+                assert manifest.read(tmp_path / "run")["state"] == "interrupted"
+            else:
+                with pytest.raises(MachineError, match="Free disk space"):
+                    LocalExecutor().run(config(tmp_path, server), tmp_path / "run")
+        server.reset()
+        assert LocalExecutor().run(config(tmp_path, server), tmp_path / "run")["state"] == "complete"
+        assert server.requests == 0 or place != "write_views"
+
+
+def test_replies_in_flight_are_counted_in_the_manifest_of_a_stopped_run(tmp_path: Path) -> None:
+    prices = ["+prices={m: {call: 1.0}}", "provider.free=false", "budget_usd=5.0", "provider.limits.concurrency=4"]
+    with OpenAIServer(latency_s=0.1) as server:
+        with pytest.raises(BudgetError):
+            LocalExecutor().run(config(tmp_path, server, *prices), tmp_path / "run")
+        assert manifest.read(tmp_path / "run")["spending"]["usd"] == server.completions
 
 
 def test_a_disk_with_a_few_bytes_left_is_full(tmp_path: Path) -> None:
