@@ -175,7 +175,7 @@ def dry_run(config: JsonObject, out: Path) -> dict[str, Any]:
             raise ConfigError(
                 "dry_run=true needs the stage bestofn.builders.stages.generate.Generate; this build has none"
             )
-        forecast, queries = Forecast(run, run.generate), 0
+        forecast, queries = Forecast([stage for stage, _ in run.stages], run.generate, run.ledger), 0
         for _, shard in checked_shards(run, say=print):
             if not queries:
                 _print_prompt(run.generate.request_builder.request(shard[0]))

@@ -38,6 +38,7 @@ from bestofn.builders.run.disk import disk_full_as_machine_error
 from bestofn.builders.run.failures import failures
 from bestofn.builders.run.fingerprints import stage_fingerprints
 from bestofn.builders.run.first_rows import FirstRows
+from bestofn.builders.run.forecast import Forecast
 from bestofn.builders.run.preflight import check_stages
 from bestofn.builders.run.progress import Progress
 from bestofn.builders.run.run_folder import (
@@ -235,13 +236,18 @@ def shards(source: Source, size: int, most: int | None = None) -> Iterator[tuple
 def checked_shards(run: Run, say: Callable[[str], None] = log.info) -> Iterator[tuple[int, list[Query]]]:
     """Yield the shards of the run; of a preview, only its first queries. New splits are checked before.
 
-    ``say`` gets what is known about the first queries. Raises ``ConfigError`` if their answers cannot be verified (see
-    ``FirstRows``).
+    ``say`` gets what is known about the first queries, and the estimate of their cost. Raises ``ConfigError`` if their
+    answers cannot be verified (see ``FirstRows``).
     """
     nothing = bool(run.config.get("verify_nothing"))
     first_rows = FirstRows(run.source, run.generate, run.verifier, verify_nothing=nothing, say=say)
     for number, queries in shards(run.source, int(run.config["shard_size"]), run.config.get("preview")):
         first_rows.check(queries)
+        if number == 0 and run.generate is not None and not run.config.get("dry_run"):
+            forecast = Forecast([stage for stage, _ in run.stages], run.generate, run.ledger)
+            for query in queries:
+                forecast.add(query)
+            say(f"Estimate for the first {forecast.estimate().summary}")
         yield number, queries
 
 

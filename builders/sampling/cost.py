@@ -1,4 +1,4 @@
-"""Cost and usage: model prices, the cost of a run so far, its estimated cost, and its budget.
+"""Cost and usage: model prices, the cost of a run so far, and its budget.
 
 Prices are dollars per million tokens, from ``conf/prices/*.yaml``; each file names the date and source of its prices.
 Used by ``builders.sampling.sampler``, ``builders.run.pipeline`` and ``bestofn build``.
@@ -7,16 +7,14 @@ Used by ``builders.sampling.sampler``, ``builders.run.pipeline`` and ``bestofn b
 from __future__ import annotations
 
 import functools
-import math
 import re
 import shlex
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from bestofn.builders.errors import BudgetError, ConfigError
 from bestofn.builders.records import JsonObject, Usage
@@ -25,6 +23,7 @@ from bestofn.builders.sampling.limiter import Limiter
 
 DATED = re.compile(r"[-@:](20\d\d(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])|latest)")
 HOUR = 2.0  # tokens that are cached for one hour cost this multiple of ``input``
+EXPECTED_TOKENS = 400  # assumed length of one completion, in tokens
 CHARACTERS_PER_TOKEN = 4.0  # for English text and usual vocabularies; used for estimates, never for bills
 
 
@@ -229,115 +228,6 @@ class Plan:
     max_tokens: int | None = None
     free: bool = False
     batch: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class FurtherCalls:
-    """The calls of one model that follow the first turn of the candidates: tool turns, judges, rewards.
-
-    ``tokens`` are the tokens of the prompts and of the replies, as (expected, maximum). ``usd`` is None if no price is
-    known.
-    """
-
-    role: str
-    model: str
-    expected: int
-    most: int
-    prompt_tokens: tuple[int, int]
-    completion_tokens: tuple[int, int]
-    usd: tuple[float, float] | None = None
-
-    def __str__(self) -> str:
-        return f"{self.role}: about {self.expected:,} further calls of {self.model}, at most {self.most:,}"
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """The estimated requests and cost of a run, computed before it starts. ``usd`` is None if no price is known."""
-
-    plan: Plan
-    queries: int
-    prompt_tokens: int
-    completion_tokens: tuple[int, int]  # (expected, maximum), also in ``usd``
-    usd: tuple[float, float] | None
-    price: Price | None = None
-    further: tuple[FurtherCalls, ...] = ()
-
-    @property
-    def calls(self) -> int:
-        """The number of completions. A price per call (``Price.call``) applies to each of them."""
-        return self.queries * self.plan.n
-
-    @property
-    def total_usd(self) -> tuple[float, float] | None:
-        """The (expected, maximum) cost, with the further calls; None if the price of a model is unknown."""
-        parts = [self.usd, *(calls.usd for calls in self.further)]
-        known = [usd for usd in parts if usd is not None]
-        return (sum(usd[0] for usd in known), sum(usd[1] for usd in known)) if len(known) == len(parts) else None
-
-    def __str__(self) -> str:
-        prompt = self.prompt_tokens + sum(calls.prompt_tokens[0] for calls in self.further)
-        expected, most = (
-            self.completion_tokens[place] + sum(calls.completion_tokens[place] for calls in self.further)
-            for place in (0, 1)
-        )
-        asked = (
-            f"{self.queries:,} queries × {self.plan.n} = {self.calls:,} calls of {self.plan.model} in "
-            f"{self.queries * self.plan.requests:,} requests"
-        )
-        lines = [
-            asked if self.plan.requests else f"{self.queries:,} queries, whose recorded answers are read",
-            *map(str, self.further),
-            f"tokens: about {prompt:,} in and {expected:,} out (at most {most:,} out)",
-        ]
-        if self.total_usd is None:
-            unknown = [calls.model for calls in self.further if calls.usd is None]
-            model = self.plan.model if self.usd is None else unknown[0]
-            lines.append(f"cost: no price is known. Set one, for example {price_setting(model)}")
-        else:
-            source = f" ({self.price.source}, {self.price.date})" if self.price and self.price.date else ""
-            lines.append(f"cost: about ${self.total_usd[0]:,.2f}, at most ${self.total_usd[1]:,.2f}{source}")
-        return "\n".join(lines)
-
-
-EXPECTED_TOKENS = 400  # assumed length of one completion, in tokens
-
-
-class HasPlan(Protocol):
-    """A stage that knows in advance which requests it will send."""
-
-    @property
-    def plan(self) -> Plan:
-        """The requests that the stage sends per query."""
-        ...
-
-
-def estimate(
-    stage: HasPlan,
-    *,
-    queries: int,
-    prompt_characters: int,
-    ledger: Ledger,
-    further: Sequence[FurtherCalls] = (),
-) -> Estimate:
-    """Return the estimated requests and cost of the generate ``stage`` and of the ``further`` calls.
-
-    ``queries`` is the number of queries, and ``prompt_characters`` the total length of their prompts. The maximum
-    assumes that every completion is as long as ``sampling.max_tokens`` allows.
-    """
-    plan = stage.plan
-    prompt = math.ceil(prompt_characters / CHARACTERS_PER_TOKEN) * plan.requests
-    longest = plan.max_tokens or 4 * EXPECTED_TOKENS
-    expected, most = (queries * plan.n * length for length in (min(EXPECTED_TOKENS, longest), longest))
-    price = ledger.price_of(plan.model, free=plan.free)
-    usd = None
-    if price is not None:
-        answers = queries * plan.n
-        usd = (
-            price.of(Usage(prompt, expected), answers=answers, batch=plan.batch),
-            price.of(Usage(prompt, most), answers=answers, batch=plan.batch),
-        )
-    return Estimate(plan, queries, prompt, (expected, most), usd, price, tuple(further))
 
 
 def price_setting(model: str) -> str:

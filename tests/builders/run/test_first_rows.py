@@ -116,6 +116,7 @@ def test_the_first_prompt_is_shown_with_its_reference_and_verifier(
     shown = [record.getMessage() for record in caplog.records]
     place = shown.index("First prompt (0): What is 0 + 0?")
     assert shown[place + 1 : place + 3] == ["  reference: 0", "  verified by: math"]
+    assert "Estimate for the first 12 queries: 12 calls of mock; about $0.00, at most $0.00." in shown
 
 
 def test_answers_that_nothing_decides_are_a_warning_after_five_queries(

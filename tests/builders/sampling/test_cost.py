@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import BudgetError, ConfigError
 from bestofn.builders.records import Usage
-from bestofn.builders.sampling.cost import Ledger, Plan, Price, estimate, load_prices, price_setting
+from bestofn.builders.run.forecast import estimate
+from bestofn.builders.sampling.cost import Ledger, Plan, Price, load_prices, price_setting
 
 
 @dataclass
