@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bestofn.builders.errors import ConfigError, RequestError, ServiceError
+from bestofn.builders.local_model.batch_limit import BatchLimit
 from bestofn.builders.local_model.chat_template import template_message
 from bestofn.builders.local_model.decoding import Network, SequenceState, decode, logits_alone
 from bestofn.builders.local_model.seeded_sampling import TokenSampler, rounded_logprob, uniforms
@@ -65,8 +66,8 @@ class LocalEngine:
     """Loads a model and samples from it.
 
     ``model`` is a folder, a Hub id, or ``pocket`` for the embedded policy. ``max_rows`` is the maximum number of
-    answers per batch; it is lowered when memory runs out. With ``shared``, processes of the same user take turns on the
-    device.
+    answers per batch; batches are smaller for a while after memory ran out. With ``shared``, processes of the same user
+    take turns on the device.
     """
 
     network: Network
@@ -84,7 +85,7 @@ class LocalEngine:
     ) -> None:
         self.model = model
         self.path = model_path(model)
-        self.max_rows = max_rows
+        self.batch_limit = BatchLimit(max_rows)
         self.loaded = False
         self._device, self._dtype, self._threads = device, dtype, threads
         self._device_turn = _device_lock(device) if shared else contextlib.nullcontext()
@@ -172,9 +173,12 @@ class LocalEngine:
         rows.sort(key=lambda row: len(row.prompt))  # rows of similar length need little padding
         answers: list[dict[int, GeneratedAnswer]] = [{} for _ in requests]
         while rows:
-            batch, rows = rows[: self.max_rows], rows[self.max_rows :]
+            limit = self.batch_limit.rows
+            batch, rows = rows[:limit], rows[limit:]
             for row, answer in zip(batch, self._within_memory(batch, requests), strict=True):
                 answers[row.request][row.index] = answer
+            if limit <= self.batch_limit.rows:  # memory did not run out
+                self.batch_limit.fit(len(batch))
         return [[found[index] for index in range(request.n)] for found, request in zip(answers, requests, strict=True)]
 
     def _within_memory(
@@ -197,7 +201,7 @@ class LocalEngine:
                     status=503,
                 ) from error
         half = len(batch) // 2
-        self.max_rows = min(self.max_rows, max(1, half))
+        self.batch_limit.shrink(len(batch))
         log.warning(
             "%s: out of memory with %d answers in one batch; the batch is now %d answers", self.model, len(batch), half
         )

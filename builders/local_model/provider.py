@@ -30,7 +30,8 @@ GATHER_S = 0.002  # seconds that the worker waits for more requests before it st
 class LocalTransformers(InProcessProvider):
     """Samples from ``model``: a folder, a Hub id, or ``pocket`` for the embedded policy.
 
-    - Waiting requests share batches of up to ``max_rows`` answers. A batch is halved if memory runs out.
+    - Waiting requests share batches of up to ``max_rows`` answers. A batch is halved if memory runs out;
+      later batches grow again.
     - In float32, an answer depends on prompt, settings, seed and weights, but not on its batch
       (``local_model.seeded_sampling``).
     - ``max_answer_tokens`` limits the tokens of each answer, in addition to ``sampling.max_tokens``.
@@ -181,7 +182,7 @@ class LocalTransformers(InProcessProvider):
         matching[1:] = sorted(matching[1:], key=lambda job: abs(len(job.request.prompt) - length))
         taken, rows = [], 0
         for job in matching:
-            if taken and rows + job.request.n > self.engine.max_rows:
+            if taken and rows + job.request.n > self.engine.batch_limit.rows:
                 break
             taken.append(job)
             rows += job.request.n

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bestofn.builders.errors import ConfigError, RequestError, ServiceError
+from bestofn.builders.local_model.batch_limit import BatchLimit
 from bestofn.builders.local_model.engine import GenerationRequest, LocalEngine
 from bestofn.builders.local_model.provider import LocalTransformers
 from bestofn.builders.local_model.seeded_sampling import LOGPROB_STEP, TokenSampler, rounded_logprob, uniforms
@@ -159,10 +160,15 @@ def test_halves_the_batch_when_memory_runs_out(engine: LocalEngine, monkeypatch:
         return whole(batch, asks)
 
     monkeypatch.setattr(engine, "_batch", small)
-    monkeypatch.setattr(engine, "max_rows", 128)
+    monkeypatch.setattr(engine, "batch_limit", BatchLimit(128))
     assert [(one.text, one.tokens) for one in engine.generate(asks)[0]] == [(one.text, one.tokens) for one in wanted[0]]
     assert sizes[0] == 9
-    assert engine.max_rows <= 2
+    assert engine.batch_limit.rows <= 2
+    sizes.clear()
+    monkeypatch.setattr(engine, "_batch", lambda batch, asks: [sizes.append(len(batch)), *whole(batch, asks)][1:])
+    short = [GenerationRequest(asks[0].prompt, 64, seed=3, max_tokens=2)]
+    assert len(engine.generate(short)[0]) == 64
+    assert max(sizes) >= 16, "batches grow again"
     monkeypatch.setattr(engine, "_batch", lambda batch, asks: (_ for _ in ()).throw(torch.OutOfMemoryError("no")))
     with pytest.raises(ServiceError, match="out of memory for one answer"):
         engine.generate(asks)

@@ -1,0 +1,40 @@
+"""How many answers fit into one batch: halved when memory runs out, and doubled again after full batches that fit.
+
+Used by ``builders.local_model.engine``.
+"""
+
+from __future__ import annotations
+
+MOST_BATCHES = 64  # at most this many full batches must fit before the limit grows
+
+
+class BatchLimit:
+    """The present limit, ``rows``, is at least 1 and at most ``most``.
+
+    If memory runs out again after the limit has grown, twice as many full batches must fit before it grows again. So
+    long answers rarely run out of memory again, and short answers soon use full batches.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.rows = most
+        self._needed = 1
+        self._fitted = 0
+        self._grown = False  # since memory ran out
+
+    def shrink(self, rows: int) -> None:
+        """Record that memory ran out with a batch of ``rows`` answers."""
+        self.rows = min(self.rows, max(1, rows // 2))
+        if self._grown:
+            self._needed = min(2 * self._needed, MOST_BATCHES)
+        self._fitted, self._grown = 0, False
+
+    def fit(self, rows: int) -> None:
+        """Record that a batch of ``rows`` answers fitted into memory."""
+        if rows < self.rows or self.rows == self.most:
+            return
+        self._fitted += 1
+        if self._fitted >= self._needed:
+            self.rows, self._fitted, self._grown = min(2 * self.rows, self.most), 0, True
+            if self.rows == self.most:
+                self._needed = 1
