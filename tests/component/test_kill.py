@@ -8,6 +8,7 @@ import textwrap
 import time
 from pathlib import Path
 
+from tests.benchmarks.kill_repair import run_trial
 from tests.loopback import OpenAIServer, sums
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,3 +69,8 @@ def test_only_requests_in_flight_are_sent_again(tmp_path) -> None:
         process = start(server, journal)
         assert json.loads(process.communicate(timeout=60)[0]) == expected
         assert server.requests == asked, "a third run sends nothing"
+
+
+def test_the_same_command_completes_a_run_that_was_killed_while_its_service_failed(tmp_path) -> None:
+    trial = run_trial(tmp_path, prompts=60, concurrency=8, longest_s=3.0)
+    assert trial.holds(in_flight=8), trial
