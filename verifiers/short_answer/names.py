@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from bestofn.verifiers.short_answer.questions import Question
-from bestofn.verifiers.short_answer.references import TITLES
+from bestofn.verifiers.short_answer.references import TITLES, without_titles
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
 
 _INSIDE = frozenset("of de la le du van von der den and bin al el da di y dos".split())
@@ -52,8 +52,8 @@ def same_person(reference: Sequence[str], name: Sequence[Token]) -> bool:
     with ``Reginald Mitchell``. The first words of the reference may also be missing, if two words remain: ``Elizabeth
     Patterson`` for ``Mary Elizabeth Patterson``.
     """
-    ours = [form for form in reference if form not in TITLES]
-    theirs = [word.form for word in name if word.form not in TITLES]
+    ours = without_titles(reference)
+    theirs = without_titles([word.form for word in name])
     if len(ours) < 2 or len(theirs) < 2 or ours[-1] != theirs[-1] or len(ours[-1]) < 3:
         return False
     if len(theirs) < len(ours) and ours[-len(theirs) :] == theirs:
@@ -91,6 +91,14 @@ def _common_pairs(first: str, second: str) -> float:
     ours = {first[i : i + 2] for i in range(len(first) - 1)}
     theirs = {second[i : i + 2] for i in range(len(second) - 1)}
     return 2 * len(ours & theirs) / (len(ours) + len(theirs))
+
+
+def is_abbreviation(word: str, other: str) -> bool:
+    """Return whether a word in capitals has letters of ``other`` in their order: ``TB`` for ``tuberculosis``."""
+    if not word.isupper() or not 2 <= len(word) <= 5 or not other.startswith(word[0].lower()):
+        return False
+    letters = iter(other)
+    return all(letter in letters for letter in word.lower())
 
 
 def is_acronym(word: str, others: Sequence[str]) -> bool:

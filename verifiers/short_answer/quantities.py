@@ -59,16 +59,18 @@ class Quantity:
 def quantities(text: str) -> list[Quantity]:
     """Return the numbers in ``text``, the output of ``plain``, from left to right. Numbers in words count."""
     text = _DEGREES.sub(lambda match: f" °{match[1][0].upper()}".ljust(len(match[0])), text[:MOST_TEXT])
-    found = [_quantity(match) for match in _NUMBER.finditer(text)]
+    written = [_quantity(match) for match in _NUMBER.finditer(text)]
+    found = list(written)
     words = tokens(text)
     for at, word in enumerate(words):
-        if word.form.isdigit() and word.word[:1].isalpha() and not word.word.isupper():
+        read = any(quantity.start <= word.start < quantity.end for quantity in written)  # the million of "5 million"
+        if not read and word.form.isdigit() and word.word[:1].isalpha() and not word.word.isupper():
             after = words[at + 1] if at + 1 < len(words) else None
             unit = after.form if after and after.form not in FUNCTION_WORDS else ""
             ordinal = word.word.lower() not in ("one",) and word.word.lower().endswith(("th", "rst", "ond", "ird"))
             end = after.end if after and unit else word.end
-            written = after.word if after and unit else ""
-            found.append(Quantity(float(word.form), unit, written, word.start, end, ordinal))
+            unit_text = after.word if after and unit else ""
+            found.append(Quantity(float(word.form), unit, unit_text, word.start, end, ordinal))
     return sorted(found, key=lambda quantity: quantity.start)
 
 
@@ -105,7 +107,10 @@ def _quantity(match: re.Match[str]) -> Quantity:
 def relation(reference: Quantity, answer: Quantity) -> Relation:
     """Return whether two quantities are the same, differ, or cannot be compared because their units differ."""
     if reference.unit == answer.unit or not reference.unit or not answer.unit:
-        return _relation(reference.value, answer.value)
+        found = _relation(reference.value, answer.value)
+        shares = (reference.unit == "%") != (answer.unit == "%") and found == "differs"
+        scale = 0.01 if reference.unit == "%" else 100
+        return "unknown" if shares and _close(reference.value * scale, answer.value) else found
     there = _converted(answer.value, units.clean(answer.unit_text), units.clean(reference.unit_text))
     if there is not None:
         return _relation(reference.value, there)

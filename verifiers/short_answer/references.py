@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -19,6 +20,7 @@ TITLES = frozenset(
     "mr mrs ms miss doctor sir dame lord lady king queen prince princess emperor empress pope saint president "
     "captain general professor junior senior emeritus mbe obe cbe".split()
 )
+ADDITIONS = frozenset("junior senior emeritus mbe obe cbe".split())
 _LEADING = frozenset(
     "usually often around about approximately circa nearly almost roughly typically mostly just".split()
 )
@@ -86,8 +88,18 @@ def _spellings(written: str) -> tuple[tuple[str, ...], ...]:
     if len(parts) == 2 and all(0 < len(part.split()) <= 3 for part in parts):
         texts.append(f"{parts[1]} {parts[0]}")
     found = [_core(tokens(text)) for text in texts]
-    found += [tuple(form for form in forms if form not in TITLES) for forms in found]
+    found += [tuple(without_titles(forms)) for forms in found]
     return tuple(dict.fromkeys(forms for forms in found if forms))
+
+
+def without_titles(forms: Sequence[str]) -> list[str]:
+    """Return a name without titles before it and additions after it. The last word of Stephen King is no title."""
+    name = list(forms)
+    while len(name) > 1 and name[0] in TITLES:
+        name.pop(0)
+    while len(name) > 1 and name[-1] in ADDITIONS:
+        name.pop()
+    return name
 
 
 def _core(words: list[Token]) -> tuple[str, ...]:

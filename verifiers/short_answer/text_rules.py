@@ -14,8 +14,8 @@ from bestofn.verifiers.short_answer.formulas import formula
 from bestofn.verifiers.short_answer.known_names import is_known
 from bestofn.verifiers.short_answer.lists import items
 from bestofn.verifiers.short_answer.mentions import Mention, mentions, scattered
-from bestofn.verifiers.short_answer.names import is_acronym, names, related, same_person
-from bestofn.verifiers.short_answer.references import TITLES, Reference
+from bestofn.verifiers.short_answer.names import is_abbreviation, is_acronym, names, related, same_person
+from bestofn.verifiers.short_answer.references import ADDITIONS, Reference, without_titles
 from bestofn.verifiers.short_answer.sentences import introduces
 from bestofn.verifiers.short_answer.tokens import FUNCTION_WORDS, Token
 from bestofn.verifiers.short_answer.word_classes import CLASSES
@@ -39,7 +39,7 @@ def equal(case: Case) -> Finding | None:
     if case.text.text.rstrip(" \n\"'").endswith("?"):
         return None
     given = [token.form for token in case.text.tokens]
-    bare = [form for form in given if form not in TITLES]
+    bare = without_titles(given)
     while len(given) > 1 and given[0] in FUNCTION_WORDS:
         given.pop(0)
     for reference in case.references:
@@ -81,13 +81,19 @@ def mentioned(case: Case) -> Finding | None:
 
 
 def _is_longer_name(case: Case, mention: Mention) -> bool:
-    """Return whether the mention is a part of another name: ``Rocky`` in ``Rocky II``, ``Guinea`` in ``New Guinea``."""
+    """Return whether the mention is a part of another name: ``Rocky`` in ``Rocky II``, ``Guinea`` in ``New Guinea``.
+
+    A full name of a person continues with the next capital: ``Martin Luther`` in ``Martin Luther King``.
+    """
     before = [
         token for token in case.text.tokens if mention.start - 12 < token.start and token.end == mention.start - 1
     ]
     after = [token for token in case.text.tokens if token.start == mention.end + 1]
     left = bool(before) and before[0].capital and before[0].form in DISTINGUISHING
-    return left or (bool(after) and after[0].form.isdigit() and after[0].capital)
+    if left or not after or not after[0].capital:
+        return left
+    person = case.question.kind == "person" and " " in case.words(mention.start, mention.end)
+    return after[0].form.isdigit() or (person and after[0].form not in ADDITIONS and case.question.new(after[0].form))
 
 
 def _is_pronoun(case: Case, mention: Mention) -> bool:
@@ -316,6 +322,8 @@ def _shares(case: Case) -> bool:
     wanted = {form for reference in case.references for form in reference.content if case.question.new(form)}
     given = {token.form for token in case.new_words}
     if any(form in wanted for form in given) or any(related(form, wanted) for form in given):
+        return True
+    if any(is_abbreviation(token.word, form) for token in case.new_words for form in wanted):
         return True
     initials = [
         [form for form in spelling if form not in FUNCTION_WORDS]

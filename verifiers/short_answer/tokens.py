@@ -66,6 +66,7 @@ _WORD = re.compile(
     r"|(?P<sign>[%&])"
 )
 _ROMAN = re.compile(r"X{0,3}(?:IX|IV|V?I{0,3})")
+_DOLLARS = re.compile(r"(?<!\\)\$(?=\d[\d,.]*(?:\s|[kKmMbB]\b|[,;:!?)]|$))")  # money, not a formula
 _LATEX = re.compile(r"\\(?:[A-Za-z]+\s?|[,;:! ])|[{}$~]|(?<=\w)[_^](?=[\w{(+-])")
 _TEXT_SIGN = str.maketrans(
     {"’": "'", "‘": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "−": "-", "*": " ", "\u00a0": " "}
@@ -82,6 +83,7 @@ def plain(text: str) -> str:
         text = _CITATION.sub("", text)
     text = text.translate(_TEXT_SIGN)
     if "\\" in text or "$" in text or "_" in text or "^" in text:
+        text = _DOLLARS.sub("\0", text) if "$" in text else text
         text = _LATEX.sub("", text.replace("\\%", "%").replace("\\&", "&").replace("\\$", "\0")).replace("\0", "$")
     return text
 

@@ -71,3 +71,33 @@ def test_a_right_answer_next_to_others_does_not_fail(asked: tuple[str, str], ans
 )
 def test_roundings_and_symbols_abstain(asked: tuple[str, str], answer: str) -> None:
     assert outcome(*asked, answer) == "abstain"
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "expected"),
+    [
+        ("Stephen King", "Stephen", "abstain"),
+        ("Martin Luther King", "Martin Luther", "abstain"),
+        ("Martin Luther", "It was Martin Luther King.", "abstain"),
+        ("Pope Francis", "Francis", "pass"),
+        ("Queen Victoria", "It was Victoria.", "pass"),
+        ("Robert Downey Jr.", "Robert Downey", "pass"),
+    ],
+)
+def test_a_surname_is_not_a_title(reference: str, answer: str, expected: str) -> None:
+    assert outcome("Who was it?", reference, answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "reference", "answer", "expected"),
+    [
+        ("How much is it?", "$5 million", "5 million euros", "abstain"),
+        ("How much is it?", "$5 million", "5,000,000 dollars", "pass"),
+        ("How much is it?", "$5 million", "$6 million", "fail"),
+        ("What percentage is it?", "25%", "0.25", "abstain"),
+        ("What percentage is it?", "25%", "0.35", "fail"),
+        ("What disease is it?", "tuberculosis", "TB", "abstain"),
+    ],
+)
+def test_amounts_and_abbreviations(question: str, reference: str, answer: str, expected: str) -> None:
+    assert outcome(question, reference, answer) == expected
