@@ -6,6 +6,7 @@
     │   └── RedirectRefused    the service redirects to another address, where no key is sent
     ├── MachineError           this machine cannot do the work (no Docker, disk full): the run stops and can resume
     │   ├── SandboxError       no sandbox could be started on this machine
+    │   ├── FolderInUse        another process works in the run folder
     │   ├── DamagedFile        a file of a run is damaged
     │   └── OutageError        a service was unreachable for too long, or refused every request
     ├── IncompleteRun          the run is complete, but too many candidates have no answer
@@ -66,6 +67,10 @@ class MachineError(BestofnError):
 
 class SandboxError(MachineError):
     """No sandbox could be started on this machine."""
+
+
+class FolderInUse(MachineError):
+    """Another process works in the run folder."""
 
 
 class DamagedFile(MachineError):

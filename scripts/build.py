@@ -13,7 +13,7 @@ from bestofn.builders.concurrency.signals import exit_code_of
 from bestofn.builders.config.arguments import Arguments
 from bestofn.builders.config.command import run_composed
 from bestofn.builders.config.composition import choices, given_overrides, sweep_folder
-from bestofn.builders.errors import BestofnError, ConfigError, IncompleteRun
+from bestofn.builders.errors import BestofnError, ConfigError, FolderInUse, IncompleteRun
 from bestofn.builders.formats.terminal_text import visible, visible_lines
 from bestofn.builders.protocols import Executor
 from bestofn.builders.records import JsonObject, Request, content_text
@@ -80,7 +80,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
         print(f"\nbestofn: stopped. {resume}", file=sys.stderr)
         raise SystemExit(exit_code_of(error)) from None
     except BestofnError as error:
-        if not isinstance(error, ConfigError) and (out / "manifest.json").exists():
+        if not isinstance(error, ConfigError | FolderInUse) and (out / "manifest.json").exists():
             error.args = (f"{error}\n{resume}",)
         raise
     figures = figures_of_run(out, described)

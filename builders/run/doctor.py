@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bestofn.builders.errors import BestofnError, DamagedFile, JournalError, MachineError
+from bestofn.builders.errors import BestofnError, DamagedFile, FolderInUse, JournalError, MachineError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run import manifest
 from bestofn.builders.run.apply_stage import delete_cached, is_damaged
@@ -43,12 +43,12 @@ class Finding:
 def doctor(out: Path, *, dry_run: bool = False) -> list[Finding]:
     """Check the run in ``out``, repair what can be repaired, and return the findings. ``dry_run`` repairs nothing.
 
-    Raises ``MachineError`` if a process works in ``out``.
+    Raises ``FolderInUse`` if a process works in ``out``.
     """
     if dry_run:
         holder = holder_of(out)
         if holder is not None and holder.is_working():
-            raise MachineError(busy(out, holder))
+            raise FolderInUse(busy(out, holder))
         return list(_findings(out, repairs=False))
     with run_lock(out):
         return list(_findings(out, repairs=True))

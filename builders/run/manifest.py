@@ -65,6 +65,17 @@ def _checksum(content: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file of a regeneration. Raises ``MachineError`` if the file is damaged."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise MachineError(
+            f"{path} is damaged ({error}). Delete the folder {path.parent}: the replies are in the journal, and the "
+            "same `bestofn regenerate` command uses them again."
+        ) from error
+
+
 def read_or_empty(out: Path) -> dict[str, Any]:
     """Return the manifest in ``out``. If it is damaged, log a warning and return ``{}``."""
     try:

@@ -225,7 +225,7 @@ def _exchange(out: Path, folder: Path) -> None:
     """
     before = folder / "before"
     before.mkdir(exist_ok=True)
-    states = json.loads((folder / "made_of.json").read_text("utf-8"))
+    states = manifest.read_json(folder / "made_of.json")
     for new in sorted(folder.glob("*.parquet")):
         old = out / "shards" / new.name
         if states.get(new.name) != _file_state(old):
@@ -267,7 +267,7 @@ def _publish(run: Run, out: Path) -> None:
     finish_run(run, shards.parts_of(out))
     described = manifest.read(out)
     ready = sorted((out / "regenerations").glob("*/ready.json"))
-    records = [json.loads(path.read_text("utf-8")) for path in [*(out / "regenerations").glob("*/done.json"), *ready]]
+    records = [manifest.read_json(path) for path in [*(out / "regenerations").glob("*/done.json"), *ready]]
     records.sort(key=lambda record: str(record.get("at")))
     described |= {"config": own.get("config", described["config"]), "regenerations": records}
     manifest.write(out, described)

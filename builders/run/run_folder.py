@@ -81,8 +81,9 @@ def write_marker_of_replacement(part: Path, new: Path) -> None:
 def adopt_marker(folder: Path, replacement: Path) -> None:
     """Move the marker ``replacement`` to the shards in ``folder``. If the part does not match it, delete it."""
     part = folder / replacement.with_suffix(".parquet").name
-    expected = json.loads(replacement.read_text("utf-8"))["part"]
-    if matches(part, expected):
+    content = manifest.read_json(replacement)
+    expected = content.get("part") if isinstance(content, dict) else None
+    if isinstance(expected, dict) and matches(part, expected):
         replacement.replace(marker_of(part))
     else:
         replacement.unlink()

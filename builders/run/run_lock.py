@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bestofn.builders.concurrency.process import Process, process_from, this_process
-from bestofn.builders.errors import MachineError
+from bestofn.builders.errors import FolderInUse, MachineError
 from bestofn.builders.records import JsonObject
 from bestofn.builders.run.disk import folder_errors
 
@@ -80,11 +80,11 @@ class RunLock:
         self._thread = threading.Thread(target=self._beat_until_stopped, name="heartbeat", daemon=True)
 
     def acquire(self) -> None:
-        """Take the lock. Raises ``MachineError`` if another process works in the folder."""
+        """Take the lock. Raises ``FolderInUse`` if another process works in the folder."""
         watched_since, beat, token = time.monotonic(), -1.0, ""
         while (holder := self._take(stale_token=token)) is not None:
             if holder.process.is_alive() is not None or (beat >= 0 and holder.beat_at != beat):
-                raise MachineError(busy(self.folder, holder))
+                raise FolderInUse(busy(self.folder, holder))
             if beat < 0:
                 beat = holder.beat_at
                 log.warning(
@@ -173,8 +173,8 @@ class RunLock:
 def run_lock(out: Path) -> Iterator[RunLock]:
     """Hold the lock of the run folder ``out`` during the block. The folder is created if it does not exist.
 
-    A block inside this block gets the same lock. Raises ``MachineError`` if another process works in the folder, or if
-    the folder cannot be written.
+    A block inside this block gets the same lock. Raises ``FolderInUse`` if another process works in the folder, and
+    ``MachineError`` if the folder cannot be written.
     """
     held = _held.get({})
     folder = out.resolve()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from bestofn.builders.sampling.claims import sample_key
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.journal_file import journal_errors
+from bestofn.builders.sampling.journal_file import record_errors
 from bestofn.builders.sampling.journal_writer import Statement
 
 State = str
@@ -40,7 +40,7 @@ def open_batches(journal: Journal, identity: str) -> list[str]:
 def open_batch(journal: Journal, batch: str) -> tuple[State, list[str], float] | None:
     """Return the state, the request names and the submission time of a job; None if it is closed."""
     query = "SELECT state, parts, at FROM batches WHERE id = ? AND state != 'closed'"
-    with journal_errors(journal.path):
+    with record_errors(journal.path):
         for state, parts, at in journal.rows(query, (batch,)):
             return state, json.loads(zlib.decompress(parts)), at
     return None
@@ -71,5 +71,5 @@ def request_rows(identity: str, requests: Iterable[tuple[str, bytes]]) -> list[S
 def request_of(journal: Journal, key: bytes) -> bytes:
     """Return the request with the journal key ``key`` as JSON; empty if the journal does not contain it."""
     rows = journal.rows("SELECT body FROM requests WHERE id = ?", (key,))
-    with journal_errors(journal.path):
+    with record_errors(journal.path):
         return zlib.decompress(rows[0][0]) if rows else b""

@@ -253,10 +253,8 @@ class Claims:
             rows = self._reader.execute(
                 "SELECT id, process, heartbeat, shared, usd_aside FROM owners WHERE id != ?", (self._id,)
             ).fetchall()
-        return [
-            Owner(owner, process_from(json.loads(process)), heartbeat, bool(shared), usd_aside)
-            for owner, process, heartbeat, shared, usd_aside in rows
-        ]
+        owners = ((row, _process(row[1])) for row in rows)
+        return [Owner(row[0], process, row[2], bool(row[3]), row[4]) for row, process in owners if process is not None]
 
     def _holder(self, key: bytes) -> str | None:
         with journal_errors(self._path):
@@ -285,12 +283,21 @@ def _register(owner: str, connection: sqlite3.Connection) -> bool:
     """
     is_shared = False
     for other, process in connection.execute("SELECT id, process FROM owners").fetchall():
-        if process_from(json.loads(process)).is_alive() is False:
+        known = _process(process)
+        if known is None or known.is_alive() is False:
             _remove(other, connection)
         else:
             is_shared = True
     _beat(owner, is_shared, connection)
     return is_shared
+
+
+def _process(text: str) -> Process | None:
+    """Return the process in a row of the table ``owners``; None if the row is damaged."""
+    try:
+        return process_from(json.loads(text))
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _remove(owner: str, connection: sqlite3.Connection) -> None:

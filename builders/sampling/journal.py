@@ -27,6 +27,7 @@ from bestofn.builders.sampling.in_flight import InFlightRequests
 from bestofn.builders.sampling.journal_file import (
     connect,
     journal_errors,
+    record_errors,
     refuse_foreign,
     transaction,
     unpacked_reply,
@@ -115,7 +116,8 @@ class Journal:
                 "JOIN calls ON calls.id = answers.call WHERE answers.request = ? AND answers.attempt = ?",
                 (request, attempt),
             ).fetchall()
-            needed, replies, stored = set(indices), {}, {}
+        needed, replies, stored = set(indices), {}, {}
+        with record_errors(self.path):
             for number, call, choice, blob, request_id, seconds, answers, *rest in rows:
                 if number in needed:
                     if (call, choice - number) not in replies:

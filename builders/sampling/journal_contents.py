@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.journal_file import journal_errors
+from bestofn.builders.sampling.journal_file import record_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class OpenBatch:
 def unfinished_batches(journal: Journal) -> list[OpenBatch]:
     """Return the batch jobs that the next run will resume, oldest first."""
     rows = journal.rows("SELECT id, provider, state, parts, at FROM batches WHERE state != 'closed' ORDER BY at")
-    with journal_errors(journal.path):
+    with record_errors(journal.path):
         return [
             OpenBatch(batch, provider, state == "planned", len(json.loads(zlib.decompress(parts))), at)
             for batch, provider, state, parts, at in rows
@@ -80,7 +80,7 @@ def entries(journal: Journal, provider: str = "") -> Iterator[dict[str, object]]
     )
 
     def decompressed(blob: bytes) -> bytes:
-        with journal_errors(journal.path):
+        with record_errors(journal.path):
             return zlib.decompress(blob)
 
     for identity, body, attempt, index, choice, reply, *rest in rows:

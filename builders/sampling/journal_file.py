@@ -117,8 +117,16 @@ def journal_errors(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError, zlib.error) as error:
         raise as_journal_error(path, error) from error
-    except (TypeError, ValueError) as error:  # a damaged record has values of other types
-        raise as_journal_error(path, sqlite3.DatabaseError(f"a record has a wrong type ({error})")) from error
+
+
+@contextlib.contextmanager
+def record_errors(path: Path) -> Iterator[None]:
+    """As ``journal_errors``, for a block that decodes records: values of a wrong type also mean damage."""
+    with journal_errors(path):
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            raise sqlite3.DatabaseError(f"a record has a wrong type ({error})") from error
 
 
 def as_journal_error(path: Path, error: Exception) -> JournalError:

@@ -21,11 +21,12 @@ import pytest
 from bestofn.builders.analysis.figures_json import to_json
 from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import BestofnError, BudgetError, JournalError
+from bestofn.builders.errors import BestofnError, BudgetError, JournalError, MachineError
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.report.hub import Hub, prepare
 from bestofn.builders.run import manifest
 from bestofn.builders.run.doctor import doctor
+from bestofn.builders.run.regenerate import RegenerateSettings, regenerate
 from bestofn.builders.tables import shards
 from tests.loopback import OpenAIServer
 
@@ -269,3 +270,17 @@ def damage_journal(path: Path, place: int | str) -> None:
             connection.execute("UPDATE calls SET seconds = X'00' WHERE id = 3")
     connection.close()
     return None
+
+
+@pytest.mark.parametrize("name", ["made_of.json", "ready.json", "00000.marker"])
+def test_a_damaged_file_of_a_regeneration_is_refused(built: Built, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(built.folder / "finished", out)
+    folder = out / "regenerations" / "0123"
+    folder.mkdir(parents=True)
+    for file in ("made_of.json", "ready.json", name):
+        (folder / file).write_text("{}")
+    (folder / name).write_bytes(b"\xff{")
+    assert [finding.file.name for finding in doctor(out, dry_run=True)] == ([name] if name.endswith("json") else [])
+    with pytest.raises(MachineError, match=rf"{name} is damaged .*bestofn regenerate"):
+        regenerate(config(built.data, built.server), out, RegenerateSettings("all"))

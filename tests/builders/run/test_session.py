@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from bestofn.builders.config.composition import compose
-from bestofn.builders.errors import BudgetError, ConfigError, MachineError
+from bestofn.builders.errors import BudgetError, ConfigError, FolderInUse, MachineError
 from bestofn.builders.executors.local_executor import LocalExecutor
 from bestofn.builders.run import disk, manifest, run_lock
 from bestofn.builders.run.regenerate import RegenerateSettings, regenerate
 from bestofn.builders.run.run_lock import FILE, holder_of
+from bestofn.scripts import build
 from bestofn.scripts.push import push
 from tests.loopback import OpenAIServer
 
@@ -45,11 +46,12 @@ def test_a_second_build_in_the_folder_sends_nothing(tmp_path: Path, monkeypatch:
         first.start()
         while not server.requests:
             assert first.is_alive()
-        with pytest.raises(MachineError, match=r"works in .*run since"):
-            LocalExecutor().run(config(tmp_path, server, "n=4"), out)
-        with pytest.raises(MachineError, match=r"works in .*run since"):
+        with pytest.raises(FolderInUse, match=r"works in .*run since") as raised:
+            build.build(config(tmp_path, server, "n=4", f"out={out}"))
+        assert "Run the same command" not in str(raised.value)
+        with pytest.raises(FolderInUse, match=r"works in .*run since"):
             regenerate(config(tmp_path, server), out, RegenerateSettings("all"))
-        with pytest.raises(MachineError, match=r"works in .*run since"):
+        with pytest.raises(FolderInUse, match=r"works in .*run since"):
             push({**compose(["hub=dataset", "hub.repo=me/x", "run=x"], "push"), "run": str(out)})
         while (holder := holder_of(out)) is None or not holder.progress:
             assert first.is_alive()

@@ -321,6 +321,21 @@ def test_an_owner_elsewhere_without_a_heartbeat_has_ended(
     asyncio.run(use())
 
 
+def test_a_damaged_owner_has_ended(tmp_path: Path) -> None:
+    path = tmp_path / "j.sqlite"
+
+    async def use() -> None:
+        await other_owner(path)
+        connection = sqlite3.connect(path)
+        with connection:
+            connection.execute("UPDATE owners SET process = '[1' WHERE id = 'other'")
+        connection.close()
+        async with Journal(path) as journal:
+            assert await journal.claims.take([b"a"]) == {b"a"}
+
+    asyncio.run(use())
+
+
 def test_a_journal_of_an_earlier_version_gets_the_tables(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     Journal(path).open().close()
