@@ -179,15 +179,34 @@ def test_an_error_that_stops_the_run_keeps_its_type(cluster, tmp_path) -> None:
         assert described["spending"]["usd"] == pytest.approx(server.completions * 0.01)
 
 
-@pytest.fixture
-def tight(cluster, monkeypatch) -> Iterator[dict[str, float]]:
-    """Start a node whose memory monitor kills every worker, and return its resource."""
-    monkeypatch.setenv("RAY_memory_usage_threshold", "0.01")
-    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "100")
-    node = with_retries(lambda: cluster.add_node(**NODE, resources={"tight": 1}))
-    monkeypatch.undo()
-    yield {"tight": 0.1}
-    cluster.remove_node(node, allow_graceful=False)
+def test_workers_that_never_open_end_the_run(cluster, tmp_path) -> None:
+    with OpenAIServer() as server:
+        given = config(tmp_path, server)
+        given["stages"]["verify"]["verifier"] = {"_target_": "tests.dies_opening.DiesOpening"}
+        with pytest.raises(MachineError, match=r"were lost before they were ready"):
+            RayExecutor(cluster.address, Place(1, 0.5)).run(given, tmp_path / "ray")
+        assert server.requests == 0
+
+
+def test_wrong_settings_are_refused_before_any_actor_starts(tmp_path) -> None:
+    with OpenAIServer() as server:
+        given = config(tmp_path, server)
+        with pytest.raises(ConfigError, match="placement names stage 'verfy'"):
+            RayExecutor("127.0.0.1:1", placement={"verfy": Place()}).run(given, tmp_path / "ray")
+        with pytest.raises(MachineError, match=r"executor\.address"):
+            RayExecutor("127.0.0.1:1").run(given, tmp_path / "ray")
+        with pytest.raises(ValueError, match="shards_in_flight is 0"):
+            RayExecutor(shards_in_flight=0)
+
+
+@pytest.fixture(scope="module")
+def tight(cluster) -> dict[str, float]:
+    """Start a node whose memory monitor kills every worker, and return its resource. Only the last tests use it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_memory_usage_threshold", "0.01")
+        patch.setenv("RAY_memory_monitor_refresh_ms", "100")
+        with_retries(lambda: cluster.add_node(**NODE, resources={"tight": 1}))
+    return {"tight": 0.1}
 
 
 def test_a_worker_killed_for_its_memory_is_a_lost_worker(cluster, tight, tmp_path) -> None:
@@ -247,26 +266,6 @@ def test_a_gateway_killed_during_the_run_is_a_machine_error(cluster, tmp_path, m
     assert json.loads((tmp_path / "ray" / "manifest.json").read_text())["state"] == "interrupted"
     assert f"Connecting to the Ray cluster at {cluster.address}" in caplog.text
     assert "The gateway is ready after" in caplog.text
-
-
-def test_workers_that_never_open_end_the_run(cluster, tmp_path) -> None:
-    with OpenAIServer() as server:
-        given = config(tmp_path, server)
-        given["stages"]["verify"]["verifier"] = {"_target_": "tests.dies_opening.DiesOpening"}
-        with pytest.raises(MachineError, match=r"were lost before they were ready"):
-            RayExecutor(cluster.address, Place(1, 0.5)).run(given, tmp_path / "ray")
-        assert server.requests == 0
-
-
-def test_wrong_settings_are_refused_before_any_actor_starts(tmp_path) -> None:
-    with OpenAIServer() as server:
-        given = config(tmp_path, server)
-        with pytest.raises(ConfigError, match="placement names stage 'verfy'"):
-            RayExecutor("127.0.0.1:1", placement={"verfy": Place()}).run(given, tmp_path / "ray")
-        with pytest.raises(MachineError, match=r"executor\.address"):
-            RayExecutor("127.0.0.1:1").run(given, tmp_path / "ray")
-        with pytest.raises(ValueError, match="shards_in_flight is 0"):
-            RayExecutor(shards_in_flight=0)
 
 
 def driver(cluster: Cluster, given: dict[str, Any], folder: Path) -> subprocess.Popen[str]:
