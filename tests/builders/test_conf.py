@@ -102,7 +102,7 @@ def test_a_wrong_setting_names_itself(overrides: list[str], message: str, tmp_pa
 def test_the_command_line_beats_the_experiment_and_that_the_defaults(tmp_path: Path) -> None:
     assert compose(["provider=scripted", "experiment=demo"])["n"] == 8
     assert compose(["provider=scripted", "experiment=demo", "n=2"])["n"] == 2
-    assert created(["provider=scripted", "sandbox=none"], tmp_path).config["n"] == 4
+    assert created(compose(["provider=scripted", "sandbox=none"]), tmp_path).config["n"] == 4
 
 
 def test_every_command_that_is_listed_exists() -> None:

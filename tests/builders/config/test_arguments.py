@@ -101,7 +101,7 @@ def test_a_wrong_word_is_answered_with_the_remedy(line: str, message: str) -> No
         ("build provider=", "provider= needs a value: one of anthropic,"),
         ("build n=2,4 --dry-run", "n=2,4 gives several values. To run each of them, add -m."),
         ("build notes=${x}", "notes refers to ${x}, but there is no key 'x'."),
-        ("build ~n", "refers to ${n}, but there is no key 'n'."),
+        ("build ~seed", "refers to ${seed}, but there is no key 'seed'."),
         ("build model=x", "there is no key 'model'; did you mean 'provider.model'?"),
         ("build temperature=1", "there is no key 'temperature'; did you mean 'sampling.temperature'?"),
         ("train dpo runs/x trl=sft", "trl is 'sft'; expected trl.KEY=VALUE, or train@trl=NAME to choose one."),
