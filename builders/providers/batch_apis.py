@@ -58,21 +58,31 @@ class OpenAIBatches:
     def __init__(self, http: HttpTransport, endpoint: str) -> None:
         self._http = http
         self._endpoint = endpoint
+        self._files: dict[str, str] = {}  # mark of a job that is not submitted yet -> its uploaded file
 
     def line(self, name: str, body: JsonObject) -> bytes:
         """Return the line of one request; see ``builders.sampling.provider.BatchApi``."""
         return _json({"custom_id": name, "method": "POST", "url": self._endpoint, "body": body})
 
     async def submit(self, lines: Sequence[bytes], mark: str) -> str:
-        """Submit a batch job; see ``builders.sampling.provider.BatchApi``."""
+        """Submit a batch job; see ``builders.sampling.provider.BatchApi``.
+
+        A second call with the same ``mark`` uses the file that the first call has uploaded.
+        """
+        if mark not in self._files:
+            self._files[mark] = await self._upload(lines)
+        asked = {"input_file_id": self._files[mark], "endpoint": self._endpoint, "completion_window": "24h"}
+        batch = _id(await self._http.post("/batches", {**asked, "metadata": {"bestofn": mark}}))
+        del self._files[mark]
+        return batch
+
+    async def _upload(self, lines: Sequence[bytes]) -> str:
         import aiohttp
 
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")
         form.add_field("file", b"\n".join(lines), filename="bestofn.jsonl", content_type="application/jsonl")
-        file = _id(await self._http.send("POST", "/files", data=form))
-        asked = {"input_file_id": file, "endpoint": self._endpoint, "completion_window": "24h"}
-        return _id(await self._http.post("/batches", {**asked, "metadata": {"bestofn": mark}}))
+        return _id(await self._http.send("POST", "/files", data=form))
 
     async def find(self, mark: str, count: int, since: float) -> list[str]:
         """Search for a batch job whose id was lost; see ``builders.sampling.provider.BatchApi``."""

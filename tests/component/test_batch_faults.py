@@ -72,6 +72,8 @@ def test_a_submission_is_repeated(tmp_path, name: str, step: Step, fault: str) -
     assert totals["usd"] == pytest.approx(6.0)
     assert totals["batch_faults"] == {"submissions repeated": 1}
     assert states(tmp_path) == ["closed"]
+    if isinstance(double, OpenAIDouble):
+        assert len(double.files) == 1 + (step == "upload" and done), "a file is uploaded once"
 
 
 def test_the_wait_that_the_service_asks_for_is_kept(tmp_path, monkeypatch) -> None:
@@ -420,9 +422,10 @@ def test_a_lost_job_is_found_behind_a_job_of_another_program(tmp_path, newer: bo
 
 @pytest.mark.parametrize("requests", range(1, 12, 2))
 def test_a_run_that_is_stopped_anywhere_pays_once(tmp_path, service: tuple[BatchDouble, Make], requests: int) -> None:
-    """The run stops when the service has received this many requests, and some submissions have lost their ids."""
+    """The run stops when the service has received this many requests, and no submission returns an id at first."""
     double, provider = service
-    double.fail("create", Answer(after_s=0.2), done=True)
+    for done in (True, False, True):
+        double.fail("create", Answer(after_s=0.2, cut=True), done=done)
     terms = replace(TERMS, most=4)
     with WireServer(double) as server:
         leave(tmp_path, provider(server, batching=terms), lambda: len(server.sent) >= requests)
