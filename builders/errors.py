@@ -3,7 +3,8 @@
     BestofnError
     ├── ConfigError            a setting is wrong; no request was sent (exit code 2)
     │   ├── SourceError        the dataset cannot be read as the settings describe it
-    │   └── RedirectRefused    the service redirects to another address, where no key is sent
+    │   ├── RedirectRefused    the service redirects to another address, where no key is sent
+    │   └── ServerMoved        the journal has replies to the same requests from another address of the server
     ├── MachineError           this machine cannot do the work (no Docker, disk full): the run stops and can resume
     │   ├── SandboxError       no sandbox could be started on this machine
     │   ├── FolderInUse        another process works in the run folder
@@ -57,6 +58,10 @@ class SourceError(ConfigError):
 
 class RedirectRefused(ConfigError):
     """The service redirects to another address. No key and no prompt is sent there."""
+
+
+class ServerMoved(ConfigError):
+    """The journal has replies to the same requests from another address. Nothing was sent."""
 
 
 class MachineError(BestofnError):
@@ -173,7 +178,7 @@ def _names(error: type[ProviderError]) -> set[str]:
 
 
 _RETRIED_LATER = _names(ProviderError) - _names(PermanentRefusal)
-_STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError, RedirectRefused)
+_STOPS_THE_RUN = (AuthenticationError, BudgetError, JournalError, MachineError, RedirectRefused, ServerMoved)
 
 
 EXTRAS = {  # package -> the extra of bestofn that installs it

@@ -185,7 +185,7 @@ class Completion:
     stop_reason: StopReason = "stop"
     reasoning: str = ""
     usage: Usage = field(default_factory=Usage)
-    seconds: float = 0.0  # wall-clock time of the request
+    seconds: float = 0.0  # time of the request; the sampler divides it among the completions of the request
     logprob: float | None = None  # sum of token log-probabilities, if known
     request_id: str = ""
     detail: JsonObject = field(

@@ -145,6 +145,8 @@ JOURNAL = Command(
         "prune": Setting(bool, False, "delete answers; a run that needs them pays for them again"),
         "older_than": Setting(str, None, "with prune: only answers older than this, for example 90m, 12h, 30d or 4w"),
         "dry_run": Setting(bool, False, "with prune: only count"),
+        "adopt": Setting(str, None, "identity whose answers are stored under another one, after a server has moved"),
+        "as": Setting(str, None, "with adopt: the new identity, as the message of the build prints it"),
     },
 )
 BENCHMARK = Command(

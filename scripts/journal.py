@@ -17,6 +17,7 @@ from bestofn.builders.errors import ConfigError, JournalError
 from bestofn.builders.run.run_folder import journal_of
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.journal_contents import as_json, entries, holdings, prune, unfinished_batches
+from bestofn.builders.sampling.moved_server import adopt
 from bestofn.scripts.catalogue import JOURNAL
 
 UNIT_S = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -28,14 +29,19 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def journal_command(arguments: Arguments) -> None:
-    """Show, export or prune the journal of a run, as the settings request."""
+    """Show, export, prune or change the journal of a run, as the settings request."""
     pruning, target = arguments.flag("prune"), arguments.text("export")
     provider = arguments.text("provider") or ""
     if not pruning and (arguments.flag("dry_run") or arguments.text("older_than")):
         raise ConfigError("dry_run and older_than belong to prune=true; without it nothing is deleted.")
-    journal = Journal(find(arguments.runs[0]), readonly=not pruning).open()
+    old, new = arguments.text("adopt"), arguments.text("as")
+    if bool(old) != bool(new):
+        raise ConfigError("adopt=OLD and as=NEW belong together. `bestofn journal RUN` lists the identities.")
+    journal = Journal(find(arguments.runs[0]), readonly=not (pruning or old)).open()
     try:
-        if pruning:
+        if old and new:
+            print(f"{adopt(journal, old, new):,} requests of {old} are now requests of {new}")
+        elif pruning:
             forget(journal, provider, older_than=arguments.text("older_than"), dry_run=arguments.flag("dry_run"))
         elif target:
             export(journal, target, provider)

@@ -46,7 +46,10 @@ class CandidateTotals:
     judged: Counter[bool] = field(default_factory=Counter)  # whether the judge failed -> candidates it was asked about
     characters: Total = field(default_factory=Total)
     seconds: Total = field(default_factory=Total)
-    usd: Total = field(default_factory=Total)
+    usd: Total = field(default_factory=Total)  # cost of the answers
+    judging_usd: Total = field(default_factory=Total)  # cost of judges and rewards
+    estimated: int = 0  # answers without a token count, whose cost is estimated
+    unpriced: int = 0  # answers with a token count and without a price
     prompt_tokens: Total = field(default_factory=Total)
     completion_tokens: Total = field(default_factory=Total)
 
@@ -65,8 +68,19 @@ class CandidateTotals:
         self.characters.add([one.characters for one in candidates])
         self.seconds.add([one.seconds for one in candidates])
 
+    @property
+    def total_usd(self) -> float | None:
+        """The cost of the run in dollars, with judges, rewards and simulated tools; None if no price is known."""
+        known = self.usd.known or self.judging_usd.known
+        return self.usd.sum + self.judging_usd.sum if known else None
+
     def add_cost(self, attempts: Sequence[CandidateRecord]) -> None:
         """Add the cost and the tokens of ``attempts``, also of those that are not in use."""
         self.usd.add([one.cost_usd for one in attempts])
+        self.judging_usd.add([one.judging_usd for one in attempts])
+        tokens = [(one.prompt_tokens or 0) + (one.completion_tokens or 0) for one in attempts]
+        answered = [(one, count) for one, count in zip(attempts, tokens, strict=True) if not one.failure]
+        self.estimated += sum([bool(one.cost_usd) and not count for one, count in answered])
+        self.unpriced += sum([one.cost_usd is None and count > 0 for one, count in answered])
         self.prompt_tokens.add([one.prompt_tokens for one in attempts])
         self.completion_tokens.add([one.completion_tokens for one in attempts])

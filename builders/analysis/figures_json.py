@@ -66,9 +66,15 @@ class QualityJson(TypedDict):
 
 
 class CostJson(TypedDict):
-    """Cost, tokens and time of the candidates. ``usd`` is None if no candidate has a known cost."""
+    """Cost, tokens and time of all attempts of the candidates.
+
+    ``usd`` is the whole cost in dollars. It is the sum of ``answers_usd`` (with simulated tools) and ``judging_usd``
+    (judges and rewards), and None if no cost is known.
+    """
 
     usd: float | None
+    answers_usd: float
+    judging_usd: float
     usd_per_verified: float | None
     prompt_tokens: int
     completion_tokens: int
@@ -182,10 +188,12 @@ def _quality(figures: RunFigures) -> QualityJson:
 
 def _cost(figures: RunFigures) -> CostJson:
     totals = figures.totals
-    priced = bool(totals.usd.known)
+    usd = totals.total_usd
     return {
-        "usd": totals.usd.sum if priced else None,
-        "usd_per_verified": share(totals.usd.sum, figures.verified) if priced else None,
+        "usd": usd,
+        "answers_usd": totals.usd.sum,
+        "judging_usd": totals.judging_usd.sum,
+        "usd_per_verified": None if usd is None else share(usd, figures.verified),
         "prompt_tokens": round(totals.prompt_tokens.sum),
         "completion_tokens": round(totals.completion_tokens.sum),
         "mean_seconds": totals.seconds.mean,

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from bestofn.builders.analysis.run_figures import RunFigures
 from bestofn.builders.errors import PermanentRefusal
+from bestofn.builders.sampling.cost import price_setting
 
 MANY = 0.05  # a share of undecided candidates above this value is a problem
 SHOWN = 3  # number of explanations that are shown
@@ -117,6 +119,25 @@ def _missing_rewards(figures: RunFigures) -> Iterator[Problem]:
         yield Problem(f"{_of(missing, figures)} have an answer and no reward.")
 
 
+def _not_sent(figures: RunFigures) -> Iterator[Problem]:
+    for name, value in json.loads(figures.metadata.get("not_sent") or "{}").items():
+        yield Problem(
+            f"sampling.{name}={value} was not sent, because the service does not accept it; its default applied.",
+            "If the model accepts it, set provider.temperature=send." if name in ("temperature", "top_p") else "",
+        )
+
+
+def _costs(figures: RunFigures) -> Iterator[Problem]:
+    totals, model = figures.totals, figures.metadata.get("model", "")
+    if totals.estimated:
+        yield Problem(
+            f"{totals.estimated:,} answers came without a token count; their cost is estimated from their length."
+        )
+    if totals.unpriced:
+        remedy = f"Set a price (dollars per million tokens), for example {price_setting(model)}" if model else ""
+        yield Problem(f"No price is known for the model {model!r}: {totals.unpriced:,} answers have no cost.", remedy)
+
+
 def _redrawn(figures: RunFigures) -> Iterator[Problem]:
     if figures.redrawn:
         moves = ", ".join(f"{count:,} {move}" for move, count in figures.redrawn.most_common())
@@ -152,6 +173,8 @@ CHECKS = (
     _disagreeing_runs,
     _missing_rewards,
     _redrawn,
+    _not_sent,
+    _costs,
     _no_pairs,
 )
 """The functions that look for problems, in the order in which the problems are shown."""

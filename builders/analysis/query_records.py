@@ -44,6 +44,7 @@ class CandidateRecord(NamedTuple):
     judge_failed: bool | None  # None if no judge was asked about the candidate
     failure: str  # the error of the generation; "" if there is an answer
     cost_usd: float | None
+    judging_usd: float | None  # cost of the requests of the judge and the reward
     prompt_tokens: int | None
     completion_tokens: int | None
 
@@ -98,6 +99,8 @@ class TableRow(NamedTuple):
     n_fixed: int | None = None
     latency_s: float | None = None
     cost_usd: float | None = None
+    verification_cost_usd: float | None = None
+    reward_cost_usd: float | None = None
     usage_prompt_tokens: int | None = None
     usage_completion_tokens: int | None = None
     quality_answer_length: int | None = None
@@ -185,9 +188,15 @@ def _candidate(place: int, row: TableRow, n_fixed: int | None) -> CandidateRecor
         judge_failed=bool(row.verification_llm_judge_failed) if row.verification_llm_judge_used else None,
         failure=row.generation_error or "",
         cost_usd=row.cost_usd,
+        judging_usd=_sum(row.verification_cost_usd, row.reward_cost_usd),
         prompt_tokens=row.usage_prompt_tokens,
         completion_tokens=row.usage_completion_tokens,
     )
+
+
+def _sum(*costs: float | None) -> float | None:
+    known = [usd for usd in costs if usd is not None]
+    return sum(known) if known else None
 
 
 def _rows(batch: dict[str, list]) -> list[TableRow]:

@@ -155,7 +155,7 @@ def _override(word: str, words: Sequence[str], groups: set[str], folders: Sequen
     if key[0] in "+~" or key.startswith("hydra"):
         return word
     group = key.split("@")[0]
-    if group in groups:
+    if group in groups and not value.startswith("{"):  # prices={…} is a value, though there is a folder prices/
         _check_choices(group, value, folders)
         return word
     if ("/" in group and group.split("/")[0] in groups) or "@" in key:

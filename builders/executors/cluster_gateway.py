@@ -21,7 +21,9 @@ from bestofn.builders.records import Completion, JsonObject, Request
 from bestofn.builders.run.pipeline import create_run
 from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.cost import Ledger
+from bestofn.builders.sampling.meter import is_metered, record_costs
 from bestofn.builders.sampling.provider import BatchProvider, Provider
+from bestofn.builders.sampling.request_key import request_body, request_key
 
 ShardCounts = tuple[Mapping[str, int], Mapping[str, int]]
 """The counts of one shard: stage -> rows, outcome -> candidates."""
@@ -99,13 +101,17 @@ class GatewaySampler:
         from ray.exceptions import RayError, RayTaskError
 
         try:
-            return await self._gateway.draw.remote(address_of(self), request, list(indices), attempt)
+            answers = await self._gateway.draw.remote(address_of(self), request, list(indices), attempt)
         except RayTaskError as error:
             raise remote_cause(error) from None
         except RayError as error:  # not only RayActorError: an actor killed for its memory raises another type
             lost = gateway_lost(error)
             self._on_lost(lost)
             raise lost from error
+        if is_metered():
+            key = request_key(self.identity, request_body(request))
+            record_costs(key, attempt, dict(zip(indices, answers, strict=True)))
+        return answers
 
 
 def address_of(sampler: Sampler) -> str:

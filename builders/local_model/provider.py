@@ -101,7 +101,6 @@ class LocalTransformers(InProcessProvider):
         Raises ``RequestError`` if the prompt does not fit into the context, and ``ServiceError`` if memory runs out.
         """
         self._check_open()
-        started = time.perf_counter()
         sampling = request.sampling
         prompt = self.engine.encode(request.messages, request.tools, **self._template)
         limit = self.engine.answer_tokens(prompt, sampling.max_tokens)
@@ -115,11 +114,11 @@ class LocalTransformers(InProcessProvider):
             sampler=TokenSampler(temperature, sampling.top_p, sampling.extra.get("top_k")),
             token_logprobs=sampling.logprobs,
         )
-        answers = await self.generate(generation)
-        seconds = time.perf_counter() - started
+        job = self._queued(generation)
+        answers = await job.answers
         usages = shared_usage(Usage(prompt=len(prompt)), n)
         return [
-            self._completion(request, answer, call_id(generation, index), usages[index].prompt, seconds)
+            self._completion(request, answer, call_id(generation, index), usages[index].prompt, job.seconds)
             for index, answer in enumerate(answers)
         ]
 
@@ -128,11 +127,14 @@ class LocalTransformers(InProcessProvider):
 
         Raises ``ServiceError`` if the model is not loaded or the generation fails.
         """
+        return await self._queued(request).answers
+
+    def _queued(self, request: GenerationRequest) -> _Job:
         self._check_open()
         job = _Job(request, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         self._arrived.set()
-        return await job.answers
+        return job
 
     def _check_open(self) -> None:
         if self._worker is None:
@@ -157,6 +159,7 @@ class LocalTransformers(InProcessProvider):
 
     async def _answer(self, jobs: Sequence[_Job]) -> None:
         """Generate one batch. If this fails, only the callers of this batch get the error, and the worker continues."""
+        started = time.perf_counter()
         try:
             generated = await in_thread(self.engine.generate, [job.request for job in jobs])
         except Exception as error:  # each caller raises the error
@@ -164,7 +167,9 @@ class LocalTransformers(InProcessProvider):
                 if not job.answers.done():
                     job.answers.set_exception(_as_service_error(error, self.model))
             return
+        per_answer = (time.perf_counter() - started) / sum(job.request.n for job in jobs)
         for job, answers in zip(jobs, generated, strict=True):
+            job.seconds = per_answer * job.request.n
             if not job.answers.done():
                 job.answers.set_result(answers)
 
@@ -218,10 +223,14 @@ class LocalTransformers(InProcessProvider):
 
 @dataclass(eq=False)
 class _Job:
-    """A request in the queue, and the future for its answers."""
+    """A request in the queue, and the future for its answers.
+
+    ``seconds`` is its share of the time of its batch, without the time in the queue.
+    """
 
     request: GenerationRequest
     answers: asyncio.Future[list[GeneratedAnswer]]
+    seconds: float = 0.0
 
 
 def _message(request: Request, content: str, name: str) -> Message:

@@ -40,8 +40,9 @@ class AnthropicMessages(HttpBatchService):
     thinks, guided by ``sampling.effort``. ``sampling.thinking_tokens`` is a separate budget for thinking; it is added
     to ``sampling.max_tokens``.
 
-    Current models refuse a temperature, so ``sampling.temperature`` is sent only with ``temperature="send"``. If
-    thinking is on as well, the value 1 is sent, as the service requires.
+    Current models refuse a temperature, so ``sampling.temperature`` is sent only with ``temperature="send"``;
+    otherwise the run records that it was not sent. If thinking is on as well, the value 1 is sent, as the service
+    requires.
 
     ``cache`` is how long the service keeps a prompt in its cache; cached tokens cost a tenth. If a long prompt is
     sampled several times, the first request finishes before the other requests are sent. So the cache contains the
@@ -95,6 +96,11 @@ class AnthropicMessages(HttpBatchService):
         settings = [f"thinking={self.thinking}"] if self.thinking else []
         settings += ["temperature"] if self.temperature == "send" else []
         return " ".join([super().identity, *settings])
+
+    @property
+    def omitted(self) -> tuple[str, ...]:
+        """See ``builders.sampling.provider.OmitsSettings``."""
+        return ("logprobs",) if self.temperature == "send" else ("temperature", "top_p", "logprobs")
 
     def key_headers(self, key: str) -> dict[str, str]:
         """Return the header with the API version and, if there is a key, the header with ``key``."""

@@ -30,6 +30,7 @@ class OpenAIResponses(HttpBatchService):
     """
 
     name = "openai_responses"
+    omitted = ("stop", "logprobs")  # see ``builders.sampling.provider.OmitsSettings``
     path = "/responses"
     public_url = "https://api.openai.com/v1"
     url_variable = "OPENAI_BASE_URL"

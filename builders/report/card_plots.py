@@ -37,13 +37,14 @@ def write(folder: Path, figures: RunJson) -> dict[str, str]:
 def plots(figures: RunJson) -> list[Plot]:
     """Return the plots that have more than one point."""
     drawn: list[Plot] = []
-    curve, indices = figures["pass_at"], figures["by_index"]
+    curve = figures["pass_at"]
+    shares = [(float(index), row["rate"]) for index, row in figures["by_index"].items() if row["rate"] is not None]
     if len(curve) > 1:
         points = [(float(point["k"]), point["mean"]) for point in curve]
         line = charts.Line("pass@k", points, [(point["low"], point["high"]) for point in curve])
         drawn.append(Plot("pass_at_k", "pass@k with its 95 % interval", standalone(line, "k", "pass@k")))
-    if len(indices) > 1:
-        line = charts.Line("verified", [(float(index), row["rate"]) for index, row in indices.items()])
+    if len(shares) > 1:
+        line = charts.Line("verified", shares)
         svg = standalone(line, "candidate index", "share verified")
         drawn.append(Plot("by_index", "verified share by candidate index", svg))
     return drawn

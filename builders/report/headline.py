@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -27,10 +28,6 @@ def headline(figures: RunFigures, manifest: Row, run: Path) -> str:
     lines += _defects(spending)
     if faults := spending.get("batch_faults"):
         lines.append("Batch jobs: " + "; ".join(f"{fault}: {count:,}" for fault, count in faults.items()) + ".")
-    if estimated := spending.get("without_usage"):
-        lines.append(
-            f"{estimated:,} completions came without a token count; their cost is estimated from their length."
-        )
     return "\n".join([*lines, "", *_files(manifest, run)])
 
 
@@ -66,10 +63,14 @@ def _files(manifest: Row, run: Path) -> list[str]:
 
 def _cost(figures: RunFigures, pairs: int, manifest: Row) -> str:
     """Return a sentence with the cost of the run in total, per candidate, per verified answer and per pair."""
-    usd = (manifest.get("spending") or {}).get("usd", 0.0)
+    usd = figures.totals.total_usd
+    paid = float((manifest.get("spending") or {}).get("usd") or 0.0)
+    if usd is None:
+        return "Cost $0.0000." if not paid else f"Paid by this command: ${paid:.4f}."
     counts = {"candidate": figures.candidates, "verified answer": figures.verified, "pair": pairs}
     shares = [f"${usd / count:.5f} per {name}" for name, count in counts.items() if count and usd]
-    return f"Cost ${usd:.4f}" + (f" ({', '.join(shares)})." if shares else ".")
+    whole = f"Cost ${usd:.4f}" + (f" ({', '.join(shares)})." if shares else ".")
+    return whole if math.isclose(usd, paid, abs_tol=5e-5) else f"{whole} Paid by this command: ${paid:.4f}."
 
 
 def _splits(figures: RunFigures) -> list[str]:

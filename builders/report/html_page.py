@@ -123,7 +123,7 @@ def _cards(figures: RunFigures, manifest: Row) -> list[Card]:
         *_accuracy_cards(figures),
         Card("verified answers", f"{figures.verified:,}", f"of {figures.candidates:,} candidates, {queries:,} queries"),
         Card("pairs", f"{pairs:,}", f"{pairs / max(queries, 1):.2f} per query"),
-        _cost_card(figures, pairs, manifest),
+        _cost_card(figures, pairs),
     ]
 
 
@@ -140,10 +140,10 @@ def _accuracy_cards(figures: RunFigures) -> list[Card]:
     return cards
 
 
-def _cost_card(figures: RunFigures, pairs: int, manifest: Row) -> Card:
-    usd = (manifest.get("spending") or {}).get("usd") or figures.totals.usd.sum
+def _cost_card(figures: RunFigures, pairs: int) -> Card:
+    usd = figures.totals.total_usd
     if not usd:
-        return Card("cost", "$0", "the model has no price")
+        return Card("cost", "$0", "no price is known" if usd is None else "the model is free")
     counts = {"verified answer": figures.verified, "pair": pairs}
     shares = [f"${usd / count:.5f} per {name}" for name, count in counts.items() if count]
     return Card("cost", f"${usd:.4f}", ", ".join(shares))

@@ -13,7 +13,7 @@ from bestofn.builders.analysis.figures_json import RatesJson, RunJson
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.records import JsonObject, Row
 from bestofn.builders.report.inspect_text import rates_by_split
-from bestofn.builders.report.number_format import MISSING, audit_rows, interval, percent, rate
+from bestofn.builders.report.number_format import MISSING, audit_rows, dollars, interval, percent, rate
 from bestofn.builders.tables.parquet_files import file_side, rows_in
 
 VIEWS = {  # view -> description of one row
@@ -114,17 +114,17 @@ def _settings(described: Row, figures: RunJson) -> dict[str, object]:
     sampling, dataset, provider = (config.get(key) or {} for key in ("sampling", "dataset", "provider"))
     while isinstance(dataset.get("source"), Mapping):
         dataset = dataset["source"]  # the card shows the source that a screened or malformed dataset wraps
-    usd = figures["cost"]["usd"]
+    usd, not_sent = figures["cost"]["usd"], described.get("not_sent") or {}
     return {
         "version": (described.get("versions") or {}).get("bestofn"),
         "notes": str(config.get("notes") or "").strip(),
         "model": figures["metadata"].get("model") or provider.get("model"),
-        "temperature": sampling.get("temperature"),
+        "temperature": None if "temperature" in not_sent else sampling.get("temperature"),
         "max_tokens": sampling.get("max_tokens"),
         **{line: _target(config.get(group)) for line, group in TARGETS.items()},
         "seed": config.get("seed"),
         "made": described.get("updated_at"),
-        "cost": "no price known" if usd is None else f"${usd:,.2f}",
+        "cost": "no price known" if usd is None else f"{dollars(usd)}, with judges, rewards and simulated tools",
         "skipped": described.get("skipped") or {},
         "sources": [
             {

@@ -81,7 +81,8 @@ def _cost(run: RunJson) -> str:
     if cost["usd"] is None:
         spent = "no price known"
     else:
-        spent = f"{dollars(cost['usd'])}, {dollars(cost['usd_per_verified'])} per verified answer"
+        judging = f" ({dollars(cost['judging_usd'])} of it for judges and rewards)" if cost["judging_usd"] else ""
+        spent = f"{dollars(cost['usd'])}{judging}, {dollars(cost['usd_per_verified'])} per verified answer"
     return f"Cost:     {spent}; {cost['prompt_tokens']:,} prompt + {cost['completion_tokens']:,} completion tokens."
 
 

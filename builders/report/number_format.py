@@ -27,7 +27,12 @@ def point(value: CurvePoint) -> str:
 
 
 def rate(share: float | None, bounds: tuple[float, float] | None) -> str:
-    """Format a rate with its interval: "12.5 % (10.0–15.0)". If ``bounds`` is None, the interval is 0 to 100."""
+    """Format a rate with its interval: "12.5 % (10.0–15.0)". If ``bounds`` is None, the interval is 0 to 100.
+
+    An unknown rate has no interval.
+    """
+    if share is None:
+        return MISSING
     return f"{percent(share)} ({interval(*(bounds or (0.0, 1.0)))})"
 
 

@@ -52,14 +52,15 @@ from bestofn.builders.run.run_log import ONLY_IN_FILE, RunLog
 from bestofn.builders.sampling.attempt_counts import ServiceState
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
-from bestofn.builders.sampling.provider import Provider
+from bestofn.builders.sampling.provider import Provider, settings_not_sent
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.schema import SCHEMA_VERSION, features, query_to_row
 from bestofn.builders.stages.generate import Generate
 from bestofn.builders.stages.pair import MakePairs
 from bestofn.builders.stages.verify import Verify
-from bestofn.builders.tables import checksums, parquet_files
+from bestofn.builders.tables import candidate_table, checksums, parquet_files
 from bestofn.builders.tables.arrow_rows import to_table
+from bestofn.builders.tables.candidate_table import costs_of
 from bestofn.builders.tables.columns import TableSettings
 from bestofn.builders.tables.parquet_files import table_files
 from bestofn.builders.tables.views import VIEWS
@@ -108,6 +109,14 @@ class Run:
         return next((stage.verifier for stage, _ in self.stages if isinstance(stage, Verify)), None)
 
     @property
+    def not_sent(self) -> dict[str, Any]:
+        """The sampling settings that the provider of the candidates does not send, with their values."""
+        if self.generate is None:
+            return {}
+        providers = [provider for provider, own in self.objects.samplers.values() if own is self.generate.sampler]
+        return settings_not_sent(providers[0], self.generate.request_builder.sampling) if providers else {}
+
+    @property
     def stage_names(self) -> list[str]:
         """The names of the stages, in order."""
         return [stage.name for stage, _ in self.stages]
@@ -125,6 +134,8 @@ class Run:
         """Open the journal, connections, containers and models. If they are already open, do nothing."""
         with self._lock:
             if not self._opened:
+                for name, value in self.not_sent.items():
+                    log.warning("sampling.%s=%s is not sent, because the service does not accept it.", name, value)
                 self._stack.enter_context(self.loop.open(*self.objects.opened_in_order))
                 self._opened = True
 
@@ -337,9 +348,11 @@ def finish_run(run: Run, parts: Sequence[Path]) -> dict[str, Any]:
         "dropped": list(run.source.dropped) if isinstance(run.source, ReportsDropped) else [],
         "spending": dict(run.spending()),
         "shards": len(parts),
+        "not_sent": run.not_sent,
     }
     described = manifest.describe(run.config, state="complete", **facts)
     described["views"] = publish_tables(run, parts, described)
+    described["cost"] = costs_of(candidate_table.read(run.out))
     manifest.write(run.out, described)
     return described
 
@@ -358,7 +371,7 @@ def _table_settings(run: Run) -> TableSettings:
     rules = [stage.rules for stage, _ in run.stages if isinstance(stage, MakePairs)]
     return TableSettings(
         rules=rules[0] if rules else PairRules(),
-        temperature=sampling.get("temperature"),
+        temperature=None if "temperature" in run.not_sent else sampling.get("temperature"),
         max_tokens=sampling.get("max_tokens"),
         test_share=float(run.config.get("test_share") or 0.0),
         system=_persona_of_prompts(run),

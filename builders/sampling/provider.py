@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from bestofn.builders.errors import BudgetError, ProviderError, RequestError
-from bestofn.builders.records import Completion, JsonObject, Request, Usage
+from bestofn.builders.records import Completion, JsonObject, Request, Sampling, Usage
 from bestofn.builders.sampling.limiter import RateLimits
 
 Mode = Literal["online", "batch"]
@@ -69,6 +69,26 @@ class Provider(Protocol):
     def usage_of(self, reply: Reply) -> Usage | None:
         """Return the usage of a reply that ``read`` cannot parse; None if the service does not charge for the reply."""
         ...
+
+
+@runtime_checkable
+class OmitsSettings(Protocol):
+    """A provider that does not send all sampling settings, because its service refuses them."""
+
+    @property
+    def omitted(self) -> Sequence[str]:
+        """The names of the fields of ``Sampling`` that no request contains; the seed is never listed."""
+        ...
+
+
+DEFAULTS = Sampling()
+
+
+def settings_not_sent(provider: object, sampling: Sampling) -> dict[str, Any]:
+    """Return the sampling settings that differ from their default and that ``provider`` does not send."""
+    omitted = provider.omitted if isinstance(provider, OmitsSettings) else ()
+    values = {name: getattr(sampling, name) for name in omitted}
+    return {name: value for name, value in values.items() if value != getattr(DEFAULTS, name)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,7 @@ class ReplyStore:
             usd = place.usd
             if usd is None:  # no price was known when the reply was stored
                 usd = self.cost_of(total_usage(parsed[place.call]), place.answers, place.mode)
-            completion = parsed[place.call][place.choice]
-            completions[index] = replace(completion, cost_usd=shared_cost(usd, place.answers))
+            completions[index] = _shared(parsed[place.call][place.choice], usd, place.answers)
         return completions
 
     async def parse(self, in_flight: InFlight, reply: Reply, n: int, mode: Mode) -> ParsedReply:
@@ -116,7 +115,7 @@ class ReplyStore:
         numbered = (*indices[:count], *further)
         usd = self.cost_of(parsed.usage, count, parsed.mode)
         all_new = await self._add(in_flight, numbered, parsed.reply, parsed.usage, usd, parsed.mode)
-        paid = [replace(completion, cost_usd=shared_cost(usd, count)) for completion in parsed.completions]
+        paid = [_shared(completion, usd, count) for completion in parsed.completions]
         completions = dict(zip(numbered, paid, strict=True))
         if all_new:
             return completions
@@ -144,3 +143,8 @@ class ReplyStore:
                 mode=mode,
             )
         )
+
+
+def _shared(completion: Completion, usd: float | None, count: int) -> Completion:
+    """Return ``completion`` with its share of the cost and of the time of a request that brought ``count`` of them."""
+    return replace(completion, cost_usd=shared_cost(usd, count), seconds=completion.seconds / max(count, 1))

@@ -21,6 +21,8 @@ from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.in_flight import Answer, InFlight, Route
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import limiter_for
+from bestofn.builders.sampling.meter import record_costs
+from bestofn.builders.sampling.moved_server import check_for_moved_server
 from bestofn.builders.sampling.online import OnlineRoute
 from bestofn.builders.sampling.provider import BatchProvider, Provider
 from bestofn.builders.sampling.reply import ReplyStore
@@ -57,6 +59,7 @@ class JournaledSampler:
         self._replies = ReplyStore(provider, journal, ledger)
         self._online = OnlineRoute(provider, journal, ledger, limiter, self._replies)
         self._batches: BatchRoute | None = None
+        self._is_checked = False  # whether the journal was searched for another address of the server
         self._own: set[InFlight] = set()  # requests in flight that this sampler has started
         self._resumed: dict[bytes, InFlight] = {}  # by the claims on their samples
         self._elsewhere: dict[str, frozenset[bytes]] = {}  # batch job of another process -> claims on its samples
@@ -99,6 +102,9 @@ class JournaledSampler:
         key = request_key(self.identity, body)
         answers = self._journaled(key, indices, attempt)
         missing = [index for index in indices if index not in answers]
+        if missing and not self._is_checked:
+            check_for_moved_server(self._journal, self.identity, body, free=self.free)
+            self._is_checked = True
         requests = self._requests_for(missing, key, attempt, request, body)
         try:
             await asyncio.gather(*(asyncio.shield(in_flight.task) for in_flight in requests))
@@ -108,6 +114,7 @@ class JournaledSampler:
             raise
         for in_flight in requests:
             answers.update(in_flight.task.result())
+        record_costs(key, attempt, {index: answers[index] for index in indices})
         return [_with_declared_names(answers[index], request) for index in indices]
 
     def _journaled(self, key: bytes, indices: Sequence[int], attempt: int) -> dict[int, Answer]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from bestofn.builders.records import Candidate, Completion, JsonObject, Message, Request, StopReason, ToolResult
+from bestofn.builders.sampling.meter import Meter, costs_of
 from bestofn.builders.sampling.samples import seed_of, total_usage
 
 ToolStop = Literal["", "answered", "no_tools", "max_turns", "max_tokens", "repeated", "truncated"]
@@ -30,6 +31,7 @@ class Dialogue:
     call_counts: Counter[str] = field(default_factory=Counter)  # tool and arguments -> number of calls
     stop: ToolStop = ""
     tool_turns: int = 0
+    tool_meters: list[Meter] = field(default_factory=list)  # what simulated tools have drawn from a model
 
     def add_completion(self, completion: Completion, *, text_only: bool = False) -> Sequence[JsonObject]:
         """Append one turn of the model and return its tool calls. With ``text_only``, remove the tool calls first.
@@ -81,7 +83,7 @@ class Dialogue:
             reasoning="\n\n".join(completion.reasoning for completion in completions if completion.reasoning),
             usage=total_usage(completions),
             seconds=sum(completion.seconds for completion in completions),
-            cost_usd=_sum_of_known(completion.cost_usd for completion in completions),
+            cost_usd=sum_of_known([*(completion.cost_usd for completion in completions), *costs_of(self.tool_meters)]),
             logprob=_logprob(completions),
             seed=seed_of(request.sampling, self.index, attempt),
             detail=self._detail(request, state),
@@ -134,7 +136,8 @@ def _shortened(text: str, limit: int) -> str:
     return f"{text[:limit]}… [cut: {len(text) - limit} of {len(text)} characters left out]"
 
 
-def _sum_of_known(costs: Iterable[float | None]) -> float | None:
+def sum_of_known(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of all ``costs`` that are not None; None if all are."""
     known = [cost for cost in costs if cost is not None]
     return sum(known) if known else None
 

@@ -23,7 +23,8 @@ from bestofn.builders.errors import ProviderError, row_boundary
 from bestofn.builders.formats.tool_calls import call_arguments, call_name
 from bestofn.builders.protocols import OffersModelTools, Sampler, Tools
 from bestofn.builders.records import Candidate, Completion, JsonObject, Request, ToolResult
-from bestofn.builders.stages.dialogue import Dialogue, ToolStop, call_ids_of
+from bestofn.builders.sampling.meter import metered
+from bestofn.builders.stages.dialogue import Dialogue, ToolStop, call_ids_of, sum_of_known
 from bestofn.sandbox.tools.capability_refusal import says_it_cannot
 
 
@@ -108,7 +109,9 @@ class _Rollout:
             "refused_usage": asdict(candidate.usage),
             "refused_cost_usd": candidate.cost_usd,
         }
-        return replace(retried, detail={**retried.detail, "retry": retry})
+        shared = first_turn.cost_usd if isinstance(first_turn, Completion) else None
+        cost = sum_of_known([candidate.cost_usd, retried.cost_usd, None if shared is None else -shared])
+        return replace(retried, cost_usd=cost, detail={**retried.detail, "retry": retry})
 
     def _tools_for_retry(self, candidate: Candidate) -> Tools | None:
         if not self.limits.retry_refusals or not isinstance(self.tools, OffersModelTools):
@@ -165,7 +168,9 @@ class _Rollout:
                 result = _refused("too_many_calls", f"at most {most} calls in one turn are run")
             else:
                 dialogue.call_counts[_tool_and_arguments(call)] += 1
-                result = await _run_call(call, world, self.seed)
+                with metered() as meter:
+                    result = await _run_call(call, world, self.seed)
+                dialogue.tool_meters.append(meter)
             dialogue.add_tool_result(call, call_name(call), result, self.limits.result_chars)
         dialogue.tool_turns += 1
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from bestofn.builders.errors import row_boundary
 from bestofn.builders.protocols import Reward
 from bestofn.builders.records import Row, Score
+from bestofn.builders.sampling.meter import costs_of, metered
 from bestofn.builders.schema import candidate_from_row, features, query_from_row, score_to_row, verdict_from_row
 
 
 class ScoreCandidates:
     """Adds the column ``scores``, one score per candidate.
 
-    If the reward fails, each ``value`` is None and ``parts["error"]`` holds the reason. Raises only the errors that
-    stop the run.
+    If the reward sends requests to a model with a known price, ``parts["cost_usd"]`` has the cost in dollars, divided
+    equally among the candidates. If the reward fails, each ``value`` is None and ``parts["error"]`` holds the reason.
+    Raises only the errors that stop the run.
     """
 
     name = "reward"
@@ -33,10 +36,14 @@ class ScoreCandidates:
         candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
         verdicts = [verdict_from_row(verdict) for verdict in row["verdicts"]]
         scores: list[Score] = []
-        with row_boundary() as failure:
+        with row_boundary() as failure, metered() as meter:
             scores = await self.reward.score(query, candidates, verdicts)
             if len(scores) != len(candidates):
                 raise ValueError(f"{self.reward.name} returned {len(scores)} scores for {len(candidates)} candidates")
         if failure.error:
             scores = [Score(None, {"error": failure.message})] * len(candidates)
+        (usd,) = costs_of([meter])
+        if usd is not None:
+            share = usd / max(len(scores), 1)
+            scores = [replace(score, parts={**score.parts, "cost_usd": share}) for score in scores]
         return {"scores": [score_to_row(score) for score in scores]}

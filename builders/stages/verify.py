@@ -10,13 +10,15 @@ from bestofn.builders.concurrency.tasks import run_together
 from bestofn.builders.errors import row_boundary
 from bestofn.builders.protocols import Verifier
 from bestofn.builders.records import Candidate, Query, Row, Verdict
+from bestofn.builders.sampling.meter import Meter, costs_of, metered
 from bestofn.builders.schema import candidate_from_row, features, query_from_row, verdict_to_row
 
 
 class Verify:
     """Adds the column ``verdicts``, in the order of ``candidates``.
 
-    If the verifier raises an exception, the outcome is ``error``, never ``fail``.
+    If a judge was asked, and a price is known, ``detail["cost_usd"]`` has the cost of its requests in dollars. If the
+    verifier raises an exception, the outcome is ``error``, never ``fail``.
     """
 
     name = "verify"
@@ -33,15 +35,22 @@ class Verify:
         """Verify the candidates of one query and return the column ``verdicts``."""
         query = query_from_row(row)
         candidates = [candidate_from_row(candidate) for candidate in row["candidates"]]
-        verdicts = await run_together(self._verdict(query, candidate) for candidate in candidates)
+        metered_verdicts = await run_together(self._verdict(query, candidate) for candidate in candidates)
+        costs = costs_of([meter for _, meter in metered_verdicts])
+        verdicts = [_with_cost(verdict, usd) for (verdict, _), usd in zip(metered_verdicts, costs, strict=True)]
         return {"verdicts": [verdict_to_row(verdict) for verdict in verdicts]}
 
-    async def _verdict(self, query: Query, candidate: Candidate) -> Verdict:
+    async def _verdict(self, query: Query, candidate: Candidate) -> tuple[Verdict, Meter]:
         started = time.perf_counter()
-        verdict = await verdict_of(self.verifier, query, candidate)
+        with metered() as meter:
+            verdict = await verdict_of(self.verifier, query, candidate)
         if verdict.seconds or candidate.error:
-            return verdict
-        return replace(verdict, seconds=time.perf_counter() - started)
+            return verdict, meter
+        return replace(verdict, seconds=time.perf_counter() - started), meter
+
+
+def _with_cost(verdict: Verdict, usd: float | None) -> Verdict:
+    return verdict if usd is None else replace(verdict, detail={**verdict.detail, "cost_usd": usd})
 
 
 async def verdict_of(verifier: Verifier, query: Query, candidate: Candidate) -> Verdict:

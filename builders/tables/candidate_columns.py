@@ -361,8 +361,30 @@ COLUMNS: tuple[Column[CandidateRecord], ...] = (
         "completion tokens spent on reasoning",
         lambda one: one.usage.get("reasoning"),
     ),
-    _column("latency_s", "float", "time of the request, in seconds", lambda one: one.candidate["seconds"]),
-    _column("cost_usd", "float", "cost in US dollars; null without a price", lambda one: one.candidate["cost_usd"]),
+    _column(
+        "latency_s",
+        "float",
+        "time of the requests in seconds, divided by the number of answers that they brought",
+        lambda one: one.candidate["seconds"],
+    ),
+    _column(
+        "cost_usd",
+        "float",
+        "cost of the answer in US dollars, with simulated tools; null without a price",
+        lambda one: one.candidate["cost_usd"],
+    ),
+    _column(
+        "verification_cost_usd",
+        "float",
+        "cost of the judge's requests in US dollars; null without such requests or without a price",
+        lambda one: one.detail.get("cost_usd"),
+    ),
+    _column(
+        "reward_cost_usd",
+        "float",
+        "share of the cost of the reward's requests in US dollars; null like the previous column",
+        lambda one: (one.score["parts"] or EMPTY).get("cost_usd"),
+    ),
 )
 
 CANDIDATES = PublishedTable("candidates", "candidate", COLUMNS, candidate_records, sides=("data",))

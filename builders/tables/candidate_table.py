@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 BATCH = 4_000  # limit on the rows in memory at once
 EXPECTED = "Expected the folder of a finished `bestofn build`, or a Parquet file of candidates."
+COSTS = ("cost_usd", "verification_cost_usd", "reward_cost_usd")
 REQUIRED = ("query_id", "is_verified")
 
 
@@ -61,6 +62,16 @@ def read(path: Path) -> CandidateTable:
             )
         metadata = metadata or text_metadata(schema.metadata)
     return CandidateTable(path.name or str(path), tuple(files), metadata)
+
+
+def costs_of(table: CandidateTable) -> dict[str, float]:
+    """Return the cost of a run in dollars: ``answers``, ``judging`` (judges and rewards), and their sum, ``usd``."""
+    sums = dict.fromkeys(COSTS, 0.0)
+    for batch in table.batches(COSTS):
+        for name, values in batch.items():
+            sums[name] += sum(value for value in values if value is not None)
+    answers, *judging = sums.values()
+    return {"usd": answers + sum(judging), "answers": answers, "judging": sum(judging)}
 
 
 def candidate_files(path: Path) -> list[Path]:

@@ -68,12 +68,14 @@ def schema_metadata(run: JsonObject) -> dict[str, str]:
     sampling: JsonObject = config.get("sampling") or EMPTY
     dataset: JsonObject = config.get("dataset") or EMPTY
     persona: JsonObject = config.get("persona") or EMPTY
+    not_sent: JsonObject = run.get("not_sent") or EMPTY
     facts: dict[str, object] = {
         "schema_version": run.get("schema_version"),
         "generated_at": run.get("updated_at"),
         "model": provider.get("model") or provider.get("path"),
         "num_candidates": config.get("n"),
-        "temperature": sampling.get("temperature"),
+        "temperature": None if "temperature" in not_sent else sampling.get("temperature"),
+        "not_sent": not_sent or None,
         "max_tokens": sampling.get("max_tokens"),
         "seed": config.get("seed"),
         "splits": dataset.get("splits"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,15 @@ def test_two_runs_are_equal_whatever_the_order_and_the_batches() -> None:
     assert [facts(one) for one in first] == [facts(again[place]) for place in range(len(requests))]
     for place, one in enumerate(first):
         assert [answer.logprob for answer in again[place]] == logprobs(one)
+
+
+def test_requests_share_the_time_of_their_batches() -> None:
+    """The time in the queue and the time of other answers in the batch are not counted for an answer."""
+    started = time.perf_counter()
+    completions = sampled([request(f"What is {i} + 1?") for i in range(6)], 2, max_rows=4, max_answer_tokens=8)
+    elapsed = time.perf_counter() - started
+    assert all(len({one.seconds for one in of_request}) == 1 for of_request in completions)
+    assert 0 < sum(of_request[0].seconds for of_request in completions) <= elapsed
 
 
 def test_a_later_sample_is_the_same_alone() -> None:

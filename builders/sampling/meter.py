@@ -1,0 +1,68 @@
+"""Measures what the requests of a judge, a reward or a simulated tool cost. Used by the stages.
+
+All samplers report the samples that they return (``record_costs``). A block ``with metered() as meter`` collects those
+that are drawn in it, also in its tasks. Samples from the journal count like new ones, so the cost of a candidate does
+not depend on how often the run was resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from bestofn.builders.errors import ProviderError
+from bestofn.builders.records import Completion
+
+Sample = tuple[bytes, int, int]
+"""One sample: (journal key, attempt, index)."""
+
+
+@dataclass
+class Meter:
+    """The samples that were drawn in a block: sample -> cost in dollars; None if no price is known."""
+
+    costs: dict[Sample, float | None] = field(default_factory=dict)
+
+
+_meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Collect the samples that are drawn in the block."""
+    meter = Meter()
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
+
+
+def is_metered() -> bool:
+    """Return whether the current task runs in a ``metered`` block."""
+    return _meter.get() is not None
+
+
+def record_costs(key: bytes, attempt: int, answers: Mapping[int, Completion | ProviderError]) -> None:
+    """Report samples to the block in which they are drawn. ``answers`` maps sample index -> answer."""
+    meter = _meter.get()
+    if meter is not None:
+        drawn = {index: answer for index, answer in answers.items() if isinstance(answer, Completion)}
+        meter.costs.update({(key, attempt, index): answer.cost_usd for index, answer in drawn.items()})
+
+
+def costs_of(meters: Sequence[Meter]) -> list[float | None]:
+    """Return the cost of each block in dollars; None if it drew no sample with a known price.
+
+    A sample that several blocks have drawn was paid for once, so only the first of them has its cost.
+    """
+    seen: set[Sample] = set()
+    totals: list[float | None] = []
+    for meter in meters:
+        known = [usd for sample, usd in meter.costs.items() if usd is not None and sample not in seen]
+        priced = any(usd is not None for usd in meter.costs.values())
+        totals.append(sum(known) if priced else None)
+        seen.update(meter.costs)
+    return totals

@@ -1,0 +1,97 @@
+"""Finds replies to the same requests that a journal holds under another address of the server, and adopts them.
+
+The address, or ``provider.service``, is part of every journal key. So after a server has moved, a run would pay for
+everything again. ``check_for_moved_server`` notices this before the first request; ``bestofn journal`` adopts replies.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import zlib
+
+from bestofn.builders.errors import ConfigError, ServerMoved
+from bestofn.builders.sampling.batch_rows import open_batches
+from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.journal_writer import Statement
+from bestofn.builders.sampling.request_key import request_key
+
+log = logging.getLogger(__name__)
+
+
+def check_for_moved_server(journal: Journal, identity: str, body: bytes, *, free: bool) -> None:
+    """Check whether the journal has the request ``body`` only under other addresses than that of ``identity``.
+
+    Then raises ``ServerMoved``, which says how to adopt the replies. Only logs a warning if requests are ``free``, or
+    if ``provider.service`` names the server: then the user has decided that it is another server.
+    """
+    others = identities_elsewhere(journal, identity, body)
+    if not others:
+        return
+    named = "://" not in _parts(identity)[1]
+    message = (
+        f"the journal {journal.path} has answers to these requests from another address: {', '.join(others)}. "
+        f"This run uses {identity}. If this is the same server, use these answers:\n"
+        f"  bestofn journal {shlex.quote(str(journal.path))} adopt={shlex.quote(others[0])} as={shlex.quote(identity)}"
+    )
+    if free or named:
+        log.warning("%s", message)
+        return
+    raise ServerMoved(
+        f"{message}\nIf it is another server, name it, so that its answers are requested and paid for: "
+        "provider.service=NAME"
+    )
+
+
+def identities_elsewhere(journal: Journal, identity: str, body: bytes) -> list[str]:
+    """Return the identities in the journal that have the request ``body`` and differ from ``identity`` in the address.
+
+    Returns [] if the journal has any request of ``identity``, because this server is then in use.
+    """
+    if journal.rows("SELECT 1 FROM requests WHERE provider = ? LIMIT 1", (identity,)):
+        return []
+    rows = journal.rows(
+        "SELECT DISTINCT provider FROM requests WHERE body = ? AND id IN (SELECT request FROM answers)",
+        (zlib.compress(body, 1),),
+    )
+    return sorted(other for (other,) in rows if _differ_in_address(identity, other))
+
+
+def adopt(journal: Journal, old: str, new: str) -> int:
+    """Store the replies of the identity ``old`` under the identity ``new``. Returns the number of requests.
+
+    If both have an answer to the same sample, the answer of ``new`` is kept. Raises ``ConfigError`` if the journal has
+    no reply of ``old``, or if ``old`` has unfinished batch jobs.
+    """
+    if open_batches(journal, old):
+        raise ConfigError(f"{old} has unfinished batch jobs. Run the build again with the old address to finish them.")
+    rows = journal.rows("SELECT id, body FROM requests WHERE provider = ?", (old,))
+    if not rows or _parts(new)[0] != _parts(old)[0]:
+        raise ConfigError(
+            f"adopt={old!r} as={new!r}: expected two identities of one API, the first of which is in the journal. "
+            "`bestofn journal RUN` lists its identities."
+        )
+    statements: list[Statement] = []
+    for key, body in rows:
+        renamed = request_key(new, zlib.decompress(body))
+        statements += [
+            ("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (renamed, new, body)),
+            ("UPDATE calls SET request = ? WHERE request = ?", (renamed, key)),
+            ("UPDATE OR IGNORE answers SET request = ? WHERE request = ?", (renamed, key)),
+            ("DELETE FROM answers WHERE request = ?", (key,)),
+            ("DELETE FROM requests WHERE id = ?", (key,)),
+        ]
+    journal.change(statements)
+    return len(rows)
+
+
+def _differ_in_address(one: str, other: str) -> bool:
+    (name, place, rest), (other_name, other_place, other_rest) = _parts(one), _parts(other)
+    return (name, rest) == (other_name, other_rest) and "://" in place + other_place
+
+
+def _parts(identity: str) -> tuple[str, str, str]:
+    """Return (API, address or name of the server, model and settings) of an identity."""
+    name, _, rest = identity.partition(" ")
+    place, _, settings = rest.partition(" ")
+    return name, place, settings
