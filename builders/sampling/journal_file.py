@@ -91,6 +91,17 @@ def unpacked_reply(blob: bytes, request: bytes, attempt: int, first: int, count:
     return reply
 
 
+def resealed(blob: bytes, old: bytes, new: bytes, attempt: int, indices: Sequence[int]) -> bytes:
+    """Return a stored reply of the request ``old`` with the checksum for the request ``new``.
+
+    ``indices`` are its samples; without samples the result has no checksum. Raises ``zlib.error`` like
+    ``unpacked_reply``.
+    """
+    if indices:
+        return packed_reply(unpacked_reply(blob, old, attempt, indices[0], len(indices)), new, attempt, indices)
+    return packed_reply(zlib.decompressobj().decompress(blob), new, attempt, ())
+
+
 def _seal(packed: bytes, request: bytes, attempt: int, first: int, count: int) -> bytes:
     digest = hashlib.blake2b(packed, digest_size=SEAL_BYTES, key=request[:64])
     digest.update(b"%d %d %d" % (attempt, first, count))

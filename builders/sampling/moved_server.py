@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import shlex
 import zlib
+from collections.abc import Iterator
 
 from bestofn.builders.errors import ConfigError, ServerMoved
 from bestofn.builders.sampling.batch_rows import open_batches
 from bestofn.builders.sampling.journal import Journal
+from bestofn.builders.sampling.journal_file import journal_errors, resealed
 from bestofn.builders.sampling.journal_writer import Statement
 from bestofn.builders.sampling.request_key import request_key
 
@@ -76,13 +78,26 @@ def adopt(journal: Journal, old: str, new: str) -> int:
         renamed = request_key(new, zlib.decompress(body))
         statements += [
             ("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (renamed, new, body)),
-            ("UPDATE calls SET request = ? WHERE request = ?", (renamed, key)),
+            *_renamed_calls(journal, key, renamed),
             ("UPDATE OR IGNORE answers SET request = ? WHERE request = ?", (renamed, key)),
             ("DELETE FROM answers WHERE request = ?", (key,)),
             ("DELETE FROM requests WHERE id = ?", (key,)),
         ]
     journal.change(statements)
     return len(rows)
+
+
+def _renamed_calls(journal: Journal, key: bytes, renamed: bytes) -> Iterator[Statement]:
+    """Yield the statements that store the calls of the request ``key`` under ``renamed``, with new checksums."""
+    calls = journal.rows(
+        "SELECT calls.id, calls.attempt, calls.answers, reply, min(number - choice) FROM calls "
+        "LEFT JOIN answers ON answers.call = calls.id WHERE calls.request = ? GROUP BY calls.id",
+        (key,),
+    )
+    for call, attempt, count, blob, first in calls:
+        with journal_errors(journal.path):
+            packed = resealed(blob, key, renamed, attempt, range(first, first + count) if first is not None else ())
+        yield "UPDATE calls SET request = ?, reply = ? WHERE id = ?", (renamed, packed, call)
 
 
 def _differ_in_address(one: str, other: str) -> bool:

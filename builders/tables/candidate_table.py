@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 BATCH = 4_000  # limit on the rows in memory at once
 EXPECTED = "Expected the folder of a finished `bestofn build`, or a Parquet file of candidates."
-COSTS = ("cost_usd", "verification_cost_usd", "reward_cost_usd")
+COSTS: tuple[str, ...] = ("cost_usd", "verification_cost_usd", "reward_cost_usd")
 REQUIRED = ("query_id", "is_verified")
 
 
