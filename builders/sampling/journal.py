@@ -3,6 +3,7 @@
     requests   each request once, with the identity of its provider
     calls      the unparsed replies of the service, so that a later version can parse them again for free
     answers    (request, attempt, index) -> the call, and the choice in its reply
+    refusals   the samples that the service always refuses, because of their content or their length
     batches    the batch jobs of services (``builders.sampling.batch_rows``)
     owners, claims   the processes that use the journal, and what they work on (``builders.sampling.claims``)
 
@@ -17,11 +18,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bestofn.builders.errors import PermanentRefusal
+from bestofn.builders.redaction.secrets import redacted_text
 from bestofn.builders.sampling.claims import Claims
 from bestofn.builders.sampling.in_flight import InFlightRequests
 from bestofn.builders.sampling.journal_file import (
@@ -139,6 +143,20 @@ class Journal:
         write failed.
         """
         return await self._writer.write(entry)
+
+    def refusals(self, request: bytes, attempt: int, indices: Sequence[int]) -> dict[int, PermanentRefusal]:
+        """Return the permanent refusals of samples by sample index. Other samples are missing."""
+        query = "SELECT number, message FROM refusals WHERE request = ? AND attempt = ?"
+        refused = dict(self.rows(query, (request, attempt)))
+        return {index: PermanentRefusal(refused[index]) for index in indices if index in refused}
+
+    async def add_refusals(
+        self, request: bytes, attempt: int, indices: Sequence[int], provider: str, error: PermanentRefusal
+    ) -> None:
+        """Store that the service always refuses these samples, so that no later run requests them again."""
+        statement = "INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?, ?, ?)"
+        message = redacted_text(str(error)).encode("utf-8", "replace").decode()  # without surrogates
+        await self.note([(statement, (request, attempt, index, provider, message, time.time())) for index in indices])
 
     async def note(self, statements: Sequence[Statement]) -> None:
         """Run SQL ``statements`` in the writing thread, and wait until the changes are on disk."""

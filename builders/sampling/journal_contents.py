@@ -114,7 +114,7 @@ class Pruned:
 
 
 def prune(journal: Journal, *, provider: str = "", before: float | None = None, dry_run: bool = False) -> Pruned:
-    """Delete calls from the journal and shrink the file.
+    """Delete calls and permanent refusals from the journal, and shrink the file.
 
     ``before`` is a time in seconds since 1970: only calls made before this time are deleted. None means no limit. Only
     calls of providers whose identity contains the text ``provider`` are deleted. A run that needs a deleted sample
@@ -130,9 +130,10 @@ def prune(journal: Journal, *, provider: str = "", before: float | None = None, 
         given,
     )
     ((answers,),) = journal.rows(f"SELECT count(*) FROM answers WHERE call IN ({chosen})", given)
-    if calls and not dry_run:
+    if not dry_run:
         journal.change(
             [
+                ("DELETE FROM refusals WHERE instr(provider, :provider) AND at < :before", given),
                 (f"DELETE FROM answers WHERE call IN ({chosen})", given),
                 (f"DELETE FROM calls WHERE id IN ({chosen})", given),
                 (

@@ -40,12 +40,17 @@ CREATE TABLE batches (
 );
 """
 
-CLAIMS = """
+LATER_TABLES = """
 CREATE TABLE IF NOT EXISTS owners (
     id TEXT PRIMARY KEY, process TEXT NOT NULL, heartbeat REAL NOT NULL, shared INTEGER NOT NULL,
     usd_aside REAL NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS refusals (
+    request BLOB NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL, provider TEXT NOT NULL,
+    message TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (request, attempt, number)
+) WITHOUT ROWID;
 """
 """Created in each journal that is opened for writing, because journals of earlier versions do not have these tables."""
 
@@ -198,7 +203,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, readonly: bool) -> None
                 "Use the version of bestofn that wrote it, or set journal=… to a new path."
             )
         if not readonly:
-            _create_tables(connection, CLAIMS)
+            _create_tables(connection, LATER_TABLES)
     except BaseException:
         if not readonly:
             connection.execute("ROLLBACK")

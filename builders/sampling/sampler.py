@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bestofn.builders.errors import AuthenticationError, ProviderError
+from bestofn.builders.errors import AuthenticationError, PermanentRefusal, ProviderError
 from bestofn.builders.formats.wire_tools import with_declared_names
 from bestofn.builders.records import Completion, Request, Usage
 from bestofn.builders.sampling.batch_route import BatchRoute
@@ -118,10 +118,13 @@ class JournaledSampler:
         return [_with_declared_names(answers[index], request) for index in indices]
 
     def _journaled(self, key: bytes, indices: Sequence[int], attempt: int) -> dict[int, Answer]:
-        """Return the completions of ``indices`` that are in the journal."""
+        """Return the completions and the permanent refusals of ``indices`` that are in the journal."""
         answers: dict[int, Answer] = {**self._replies.replay(self._journal.find(key, attempt, indices))}
         self._ledger.count("replayed", len(answers))
-        return answers
+        missing = [index for index in indices if index not in answers]
+        refused = self._journal.refusals(key, attempt, missing) if missing else {}
+        self._ledger.count("errors", len(refused))
+        return {**answers, **refused}
 
     def _requests_for(
         self, missing: Sequence[int], key: bytes, attempt: int, request: Request, body: bytes
@@ -251,6 +254,8 @@ class JournaledSampler:
         except AuthenticationError:
             raise
         except ProviderError as error:
+            if isinstance(error, PermanentRefusal):
+                await self._journal.add_refusals(in_flight.key, in_flight.attempt, indices, self.identity, error)
             self._ledger.count("errors", len(indices))
             return dict.fromkeys(indices, error)
         answers: dict[int, Answer] = {index: completions[index] for index in indices if index in completions}

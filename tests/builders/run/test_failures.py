@@ -71,6 +71,18 @@ def test_a_permanent_refusal_is_kept(tmp_path: Path) -> None:
         assert server.requests == 0
 
 
+def test_a_permanent_refusal_is_kept_also_if_another_request_of_its_shard_failed(tmp_path: Path) -> None:
+    with OpenAIServer() as server:
+        refused = (400, "This model's maximum context length is 4096 tokens")
+        server.refuse = lambda question: refused if "is 5 " in question else (500, "") if "is 6 " in question else None
+        first = build(tmp_path, server)
+        assert sorted(kind_of(error) for error in errors(first)) == ["PermanentRefusal"] * 2 + ["ServiceError"] * 2
+        server.reset()
+        server.refuse = None
+        assert [kind_of(error) for error in errors(build(tmp_path, server))] == ["PermanentRefusal"] * 2
+        assert server.requests == 1, "only the request that failed is sent again"
+
+
 @pytest.mark.parametrize(
     ("error", "again"),
     [(ServiceError("x"), True), (RequestError("x"), True), (PermanentRefusal("x"), False), (KeyError("x"), False)],
