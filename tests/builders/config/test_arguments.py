@@ -128,9 +128,13 @@ def test_every_command_answers_help_and_version(name: str, capsys: pytest.Captur
     assert capsys.readouterr().out.startswith(f"usage: bestofn {name}")
 
 
-def test_a_composed_command_leaves_no_file_behind(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "bestofn", "check", "sandbox=none"]
-    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+def test_a_refused_command_leaves_no_file_behind_and_imports_nothing_heavy(tmp_path: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "bestofn", "build", "notes=${x}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert "there is no key 'x'" in done.stderr
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "hydra" in imported
+    assert not {"datasets", "torch", "numpy", "aiohttp"} & imported
     assert list(tmp_path.iterdir()) == []
 
 
