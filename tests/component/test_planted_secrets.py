@@ -57,9 +57,11 @@ def echo(sent: Sent) -> Answer:
         status = 200 if "sum 1 " in received else 400
         return Answer({"data": [{"index": 0, "probs": [0.5]}], "error": received}, status=status)
     content = f"I received {received}. The answer is 3."
-    if "sum 2 " in received:
+    if json.loads(sent.raw)["model"] == "judge":
+        content = f'{{"reasoning": "", "equivalent": true, "confidence": 1.0}}\n{content}'
+    elif "sum 2 " in received:
         return Answer({"error": {"message": received, "type": "invalid_request"}}, status=400)
-    if "sum 3 " in received:
+    elif "sum 3 " in received:
         return Answer(b"{" + received.encode())
     choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
     return Answer({"model": "m", "choices": [choice], "usage": {"prompt_tokens": 5, "completion_tokens": 5}})
