@@ -174,8 +174,8 @@ class Journal:
 
     def has_replies_of(self, provider: str) -> bool:
         """Return whether the journal holds a reply of the provider with the identity ``provider``."""
-        query = "SELECT 1 FROM calls JOIN requests ON requests.id = calls.request WHERE provider = ? LIMIT 1"
-        return bool(self.rows(query, (provider,)))  # a request of an unfinished batch job has no call
+        answered = "EXISTS (SELECT 1 FROM answers WHERE answers.request = requests.id)"  # unlike in an unfinished batch
+        return bool(self.rows(f"SELECT 1 FROM requests WHERE provider = ? AND {answered} LIMIT 1", (provider,)))
 
     def rows(self, query: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return all rows of an SQL ``query``."""

@@ -99,6 +99,26 @@ def test_a_refused_job_stops_the_build(tmp_path: Path, capsys: pytest.CaptureFix
     assert (double.online, set(double.paid.values())) == (0, {1})
 
 
+def test_requests_that_no_job_answers_make_the_build_incomplete(tmp_path: Path) -> None:
+    double = OpenAIDouble(polls=0, unanswered=("Q1", "Q2", "Q3"))
+    with WireServer(double) as server:
+        assert run(tmp_path, server) == 6
+        double.unanswered = ()
+        assert run(tmp_path, server) == 0
+    assert len(candidates(tmp_path)) == 2 * QUERIES
+    assert (double.online, set(double.paid.values())) == (0, {1})
+    assert calls(tmp_path) == [("batch", QUERIES, float(QUERIES))]
+
+
+def test_an_account_without_credit_stops_the_build(tmp_path: Path) -> None:
+    double = OpenAIDouble(polls=0)
+    double.fail("create", Answer({"error": {"code": "insufficient_quota", "message": "no credit"}}, status=429))
+    with WireServer(double) as server:
+        assert run(tmp_path, server) == 4
+        assert run(tmp_path, server) == 0
+    assert (double.online, set(double.paid.values()), states(tmp_path)) == (0, {1}, ["closed"])
+
+
 def test_a_finished_run_stores_the_replies_that_it_did_not_wait_for(tmp_path: Path) -> None:
     double = OpenAIDouble(polls=10**6)
     with WireServer(double) as server:
