@@ -114,7 +114,7 @@ class Claims:
         self._id = uuid.uuid4().hex
         self._held: set[bytes] = set()
         self._budgets: list[SharedBudget] = []
-        self._written_aside = 0.0
+        self._written_aside = self._aside_elsewhere = 0.0
         self._beat_at = 0.0
         self._seen: dict[str, _Heartbeat] = {}  # of the other owners
         self._has_waited = False
@@ -147,7 +147,15 @@ class Claims:
     def watch_budget(self, budget: SharedBudget) -> None:
         """Keep ``budget`` informed of what all processes that use the journal have paid and reserved."""
         self._budgets.append(budget)
-        self._update_budgets(self._owners() if self.is_shared else [])
+        if self.is_shared:
+            self._aside_elsewhere = sum(owner.usd_aside for owner in self._owners())
+        self.update_budgets()
+
+    def update_budgets(self) -> None:
+        """Inform the budgets of all replies in the journal, also of those that other processes have just stored."""
+        usd = self._spending.spent_usd()
+        for budget in self._budgets:
+            budget.carry(usd, self._aside_elsewhere)
 
     async def take(self, keys: Collection[bytes]) -> set[bytes]:
         """Claim ``keys`` and return those that no other process has claimed."""
@@ -208,7 +216,8 @@ class Claims:
         elif self.is_shared and not others and await self._writer.run(partial(_stop_sharing, self._id)):
             self.is_shared = False
         if self.is_shared:
-            self._update_budgets(others)
+            self._aside_elsewhere = sum(owner.usd_aside for owner in others)
+            self.update_budgets()
             await self._write_aside()
         return others
 
@@ -260,11 +269,6 @@ class Claims:
         with journal_errors(self._path):
             row = self._reader.execute("SELECT owner FROM claims WHERE key = ?", (key,)).fetchone()
         return row[0] if row else None
-
-    def _update_budgets(self, others: Iterable[Owner]) -> None:
-        usd, aside = self._spending.spent_usd(), sum(owner.usd_aside for owner in others)
-        for budget in self._budgets:
-            budget.carry(usd, aside)
 
     async def _write_aside(self) -> None:
         aside = sum(budget.usd_aside for budget in self._budgets)

@@ -132,9 +132,14 @@ class Journal:
         return stored
 
     def check(self) -> None:
-        """Raise ``JournalError`` if an earlier write failed, so that no further request is sent and paid for."""
+        """Check, before a request is sent, that its reply can be stored, and update the budgets.
+
+        Raises ``JournalError`` if an earlier write failed, so that no further request is sent and paid for.
+        """
         if self._writer.failure is not None:
             raise self._writer.failure
+        if self.claims.is_shared:
+            self.claims.update_budgets()
 
     async def add(self, entry: Entry) -> bool:
         """Write ``entry``, wait until it is on disk, and return whether all its answers were new.

@@ -177,7 +177,7 @@ def test_processes_that_share_a_journal_share_the_budget(tmp_path: Path) -> None
 
     asyncio.run(use())
     ((spent,),) = rows(tmp_path / "j.sqlite", "SELECT sum(usd) FROM calls")
-    assert 2.0 <= round(spent, 6) <= 2.4
+    assert 2.0 <= round(spent, 6) <= 2.4, "only the requests in flight exceed the budget"
 
 
 def test_dollars_that_another_process_has_reserved_are_not_spent(tmp_path: Path) -> None:
