@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Iterator
@@ -60,8 +61,11 @@ def stopped_by_signals() -> Iterator[None]:
 
 
 def _leave_terminal() -> None:
-    """Send further output nowhere if it goes to a terminal, because the terminal is closed."""
+    """Send further output nowhere if it goes to a terminal, because the terminal is closed.
+
+    A closed terminal is a character device, but ``isatty`` is false for it.
+    """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
-            if stream.isatty():
+            if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

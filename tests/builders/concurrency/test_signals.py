@@ -1,0 +1,84 @@
+"""SIGTERM and SIGHUP stop the process like Ctrl-C: by an exception, once."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from bestofn.builders.concurrency.signals import STOP_SIGNALS, Terminated, exit_code_of, stopped_by_signals
+
+
+@pytest.fixture(autouse=True)
+def default_handlers():
+    """The handlers that a process has at its start; pytest's own process may ignore SIGHUP."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in STOP_SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_raises_once_and_the_next_one_is_ignored(number: signal.Signals, code: int) -> None:
+    cleaned_up = False
+    with stopped_by_signals():
+        with pytest.raises(Terminated, match=number.name) as stopped:
+            signal.raise_signal(number)
+        for later in STOP_SIGNALS:
+            signal.raise_signal(later)
+        cleaned_up = True
+    assert cleaned_up
+    assert exit_code_of(stopped.value) == code
+    assert exit_code_of(KeyboardInterrupt()) == 130
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_signal_that_is_ignored_or_handled_elsewhere_is_left() -> None:
+    def handler(number: int, frame: object) -> None: ...
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, handler)
+    with stopped_by_signals():
+        signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_nothing_changes_outside_the_main_thread() -> None:
+    handlers: list[object] = []
+
+    def work() -> None:
+        with stopped_by_signals():
+            handlers.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.SIG_DFL]
+
+
+IN_TERMINAL = textwrap.dedent("""
+    import sys, time
+    from bestofn.builders.concurrency.signals import exit_code_of, stopped_by_signals
+
+    with stopped_by_signals():
+        try:
+            print("ready", flush=True)
+            time.sleep(60)
+        except KeyboardInterrupt as error:
+            print("output to the closed terminal", flush=True)
+            sys.exit(exit_code_of(error))
+""")
+
+
+def test_a_closed_terminal_does_not_disturb_the_cleanup() -> None:
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(sys.executable, [sys.executable, "-c", IN_TERMINAL])
+    assert b"ready" in os.read(terminal, 100)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 129
