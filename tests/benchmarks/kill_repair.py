@@ -33,6 +33,7 @@ class Trial(NamedTuple):
     """The result of one trial."""
 
     fault: str
+    kills: int
     code: int
     missing: int
     twice: int
@@ -54,7 +55,7 @@ def main() -> None:
             trial = run_trial(Path(folder), given.prompts, given.concurrency)
         good += trial.holds(given.concurrency)
         print(
-            f"trial {number} ({trial.fault}): exit code {trial.code}, {trial.missing} candidates without an answer, "
+            f"trial {number} ({trial.fault}, {trial.kills} kills): exit code {trial.code}, {trial.missing} candidates without an answer, "
             f"{trial.twice} requests answered twice (at most {given.concurrency})",
             flush=True,
         )
@@ -65,25 +66,28 @@ def run_trial(folder: Path, prompts: int, concurrency: int, longest_s: float = L
     """Run one trial in ``folder``."""
     data, out = write_sums(folder / "sums.jsonl", prompts), folder / "run"
     fault = FAULTS[random.choice(OUTAGES)]
-    with FaultServer(SHAPES["chat"], [fault], broken=lambda number: True) as server:
-        end_or_kill(start(data, server.port, out, concurrency, *SETTINGS), longest_s)
+    with FaultServer(SHAPES["chat"], [fault], broken=lambda number: True, latency_s=0.1) as server:
+        kills = end_or_kill(start(data, server.port, out, concurrency, *SETTINGS), longest_s)
         works_until = server.requests + random.randint(1, prompts - 1)
         server.broken = lambda number: number >= works_until
-        end_or_kill(start(data, server.port, out, concurrency, *SETTINGS), longest_s)
+        kills += end_or_kill(start(data, server.port, out, concurrency, *SETTINGS), longest_s)
         server.broken = lambda number: False
         code = start(data, server.port, out, concurrency, *SETTINGS).wait(300)
         answered = server.requests - server.met.total()
-    return Trial(fault.name, code, missing_answers(out, prompts), answered - prompts)
+    return Trial(fault.name, kills, code, missing_answers(out, prompts), answered - prompts)
 
 
-def end_or_kill(process: subprocess.Popen[bytes], longest_s: float) -> None:
-    """Wait a random time, then kill ``process`` with SIGKILL if it still runs."""
+def end_or_kill(process: subprocess.Popen[bytes], longest_s: float) -> bool:
+    """Wait a random time, then kill ``process`` with SIGKILL if it still runs. Return whether it was killed."""
     try:
         process.wait(random.uniform(0.2, 1.0) * longest_s)
+        return False
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    time.sleep(0.2)  # the server finishes the open requests
+        return True
+    finally:
+        time.sleep(0.3)  # the server finishes the open requests
 
 
 def missing_answers(out: Path, prompts: int) -> int:

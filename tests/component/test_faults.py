@@ -35,12 +35,12 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bestofn.builders.sampling.limiter.FIRST_BACKOFF_S", 0.002)
 
 
-def sampled(folder: Path, server: FaultServer) -> tuple[dict[str, list[Answer]], dict, int, float]:
+def sampled(folder: Path, server: FaultServer, timeout_s: float) -> tuple[dict[str, list[Answer]], dict, int, float]:
     """Sample N answers to each question. Returns them with the totals, the stored answers and the journal's cost."""
 
     async def run() -> tuple[dict[str, list[Answer]], dict, int, float]:
         journal, ledger = Journal(folder / "journal.sqlite"), Ledger(prices=PRICES)
-        limits = RateLimits(concurrency=4, timeout_s=0.25, reply_mb=0.5)
+        limits = RateLimits(concurrency=4, timeout_s=timeout_s, reply_mb=0.5)
         provider = server.shape.provider(model="m", base_url=server.url, limits=limits, api_key="k", free=False)  # type: ignore[call-arg]
         draws = sampler(provider, journal, ledger)
 
@@ -79,14 +79,14 @@ def check_answers(server: FaultServer, answers: dict[str, list[Answer]], stored:
 def test_a_fault_in_thirty_percent_of_the_replies(shape: str, name: str, tmp_path: Path) -> None:
     fault = FAULTS[name]
     with FaultServer(SHAPES[shape], [fault]) as server:
-        answers, totals, stored, spent = sampled(tmp_path, server)
+        answers, totals, stored, spent = sampled(tmp_path, server, 0.2 if fault.cause == "timeout" else 60.0)
     errors = check_answers(server, answers, stored)
     met = server.met[name]
     assert met >= 2
     check_effect(fault, errors, met)
     check_summary(server, totals)
     assert totals["usd"] == pytest.approx(spent)
-    if not fault.estimated:
+    if not fault.estimated and fault.cause != "timeout":
         assert spent == pytest.approx(server.prompt_tokens * 1e-6 + server.completion_tokens * 1e-5)
     else:
         assert spent > 0
@@ -110,6 +110,8 @@ def check_summary(server: FaultServer, totals: dict) -> None:
     named = server.by_cause("retried", "row", "unreadable")
     del named[""]
     assert not named - failures
+    slow = failures.pop("timeout", 0) - named.pop("timeout", 0)  # on a busy machine, a good reply may be late too
+    assert slow >= 0
     assert failures.total() == named.total() + sum(server.met[name] for name in unnamed)
     repaired = server.by_cause("repaired")
     assert totals["without_usage"] >= repaired.pop("no token count", 0)
@@ -124,7 +126,7 @@ def words_of(server: FaultServer, folder: Path, *more: str) -> list[str]:
     provider = {"chat": "openai_chat", "responses": "openai", "messages": "anthropic", "ollama": "ollama"}
     words = ["build", "dataset=jsonl", f"dataset.path={data}", f"provider={provider[server.shape.name]}"]
     words += [f"provider.base_url={server.url}", "provider.model=m", "provider.api_key=k", "provider.free=false"]
-    words += ["provider.limits.concurrency=8", "provider.limits.timeout_s=0.25", "sandbox=none", "tools=none", "n=4"]
+    words += ["provider.limits.concurrency=8", "sandbox=none", "tools=none", "n=4"]
     words += ["provider.max_n=1"] if server.shape.name == "chat" else []
     return [*words, "+prices={m: {input: 1.0, output: 10.0}}", "shard_size=20", f"out={folder / 'run'}", *more]
 

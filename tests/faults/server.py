@@ -20,6 +20,7 @@ class FaultServer:
 
     ``requests`` counts requests, and ``met`` faults by name. ``prompt_tokens`` and ``completion_tokens`` are the tokens of
     all replies that are paid for. ``broken`` chooses the requests that get a fault from their number.
+    Each reply is delayed by ``latency_s`` seconds.
     """
 
     def __init__(
@@ -27,7 +28,9 @@ class FaultServer:
         shape: Shape,
         faults: Sequence[Fault],
         broken: Callable[[int], bool] = lambda number: number % 10 in FAULTY,
+        latency_s: float = 0.0,
     ) -> None:
+        self.latency_s = latency_s
         self.shape = shape
         self.faults = faults
         self.broken = broken
@@ -87,6 +90,7 @@ class FaultServer:
         number, self.requests = self.requests, self.requests + 1
         reply = self.shape.good(body)
         fault: Fault | None = None
+        await asyncio.sleep(self.latency_s)
         if self.faults and self.broken(number):
             fault = self.faults[self.met.total() % len(self.faults)]
             self.met[fault.name] += 1

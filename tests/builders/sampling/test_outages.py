@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 
 import pytest
@@ -49,6 +50,8 @@ FAULTS = {
 
 def seconds_of(concurrency: int, outage_s: float, fault: str, requests: int, answer_s: float) -> tuple[float, Service]:
     """Return how long ``requests`` take if the service is away for ``outage_s`` from second 5 on, and the service."""
+
+    random.seed(0)  # pauses are random
 
     async def work(clock: Clock) -> tuple[float, Service]:
         service = Service(clock, 5.0, 5.0 + outage_s, FAULTS[fault], answer_s)
