@@ -101,7 +101,7 @@ class HttpService(ABC):
         choosing = sorted(
             (name.lower(), value)
             for name, value in self._headers.items()
-            if changes_completions(name) and masked_key_like(value) == value
+            if changes_completions(name) and masked_key_like(str(value)) == str(value)
         )
         if not choosing:
             return place

@@ -21,13 +21,13 @@ from bestofn.builders.sampling.request_key import request_key
 log = logging.getLogger(__name__)
 
 
-def check_for_moved_server(journal: Journal, identity: str, body: bytes, *, free: bool) -> None:
-    """Check whether the journal has the request ``body`` only under other addresses than that of ``identity``.
+def check_for_moved_server(journal: Journal, identity: str, body: bytes, attempt: int, *, free: bool) -> None:
+    """Check whether the journal has answers to ``body`` only under other addresses than that of ``identity``.
 
     Then raises ``ServerMoved``, which says how to adopt the replies. Only logs a warning if requests are ``free``, or
     if ``provider.service`` names the server: then the user has decided that it is another server.
     """
-    others = identities_elsewhere(journal, identity, body)
+    others = identities_elsewhere(journal, identity, body, attempt)
     if not others:
         return
     named = "://" not in _parts(identity)[1]
@@ -45,16 +45,17 @@ def check_for_moved_server(journal: Journal, identity: str, body: bytes, *, free
     )
 
 
-def identities_elsewhere(journal: Journal, identity: str, body: bytes) -> list[str]:
-    """Return the identities in the journal that have the request ``body`` and differ from ``identity`` in the address.
+def identities_elsewhere(journal: Journal, identity: str, body: bytes, attempt: int = 0) -> list[str]:
+    """Return the identities that differ from ``identity`` only in the address and have answers to ``body``.
 
     Returns [] if the journal has any request of ``identity``, because this server is then in use.
     """
     if journal.rows("SELECT 1 FROM requests WHERE provider = ? LIMIT 1", (identity,)):
         return []
     rows = journal.rows(
-        "SELECT DISTINCT provider FROM requests WHERE body = ? AND id IN (SELECT request FROM answers)",
-        (zlib.compress(body, 1),),
+        "SELECT DISTINCT provider FROM requests JOIN answers ON answers.request = requests.id "
+        "WHERE body = ? AND attempt = ?",
+        (zlib.compress(body, 1), attempt),
     )
     return sorted(other for (other,) in rows if _differ_in_address(identity, other))
 

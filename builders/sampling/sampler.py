@@ -103,7 +103,7 @@ class JournaledSampler:
         answers = self._journaled(key, indices, attempt)
         missing = [index for index in indices if index not in answers]
         if missing and not self._is_checked:
-            check_for_moved_server(self._journal, self.identity, body, free=self.free)
+            check_for_moved_server(self._journal, self.identity, body, attempt, free=self.free)
             self._is_checked = True
         requests = self._requests_for(missing, key, attempt, request, body)
         try:

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sqlite3
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -173,3 +174,25 @@ def test_no_planted_secret_is_written_or_printed(
     assert "shown-title" in (out / "manifest.json").read_text()
     assert "X-Place" in (out / "manifest.json").read_text()
     assert os.environ["HF_TOKEN"] == PLANTED["environment variable"]
+
+
+def test_the_file_of_a_sweep_has_no_credential(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bestofn"])
+    words = [
+        "-m",
+        "n=2,3",
+        "dataset.max_queries=1",
+        "provider=openai_chat",
+        "provider.base_url=http://me:url-passw0rd@127.0.0.1:9/v1",
+        "provider.api_key=typed-api-key-0815",
+        "provider.headers={X-Place: north-wing-door-code-4711}",
+        "sandbox=none",
+        "dry_run=true",
+        "hydra.sweep.dir=sweep",
+    ]
+    assert ends(build, *words) == 0
+    written = (tmp_path / "sweep" / "multirun.yaml").read_text()
+    assert "X-Place" in written
+    for secret in ("url-passw0rd", "typed-api-key-0815", "north-wing-door-code-4711"):
+        assert secret not in written

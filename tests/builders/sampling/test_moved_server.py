@@ -24,13 +24,13 @@ GOOD = {
 }
 
 
-def draw(path: Path, url: str, n: int = 1, **settings) -> list[str]:
+def draw(path: Path, url: str, n: int = 1, attempt: int = 0, **settings) -> list[str]:
     async def run() -> list[str]:
         journal = Journal(path)
         provider = OpenAIChat(model="m", base_url=url, api_key="k", max_n=1, **{"free": False, **settings})
         sampling = sampler(provider, journal, Ledger())
         async with journal, provider, sampling:
-            return [a.text for a in await sampling.draw(ASK, range(n)) if isinstance(a, Completion)]
+            return [a.text for a in await sampling.draw(ASK, range(n), attempt) if isinstance(a, Completion)]
 
     return asyncio.run(run())
 
@@ -78,6 +78,14 @@ def test_other_models_and_requests_are_not_taken_for_a_moved_server(tmp_path: Pa
         assert draw(path, new.url, headers={"X-Variant": "b"}) == ["2"]
     with WireServer(lambda sent: Answer(GOOD)) as again:
         draw(tmp_path / "empty.sqlite", again.url)
+
+
+def test_a_new_attempt_on_another_server_is_no_moved_server(tmp_path: Path) -> None:
+    """``bestofn regenerate`` with another server requests new attempts there."""
+    path = tmp_path / "journal.sqlite"
+    with WireServer(lambda sent: Answer(GOOD)) as old, WireServer(lambda sent: Answer(GOOD)) as new:
+        draw(path, old.url)
+        assert draw(path, new.url, attempt=1) == ["2"]
 
 
 def test_an_adoption_of_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
