@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import html
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element, tostring
 
 if TYPE_CHECKING:
+    from pygments.formatter import Formatter
     from pygments.lexer import Lexer
 
 FENCE = re.compile(r"```[ \t]{0,8}([\w+-]{0,40})[^\n]{0,200}\n(.*?)(?:```|\Z)", re.DOTALL)  # limited lengths: see below
@@ -79,10 +80,17 @@ def title(text: str) -> str:
 def coloured(code: str, language: str = "") -> str:
     """Return ``code`` as a ``<pre>`` with the CSS classes of Pygments; plain text if the language is unknown."""
     from pygments import highlight
+
+    shown = highlight(code.rstrip(), _lexer(language), _formatter())
+    return f'<pre class="code">{shown.rstrip()}</pre>'
+
+
+@cache
+def _formatter() -> Formatter[str]:
+    """Return the formatter of all code blocks. Its creation takes longer than a usual block."""
     from pygments.formatters import HtmlFormatter
 
-    shown = highlight(code.rstrip(), _lexer(language), HtmlFormatter(nowrap=True))
-    return f'<pre class="code">{shown.rstrip()}</pre>'
+    return HtmlFormatter(nowrap=True)
 
 
 @lru_cache(maxsize=256)
