@@ -9,5 +9,5 @@ cat >recorded.jsonl <<'ROWS'
 ROWS
 
 bestofn build dataset=jsonl dataset.path=recorded.jsonl dataset.columns.answer=gold \
-  dataset.columns.candidates=answers provider=recorded n=3 out=recorded-run
+  dataset.columns.candidates=answers provider=recorded out=recorded-run
 bestofn inspect recorded-run

@@ -20,6 +20,7 @@ from bestofn.verifiers.judge_verifier import reference_text
 log = logging.getLogger(__name__)
 
 LOOKED_AT = 100  # most queries of a split in one shard that are looked at
+MOST_SPLITS = 8  # that are shown one by one
 SHOWN_CHARS = 300  # of a prompt and of a reference
 KINDS = {
     "tests": lambda reference: reference.tests is not None,
@@ -62,6 +63,14 @@ class Reach:
             self.verifiers[name] += 1
         else:
             self.unverified[kind] += 1
+
+    def __add__(self, other: Reach) -> Reach:
+        return Reach(
+            self.queries + other.queries,
+            self.kinds + other.kinds,
+            self.verifiers + other.verifiers,
+            self.unverified + other.unverified,
+        )
 
     @property
     def verifiable(self) -> int:
@@ -112,8 +121,8 @@ class FirstRows:
             return
         found = reach_of(self.verifier, [query for query in queries if query.split not in self._seen])
         self._seen |= set(found)
-        for split, reach in found.items():
-            self.say(f"Split {visible(split)}, first {reach}")
+        for line in _lines(found):
+            self.say(line)
         if is_first:
             for line in first_query(queries[0], self.verifier):
                 self.say(line)
@@ -126,15 +135,21 @@ def check_reach(found: Mapping[str, Reach], source: Source, *, stop: bool) -> No
 
     Raises ``ConfigError`` if ``stop`` is set and no query of any split can be verified.
     """
-    if stop and not any(reach.verifiable for reach in found.values()):
-        total = Reach(
-            sum(reach.queries for reach in found.values()),
-            unverified=sum((reach.unverified for reach in found.values()), Counter()),
-        )
+    unverified = {split: reach for split, reach in found.items() if not reach.verifiable}
+    if not unverified:
+        return
+    total = sum(unverified.values(), Reach())
+    if stop and len(unverified) == len(found):
         raise ConfigError(total.problem(source))
-    for split, reach in found.items():
-        if not reach.verifiable:
-            log.warning("Split %s: %s", split, reach.problem(source))
+    names = ", ".join(map(visible, list(unverified)[:MOST_SPLITS]))
+    log.warning("Split %s: %s", names if len(unverified) <= MOST_SPLITS else f"{names}, …", total.problem(source))
+
+
+def _lines(found: Mapping[str, Reach]) -> list[str]:
+    """Return one line per split; one line in total if there are more than ``MOST_SPLITS``."""
+    if len(found) > MOST_SPLITS:
+        return [f"{len(found)} splits, first {sum(found.values(), Reach())}"]
+    return [f"Split {visible(split)}, first {reach}" for split, reach in found.items()]
 
 
 def reach_of(verifier: Verifier, queries: Iterable[Query]) -> dict[str, Reach]:

@@ -154,6 +154,17 @@ def test_a_split_that_nothing_verifies_is_a_warning_before_it_is_sampled(
     assert "Split math" not in caplog.text
 
 
+def test_many_splits_are_shown_together(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [{**row, "split": f"topic {row['id']}"} for row in SUMS]
+    rows = [row if row["id"] else {**row, "answer": None} for row in rows]
+    with OpenAIServer() as server, caplog.at_level(logging.INFO):
+        build(compose(words(tmp_path, server, rows, "n=1", "dataset.columns.split=split")))
+    shown = [record.getMessage() for record in caplog.records]
+    assert any(line.startswith("12 splits, first 12 queries: 11 with a reference answer") for line in shown)
+    assert "Split topic 0: 0 of 1 queries can be verified: 1 with no reference." in caplog.text
+    assert "Split topic 1" not in caplog.text
+
+
 def test_high_throughput_has_a_judge_for_what_no_program_verifies() -> None:
     config = compose(["sandbox=none", "experiment=baseline/high_throughput"])
     domains = config["verifier"]["domains"]
