@@ -74,12 +74,15 @@ def _data_of(config: object) -> dict[str, str]:
     shown = manifest.redacted(config)
     nodes = shown if isinstance(shown, Mapping) else {}
     dataset, provider = nodes.get("dataset") or {}, nodes.get("provider") or {}
+    places = [_place(dataset[key]) for key in ("name", "path", "paths", "config") if dataset.get(key)]
     return {
-        "dataset": " ".join(
-            _place(dataset.get(key)) for key in ("name", "path", "paths", "config") if dataset.get(key)
-        ),
-        "model": str(provider.get("model") or ""),
+        "dataset": " ".join(places) or _class_of(dataset),
+        "model": str(provider.get("model") or "") or _class_of(provider),
     }
+
+
+def _class_of(node: JsonObject) -> str:
+    return str(node.get("_target_") or "").rpartition(".")[2]
 
 
 def _place(value: object) -> str:

@@ -62,6 +62,7 @@ def test_data_of_another_dataset_or_model_is_not_replaced_silently(
         for file, more, message in (
             ("b.jsonl", [], r"holds the data of dataset .*a\.jsonl.*out=….*replace=true"),
             ("a.jsonl", ["provider.model=other"], r"holds the data of model m \(now other\)"),
+            ("a.jsonl", ["dataset=starter", "~dataset.path"], r"holds the data of dataset .*a\.jsonl \(now Starter\)"),
         ):
             with pytest.raises(ConfigError, match=message):
                 run(tmp_path, server, file, *more)
