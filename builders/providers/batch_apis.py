@@ -126,7 +126,7 @@ class OpenAIBatches:
     def _refusal(self, batch: str, job: JsonObject) -> ProviderError | BudgetError:
         errors = (job.get("errors") or {}).get("data") or [{}]
         reason = self._http.redacted("; ".join(error_text(_json({"error": error})) for error in errors))
-        message = f"the service refused batch job {batch}: {reason}"
+        message = f"batch job {batch} failed: {reason}"
         return RateLimitError(message) if TOKEN_LIMIT.search(reason) else error_of_status(400, reason, message)
 
     def _read(self, line: JsonObject) -> tuple[str, Answer]:

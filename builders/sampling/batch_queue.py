@@ -21,7 +21,8 @@ from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.limiter import REFUSED_AT_START
 from bestofn.builders.sampling.provider import BatchApi, Batching, BatchResult, Mode, Reply
 
-TOO_LARGE = re.compile(r"(?i)too (?:large|big|many (?:lines|requests))|request_too_large|exceed\w* .*(?:size|requests)")
+TOO_LARGE = re.compile(r"(?i)too (?:large|big|many (?:lines|requests))|exceed.*(?:file|batch|maximum|number)")
+SMALL = 100  # the text of an error cannot mean that a job of at most this many requests is too large
 log = logging.getLogger(__name__)
 
 
@@ -201,8 +202,8 @@ class BatchQueue:
             for request in self._requests.known(job.names):
                 self._gatherer.release(request)
         if isinstance(error, RequestError):
-            if error.status == 413 or TOO_LARGE.search(str(error)):
-                self._divide(job, error)
+            if error.status == 413 or (len(job.names) > SMALL and TOO_LARGE.search(str(error))):
+                await self._divide(job, error)
                 return
             error = OutageError(
                 f"the service refused a batch job of {len(job.names)} requests: {error}. No request was sent online. "
@@ -210,10 +211,15 @@ class BatchQueue:
             )
         self._requests.fail(job.names, error)
 
-    def _divide(self, job: BatchJob, error: RequestError) -> None:
+    async def _divide(self, job: BatchJob, error: RequestError) -> None:
         """Submit the requests of ``job`` in smaller jobs. The answer to a request that was alone is the ``error``."""
         if len(job.names) == 1:
-            self._requests.answer({job.names[0]: error})
+            try:
+                await self._count_refused(job, [error])
+            except OutageError as stop:
+                self._requests.fail(job.names, stop)
+            else:
+                self._requests.answer({job.names[0]: error})
             return
         log.warning("%s: a batch job of %d requests is divided: %s", self._identity, len(job.names), error)
         self._ledger.note("batch jobs divided because of their size")

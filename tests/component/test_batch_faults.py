@@ -13,6 +13,7 @@ from bestofn.builders.providers.anthropic_messages import AnthropicMessages
 from bestofn.builders.providers.batch_apis import OpenAIBatches
 from bestofn.builders.providers.openai_chat import OpenAIChat
 from bestofn.builders.records import Completion
+from bestofn.builders.sampling import batch_queue
 from bestofn.builders.sampling.batch_jobs import BatchJobs
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.provider import BatchLimits
@@ -178,13 +179,31 @@ def test_a_job_of_an_earlier_run_that_failed_is_submitted_again(tmp_path) -> Non
     [Answer(LATER, status=413), Answer({"error": {"message": "the file is too large"}}, status=400)],
     ids=["413", "400"],
 )
-def test_a_job_that_is_too_large_is_halved(tmp_path, service: tuple[BatchDouble, Make], answer: Answer) -> None:
+def test_a_job_that_is_too_large_is_halved(
+    tmp_path, service: tuple[BatchDouble, Make], answer: Answer, monkeypatch
+) -> None:
     double, provider = service
+    monkeypatch.setattr(batch_queue, "SMALL", 5)
     double.fail("create", answer)
     with WireServer(double) as server:
         drawn, totals = draw(tmp_path, provider(server))
     assert_all_paid_once(double, drawn)
     assert totals["batch_faults"] == {"batch jobs divided because of their size": 1}
+
+
+def test_a_service_that_finds_every_job_too_large_stops_the_run(tmp_path) -> None:
+    double = OpenAIDouble()
+    double.fail("create", *[Answer(LATER, status=413)] * 1000)
+    with WireServer(double) as server, pytest.raises(OutageError, match="refused each of the first"):
+        draw(tmp_path, chat(server), count=30)
+    assert states(tmp_path) == []
+
+
+def test_a_setting_that_is_too_large_stops_the_run(tmp_path) -> None:
+    double = OpenAIDouble()
+    double.fail("create", Answer({"error": {"message": "max_tokens is too large"}}, status=400))
+    with WireServer(double) as server, pytest.raises(OutageError, match="max_tokens is too large"):
+        draw(tmp_path, chat(server))
 
 
 def test_one_request_that_is_too_large_is_the_error_of_its_row(tmp_path) -> None:
