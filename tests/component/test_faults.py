@@ -21,7 +21,7 @@ from bestofn.builders.sampling.limiter import RateLimits
 from bestofn.builders.sampling.sampler import sampler
 from bestofn.builders.tables import shards
 from tests.commands import run_here
-from tests.faults.catalogue import FAULTS, REFUSALS, STOPS, Fault
+from tests.faults.catalogue import CHOICES, FAULTS, REFUSALS, STOPS, Fault
 from tests.faults.server import FaultServer
 from tests.faults.shapes import SHAPES, answer
 
@@ -118,6 +118,25 @@ def check_summary(server: FaultServer, totals: dict) -> None:
     assert Counter(totals["repaired"]) == repaired
 
 
+@pytest.mark.parametrize("fault", CHOICES, ids=lambda fault: fault.name)
+def test_replies_with_another_number_of_answers(fault: Fault, tmp_path: Path) -> None:
+    with FaultServer(SHAPES["chat"], [fault]) as server:
+        server.broken = lambda number: number % 10 in (2, 5)
+        answers, totals, stored, _ = sampled(tmp_path, server, 60.0)
+    assert all(isinstance(one, Completion) for drawn in answers.values() for one in drawn)
+    assert totals["repaired"][fault.cause] >= 1
+    assert stored >= N * len(QUESTIONS)
+
+
+def test_half_of_the_requests_are_refused_for_overload(tmp_path: Path) -> None:
+    """The window shrinks, every request is answered, and few requests are repeated more often than needed."""
+    overloads = [FAULTS["429"], FAULTS["429 with retry-after"], FAULTS["503"], FAULTS["529"]]
+    with FaultServer(SHAPES["ollama"], overloads, lambda number: number % 2 == 1) as server:
+        answers, _, stored, _ = sampled(tmp_path, server, 60.0)
+    assert check_answers(server, answers, stored) == []
+    assert server.requests == N * len(QUESTIONS) + server.met.total(), "only failed requests are sent again"
+
+
 def words_of(server: FaultServer, folder: Path, *more: str) -> list[str]:
     """The words of a build that asks ``server``."""
     data = folder / "rows.jsonl"
@@ -140,6 +159,7 @@ def test_a_build_with_all_faults_mixed(shape: str, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert set(server.met) == {fault.name for fault in faults}
         check_printed(server, done.stdout)
+        assert server.requests <= 1.6 * 240
         candidates = candidates_of(tmp_path / "run")
         assert [key for key, _ in candidates] == [(f"q{number}", index) for number in range(60) for index in range(4)]
         failed = [one["error"] for _, one in candidates if one["error"]]

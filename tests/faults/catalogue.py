@@ -249,6 +249,22 @@ ANSWERS = [
         }.items()
     ),
 ]
+
+
+def _more(shape: Shape, reply: Json) -> None:
+    extra = [{**choice, "message": {**choice["message"]}} for choice in reply["choices"]]
+    for choice in extra:
+        choice["message"]["content"] += " (extra)"
+    reply["choices"] += extra
+
+
+CHOICES = [
+    changed(
+        "fewer answers", "repaired", "fewer completions than requested", lambda shape, reply: reply["choices"].pop()
+    ),
+    changed("more answers", "repaired", "more completions than requested", _more),
+]
+"""Faults of replies with several answers."""
 STOPS = [
     status(401, effect="stops", exit_code=5),
     status(402, effect="stops", exit_code=4),
