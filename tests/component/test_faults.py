@@ -191,7 +191,7 @@ def check_printed(server: FaultServer, summary: str) -> None:
     assert printed.total() == sum(server.met[one.name] for one in server.faults if one.effect != "repaired")
     for cause, count in server.by_cause("repaired").items():
         assert f"{count} × {cause}" in summary or cause == "no token count"
-    assert "completions came without a token count" in summary
+    assert "answers came without a token count" in summary
 
 
 @pytest.mark.parametrize("fault", STOPS, ids=lambda fault: fault.name)
