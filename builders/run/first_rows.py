@@ -37,7 +37,7 @@ REMEDIES = {
     "expected calls": "Tool calls need a trusted reference: verifier.domains.tool_calling.references=[gold,model].",
     "options": "The answer must name an option: check dataset.columns.answer and dataset.choices.gold.",
 }
-JUDGE = "Or let a judge decide: verifier=with_judge. Or set verify_nothing=true to sample answers without verdicts."
+JUDGE = "A judge can decide: verifier=with_judge. With verify_nothing=true, answers are sampled without verdicts."
 
 
 def reference_kind(reference: Reference) -> str:
