@@ -39,8 +39,10 @@ PROGRAM = textwrap.dedent("""
 """)
 
 
-def start(server: OpenAIServer, journal: Path) -> subprocess.Popen:
-    words = [sys.executable, "-c", PROGRAM, server.url, str(journal), *map(str, (PROMPTS, N, CONCURRENCY))]
+def start(
+    server: OpenAIServer, journal: Path, prompts: int = PROMPTS, concurrency: int = CONCURRENCY
+) -> subprocess.Popen:
+    words = [sys.executable, "-c", PROGRAM, server.url, str(journal), *map(str, (prompts, N, concurrency))]
     return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
 
 
@@ -74,3 +76,18 @@ def test_only_requests_in_flight_are_sent_again(tmp_path) -> None:
 def test_the_same_command_completes_a_run_that_was_killed_while_its_service_failed(tmp_path) -> None:
     trial = run_trial(tmp_path, prompts=60, concurrency=8, longest_s=3.0)
     assert trial.holds(in_flight=8), trial
+
+
+def test_processes_that_share_a_journal_send_no_request_twice_even_if_one_is_killed(tmp_path) -> None:
+    prompts, concurrency = 120, 8
+    with OpenAIServer(latency_s=0.1) as server:
+        processes = [start(server, tmp_path / "journal.sqlite", prompts, concurrency) for _ in range(3)]
+        while server.requests < 30:
+            time.sleep(0.002)
+        killed, *others = processes
+        killed.kill()
+        killed.communicate()
+        expected = [[sums(f"What is {number} + 1?", index) for index in range(N)] for number in range(prompts)]
+        for process in others:
+            assert json.loads(process.communicate(timeout=60)[0]) == expected
+        assert server.requests <= prompts + concurrency, "only the requests in flight of the killed process"
