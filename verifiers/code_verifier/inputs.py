@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
 from dataclasses import replace
 
 from bestofn.builders.protocols import Sandbox
@@ -24,26 +24,22 @@ async def judge_inputs(sandbox: Sandbox, program: Program, tests: CodeTests) -> 
     for run in (execution, *execution.runs):
         if sandbox_problem(run):
             return Tally(0, len(cases), "infra", problem=sandbox_problem(run))
-    return await judged(sandbox, len(cases), _compared, execution, cases, inputs)
-
-
-def _compared(execution: Execution, cases: Sequence[JsonObject], inputs: Sequence[str]) -> Tally:
-    """Compare the output of each run with the expected output."""
     verdicts: list[JsonObject | None] = []
     for number, (case, run) in enumerate(zip(cases, execution.runs, strict=False)):
-        expected = str(case["stdout"])
-        shown = {
-            "case": number,
-            "stdin": short(inputs[number]),
-            "expected": short(expected),
-            "found": short(run.stdout),
-        }
-        if run.status != "ok":
-            verdicts.append({**shown, "why": why_ended(run)})
-        elif same_output(expected, run.stdout):
-            verdicts.append(None)
-        else:
-            verdicts.append(
-                {**shown, "why": f"case {number}: printed {short(run.stdout)!r}, expected {short(expected)!r}"}
-            )
+        one = await judged(sandbox, 1, _compared, run, case, inputs[number], number)
+        if one.problem:
+            return replace(one, total=len(cases))
+        verdicts.append(None if one.failing is None else {**one.failing, "case": number})
+        await asyncio.sleep(0)  # all comparisons together may take long
     return tally_of(verdicts, len(cases), execution)
+
+
+def _compared(run: Execution, case: JsonObject, stdin: str, number: int) -> Tally:
+    """Compare the output of one run with the expected output. ``failing`` of the tally is None if they are equal."""
+    expected = str(case["stdout"])
+    if run.status == "ok" and same_output(expected, run.stdout):
+        return Tally(1, 1, run.status)
+    found = short(run.stdout)
+    printed = f"case {number}: printed {found!r}, expected {short(expected)!r}"
+    why = printed if run.status == "ok" else why_ended(run)
+    return Tally(0, 1, run.status, {"stdin": short(stdin), "expected": short(expected), "found": found, "why": why})

@@ -108,8 +108,11 @@ def _required(source: str) -> set[str]:
     return {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in packages}
 
 
+_NOT_FOUND = re.compile(r"(?<![\w.-])([\w.-]+): (?:command )?not found")  # each word is tried once, from its beginning
+
+
 def _commands(need: Need) -> set[str]:
-    reported = set(re.findall(r"([\w.-]+): (?:command )?not found", need.stderr)) & _COMMANDS
+    reported = set(_NOT_FOUND.findall(need.stderr)) & _COMMANDS
     return {name for name in reported if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", need.source + need.tests)}
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bestofn.builders.records import Execution, JsonObject
 
+_ERRORS = 64 << 10  # characters of standard error that are kept of all runs together
 _SHOWN = 300  # maximum length, in characters, of a value in ``detail`` or an explanation
 
 
@@ -60,4 +61,6 @@ def tally_of(verdicts: Sequence[JsonObject | None], total: int, execution: Execu
     if failing is None and len(verdicts) < total:
         failing = {"case": len(verdicts), "why": execution.status}
     errors = "\n".join(filter(None, (execution.stderr, *(run.stderr for run in execution.runs))))
-    return Tally(sum(verdict is None for verdict in verdicts), total, execution.status, failing, stderr=errors)
+    return Tally(
+        sum(verdict is None for verdict in verdicts), total, execution.status, failing, stderr=errors[:_ERRORS]
+    )

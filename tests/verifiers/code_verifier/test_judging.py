@@ -67,6 +67,16 @@ def test_a_long_output_is_compared_like_a_short_one() -> None:
     assert verdict_on(expecting(text + "3", "stdin"), runs=(run,)).outcome == "fail"
 
 
+def test_long_outputs_are_compared_one_by_one() -> None:
+    texts = [f"{number} " * 50_000 for number in range(3)]
+    tests = CodeTests("stdin", "python", tuple({"stdout": text} for text in texts))
+    runs = [Execution(status="ok", exit_code=0, stdout=text, stderr="", seconds=0.0) for text in texts]
+    assert verdict_on(tests, runs=tuple(runs)).outcome == "pass"
+    wrong = verdict_on(tests, runs=(runs[0], runs[2], runs[2]))
+    assert (wrong.outcome, wrong.detail["tests_passed"], wrong.detail["first_failing"]["case"]) == ("fail", 2, 1)
+    assert wrong.explanation.startswith("2 of 3 tests pass; case 1: printed '2 2 2")
+
+
 def test_a_result_that_takes_too_long_to_compare_has_failed() -> None:
     sets = [{"s": [PRIME * number for number in range(1, 1_000)]} for _ in range(300)]
     verdict = verdict_on(expecting([1]), lambda: ProcessPool(cpu_s=0.6), packed=packed(sets))

@@ -94,3 +94,10 @@ def test_a_missing_command_is_an_error_if_others_have_it() -> None:
     assert (found.outcome, "'jq'" in found.explanation) == ("error", True)
     typo = verdict(Without("ecko", stderr="main.sh: line 1: ecko: command not found"), "ecko 1", "bash")
     assert typo.outcome == "fail"
+
+
+def test_one_long_word_on_standard_error_is_read_in_linear_time() -> None:
+    """A program prints up to 64 KiB per run. Read in quadratic time, this would block the build for a minute."""
+    stderr = "a" * 65_536 + " jq: command not found"
+    found = verdict(Without(stderr=stderr), "jq .", "bash")
+    assert found.outcome == "fail"
