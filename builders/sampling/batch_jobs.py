@@ -109,6 +109,14 @@ class BatchJobs:
                 jobs.append(BatchJob(row[1], batch, row[2], row[0]))
         return jobs
 
+    def give_back(self, jobs: Iterable[BatchJob]) -> None:
+        """Release ``jobs`` and their samples, so that they can be claimed again."""
+        for job in jobs:
+            self.uncertain.discard(job)
+            self._journal.claimed_batches.discard(job.id)
+            self._claimed.discard(job.id)
+            self._claims.release([batch_key(job.id), *sample_keys(job.names)])
+
     def release(self) -> None:
         """Release all claimed jobs, so that other samplers and processes can claim them."""
         self._journal.claimed_batches -= self._claimed

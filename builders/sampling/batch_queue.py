@@ -55,12 +55,15 @@ class BatchQueue:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def resume(self) -> list[str]:
-        """Start waiting for the unfinished jobs that nobody waits for. Returns the names of their requests."""
+        """Start waiting for the unfinished jobs that nobody waits for. Returns the names of their requests.
+
+        Raises ``ProviderError`` if the search for a job fails. No job is then resumed by this call.
+        """
         resumed: list[BatchJob] = []
         lost: list[BatchJob] = []
+        claimed = await self._jobs.claim_open()
+        self._jobs.uncertain |= {job for job in claimed if job.state == "found"}
         try:
-            claimed = await self._jobs.claim_open()
-            self._jobs.uncertain |= {job for job in claimed if job.state == "found"}
             for job in claimed:
                 if job.state != "planned" or await self._find(job):
                     resumed.append(job)
@@ -69,7 +72,7 @@ class BatchQueue:
                 else:
                     await self._jobs.forget(job)
         except BaseException:
-            await self.close()
+            self._jobs.give_back(claimed)
             raise
         self._resumed += resumed
         for job in resumed:  # after all searches, because a request may be in several jobs

@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from bestofn.builders.errors import ServiceError
 from bestofn.builders.records import Completion
 from bestofn.builders.sampling import claims
 from bestofn.builders.sampling.cost import Ledger
 from bestofn.builders.sampling.journal import Journal
 from bestofn.builders.sampling.sampler import JournaledSampler, sampler
 from tests.batch_doubles import OpenAIDouble
-from tests.batch_runs import PRICES, ask, calls, chat, states
+from tests.batch_runs import PRICES, ask, calls, chat, draw, states
 from tests.wire_server import Answer, Sent, WireServer
 
 
@@ -133,3 +134,35 @@ def test_the_jobs_of_a_process_that_ends_are_resumed_by_another(tmp_path: Path, 
     with WireServer(double) as server:
         assert_paid_once(double, asyncio.run(run(server)), tmp_path)
     assert len(double.inputs) == 1
+
+
+def test_a_search_that_fails_during_a_run_costs_only_the_samples_of_the_lost_job(tmp_path: Path) -> None:
+    """The process that ends leaves a job without an id, and the service cannot list its jobs for a while."""
+    double = OpenAIDouble(polls=10**6)
+    double.fail("create", Answer(after_s=1.0), done=True)
+    double.fail("list", *[Answer(status=503)] * 1000)
+
+    async def run(server: WireServer) -> list[Any]:
+        async with process(tmp_path, server) as first:
+            waiting = all_of(first)
+            await until(lambda: double.inputs)
+            second = process(tmp_path, server)
+            draws = await second.__aenter__()
+            later = [asyncio.create_task(draws.draw(ask(number), range(2))) for number in range(9)]
+            await until(lambda: len(double.inputs) > 1)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        drawn = await asyncio.gather(*later[:6], return_exceptions=True)
+        double.polls = 0
+        drawn += await asyncio.gather(*later[6:])
+        await second.__aexit__(None, None, None)
+        return drawn
+
+    with WireServer(double) as server:
+        drawn = asyncio.run(run(server))
+        assert all(isinstance(one, ServiceError) for one in drawn[:6])
+        assert all(isinstance(one, Completion) for pair in drawn[6:] for one in pair)
+        double.faults.clear()
+        drawn, _ = draw(tmp_path, chat(server), count=9)
+    assert_paid_once(double, drawn, tmp_path, count=9)
