@@ -17,6 +17,7 @@ from bestofn.builders.errors import BestofnError, ConfigError, FolderInUse, Inco
 from bestofn.builders.formats.terminal_text import visible, visible_lines
 from bestofn.builders.protocols import Executor
 from bestofn.builders.records import JsonObject, Request, content_text
+from bestofn.builders.redaction.urls import without_credentials
 from bestofn.scripts.catalogue import BUILD
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
 
     executor: Executor = ObjectBuilder(trusted=config.get("trusted") or ()).build(config["executor"], "executor")
     url = str(config.get("out") or "") if is_url(str(config.get("out") or "")) else ""
-    copies = f", and each finished shard is at {url}" if url else ""
+    shown = without_credentials(url)
+    copies = f", and each finished shard is at {shown}" if url else ""
     resume = f"Every completed request is in {out}{copies}. Run the same command again to continue."
     try:
         described = run(executor, config, out)
@@ -91,7 +93,7 @@ def build(config: dict[str, Any]) -> dict[str, Any]:
             "it does not request these answers again."
         )
     if url:
-        print(f"The run has been copied to {url}.")
+        print(f"The run has been copied to {shown}.")
     _check_answers(figures, config)
     return described
 

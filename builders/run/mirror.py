@@ -210,6 +210,7 @@ class Mirror:
 @contextlib.contextmanager
 def _errors_of(url: str) -> Iterator[None]:
     """Convert every error in the block to a ``MachineError`` that says what the user should check."""
+    url = without_credentials(url)
     try:
         yield
     except Exception as error:  # each file system raises its own types

@@ -265,3 +265,8 @@ def test_a_marker_is_not_copied_after_a_part_that_was_replaced_during_the_copy(t
     mirror._push_shards()
     both = {"00000.json": "marker second, of other settings", "00000.parquet": "part second, of other settings"}
     assert pulled(url, tmp_path / "b") == both
+
+
+def test_the_folder_of_a_url_has_no_credential() -> None:
+    assert folder_of("ftp://me:pw@host/data/run") == folder_of("ftp://host/data/run")
+    assert "pw" not in str(folder_of("ftp://me:pw@host/data/run"))
