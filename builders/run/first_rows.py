@@ -172,15 +172,27 @@ def first_query(query: Query, verifier: Verifier) -> list[str]:
 
 
 def check_recorded(generate: Generate, source: Source, queries: Sequence[Query]) -> None:
-    """Raise ``ConfigError`` if answers are read from the dataset and none of ``queries`` has one."""
-    answers = [recorded for query in queries if (recorded := generate.recorded_answers(query)) is not None]
-    if not answers or any(answers):
+    """Raise ``ConfigError`` if answers are read from the dataset and none of ``queries`` has one.
+
+    Warn if ``n`` leaves out answers.
+    """
+    if generate.recorded is None:
         return
-    raise ConfigError(
-        f"0 of {len(answers):,} queries have a recorded answer.{_columns(source)}\n"
-        "Set dataset.columns.candidates=COLUMN for a list of answers per row. For one answer per row, set "
-        "dataset.group_by=COLUMN and dataset.columns.candidate=COLUMN."
-    )
+    counts = [len(generate.recorded.answers_for(query)) for query in queries]
+    if not any(counts):
+        raise ConfigError(
+            f"0 of {len(counts):,} queries have a recorded answer.{_columns(source)}\n"
+            "Set dataset.columns.candidates=COLUMN for a list of answers per row. For one answer per row, set "
+            "dataset.group_by=COLUMN and dataset.columns.candidate=COLUMN."
+        )
+    most = generate.most_recorded
+    left_out = sum(max(0, count - most) for count in counts) if most is not None else 0
+    if left_out:
+        log.warning(
+            "n=%s reads the first %s recorded answers of each query. It leaves out %s answers of the first %s queries; "
+            "n=null reads all.",
+            *(most, most, left_out, len(counts)),
+        )
 
 
 def _columns(source: Source) -> str:

@@ -130,6 +130,18 @@ def test_answers_that_nothing_decides_are_a_warning_after_five_queries(
     assert "None of the first 10 answers could be decided: " in caplog.text
 
 
+def test_recorded_answers_that_n_leaves_out_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [{**row, "completions": [row["answer"], "0", "1"]} for row in SUMS]
+    with OpenAIServer() as server, caplog.at_level(logging.WARNING):
+        build(compose(words(tmp_path, server, rows, "provider=recorded", "n=2")))
+        assert "It leaves out 12 answers of the first 12 queries; n=null reads all." in caplog.text
+        assert len(candidates(tmp_path)) == 24
+        caplog.clear()
+        build(compose(words(tmp_path, server, rows, "provider=recorded")))
+    assert "leaves out" not in caplog.text
+    assert len(candidates(tmp_path)) == 36
+
+
 def test_queries_without_recorded_answers_are_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{**row, "completions": [row["answer"], "0"] if row["id"] % 4 else []} for row in SUMS]
     with OpenAIServer() as server:
