@@ -194,9 +194,12 @@ def test_a_job_that_is_too_large_is_halved(
 def test_a_service_that_finds_every_job_too_large_stops_the_run(tmp_path) -> None:
     double = OpenAIDouble()
     double.fail("create", *[Answer(LATER, status=413)] * 1000)
-    with WireServer(double) as server, pytest.raises(OutageError, match="refused each of the first"):
-        draw(tmp_path, chat(server), count=30)
-    assert states(tmp_path) == []
+    with WireServer(double) as server:
+        with pytest.raises(OutageError, match="refused each of the first"):
+            draw(tmp_path, chat(server), count=30)
+        double.faults.clear()
+        drawn, _ = draw(tmp_path, chat(server), count=30)
+    assert_all_paid_once(double, drawn, count=30)
 
 
 def test_a_setting_that_is_too_large_stops_the_run(tmp_path) -> None:
