@@ -157,6 +157,20 @@ def test_the_last_answer_counts_after_a_correction() -> None:
     assert outcome("The answer is (B). Wait, I misread the question. The answer is (C).") == "fail"
 
 
+@pytest.mark.parametrize(
+    "text", ["A, no wait, B.", "The answer is C. Sorry, B.", "(D) - actually, it's (B)", "A - wait, no, B"]
+)
+def test_a_letter_that_is_taken_back_at_once_does_not_count(text: str) -> None:
+    assert outcome(text, "B") != "fail"
+    for letter in "ACD":
+        assert outcome(text, letter) != "pass"
+
+
+def test_the_letter_of_one_option_with_the_number_of_another_is_undecided() -> None:
+    assert outcome("The answer is C) 2", "C", ("1", "2", "3", "4")) == "abstain"
+    assert outcome("The answer is C) 3", "C", ("1", "2", "3", "4")) == "pass"
+
+
 def test_a_right_answer_that_continues_with_another_question_is_undecided() -> None:
     text = "The answer is (B).\n\nQuestion: Capital of Peru?\nThe answer is (F)."
     assert (outcome(text), outcome(text, "C")) == ("abstain", "fail")

@@ -22,6 +22,11 @@ _ONE = re.compile(rf"(?P<noun>{_NOUN})?{_LETTER}", re.IGNORECASE)
 _TOGETHER = re.compile(rf"(?:{_NOUN})?\(?([A-Z]{{2,}})\)?(?![\w'’(=+^-])")
 _SPACED = re.compile(rf"(?:{_NOUN})?([A-Z](?: [A-Z])+)(?=\s*(?:$|[.,;。)\n<]))")  # "A B D"
 _NOT_BUT = re.compile(r"not\s[^.\n]{1,40}?\bbut\s+(?:rather\s+)?", re.IGNORECASE)
+_TAKEN_BACK = re.compile(  # "A, no wait, B"
+    r"\W*[A-Z]\W{0,3}\s*(?:no,?\s+)?(?:wait|sorry|actually|I mean|correction|scratch that)\b[\s,.:;—–-]*"
+    r"(?:(?:it is|it's|the answer is|make that|no)[\s,:]*)*(?=\(?[A-Z]\b)",
+    re.IGNORECASE,
+)
 _AND = re.compile(r"\s*(?:,\s*and\b|,|、|;|&|\+|/|\band\b|和|与|及|以及)\s*", re.IGNORECASE)
 _OR = re.compile(r"\s*(?:,\s*or\b|\bor\b|或者?|还是)\s*(?:(?:perhaps|possibly|maybe|even)\s+)?", re.IGNORECASE)
 _OPENING = re.compile(
@@ -80,7 +85,7 @@ def read_choice(statement: str, options: Sequence[str]) -> Choice | None:
     The text of an option wins over a letter, because "E. coli" may be the text of option B.
     """
     cleaned = _QUOTES.sub(r"\1", without_latex_wrappers(to_ascii_forms(statement)).lstrip(" \t:*"), count=1)
-    if corrected := _NOT_BUT.match(cleaned):
+    if corrected := _NOT_BUT.match(cleaned) or _TAKEN_BACK.match(cleaned):
         cleaned = cleaned[corrected.end() :]
     clause = _clause(cleaned)
     by_text = _named_by_text(clause, options)
@@ -181,4 +186,4 @@ def _names_other_text(letter: int, rest: str, options: Sequence[str]) -> bool:
     if not stated or letter >= len(options) or stated == plain(options[letter]):
         return False
     same = [index for index, option in enumerate(options) if plain(option) == stated]
-    return bool(same) and len(stated) > 1
+    return bool(same) and (len(stated) > 1 or stated.isdigit())
