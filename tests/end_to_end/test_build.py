@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import string
 import subprocess
 import sys
 import time
@@ -21,6 +23,7 @@ from bestofn.builders.analysis.run_figures import figures_of_run
 from bestofn.builders.sampling.journal import Journal
 from tests.commands import run_here
 from tests.loopback import OpenAIServer
+from tests.loopback import sums as loopback_sums
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = (sys.executable, "-m", "bestofn.scripts.build")
@@ -203,15 +206,27 @@ def test_interrupt_does_not_wait_for_blocking_work(sums: Path, tmp_path: Path) -
 def test_a_full_disk_ends_in_one_clear_message_and_the_same_command_resumes(tmp_path: Path) -> None:
     data = write_sums(tmp_path / "many.jsonl", 200)
     env = os.environ | {"OPENAI_API_KEY": "test-key", "HF_HUB_OFFLINE": "1"}
-    with OpenAIServer() as server:
+
+    def long_answer(question: str, seed: int) -> str:
+        letters = "".join(random.Random(f"{question} {seed}").choices(string.ascii_letters, k=6_000))
+        return f"{letters}\n\n{loopback_sums(question, seed)}"
+
+    with OpenAIServer(answer=long_answer) as server:  # all replies together are larger than the limit
         words = settings(data, server.url, tmp_path / "run", "n=2", "provider.limits.concurrency=8")
-        limited = ["bash", "-c", 'ulimit -f 100; exec "$@"', "bash", *BUILD, *words]  # no file above 100 KiB
+        limited = [
+            "bash",
+            "-c",
+            'ulimit -f 1100; exec "$@"',
+            "bash",
+            *BUILD,
+            *words,
+        ]  # no file above 1,100 KiB, which the probe of the folder fits into
         done = subprocess.run(limited, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 3, done.stderr
         assert "Free disk space" in done.stderr
         assert "Traceback" not in done.stderr
         answered = server.completions
-        assert answered < 400
+        assert 0 < answered < 400
         build_here(words)
         assert server.completions <= 400 + 2 * 2 * 8, "only requests in flight are sent again"
 
