@@ -14,9 +14,9 @@
     ├── BudgetError            the budget is spent: the run stops and can resume with a larger one
     ├── JournalError           the journal is damaged, is not a bestofn journal, or cannot be written
     └── ProviderError          a request to a provider failed
-        ├── AuthenticationError  the API key is missing or refused (401, 403): stops the run. After a success, a single
-        │                        403 is a RequestError
+        ├── AuthenticationError  the API key is missing or refused (401, or many 403 in a row): stops the run
         ├── RequestError         the request itself is refused (400, 404, 422): not retried within a run
+        │   ├── Forbidden          one request is refused with the status 403, for example by a firewall
         │   └── PermanentRefusal   content filter, or too long for the model: never sent again
         ├── RateLimitError       too many requests (429); ``retry_after_s``: wait that the service asks for
         ├── ServiceError         the service failed: 5xx, overloaded, malformed reply
@@ -137,6 +137,10 @@ class RequestError(ProviderError):
     """The request itself is refused. A retry would fail in the same way, unless the service or its settings change."""
 
     usual_cause = "request refused"
+
+
+class Forbidden(RequestError):
+    """The request is refused with the status 403, for example by a firewall that does not like the prompt."""
 
 
 class PermanentRefusal(RequestError):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bestofn.builders.concurrency.event_loop import Loop
 from bestofn.builders.concurrency.tasks import run_together
-from bestofn.builders.errors import OutageError, kind_of, may_be_retried
+from bestofn.builders.errors import AuthenticationError, Forbidden, OutageError, kind_of, may_be_retried
 from bestofn.builders.protocols import Sampler, Stage
 from bestofn.builders.records import Row, Verdict
 from bestofn.builders.schema import score_from_row, verdict_from_row
@@ -126,7 +126,8 @@ def check_provider(generate: Generate, rows: Sequence[Row], loop: Loop) -> None:
     """Sample the candidates of the first row. If all of them fail, sample those of the next rows.
 
     Does nothing for recorded answers and in batch mode. Raises ``OutageError`` if all candidates of ``TRIED`` rows, or
-    of all ``rows`` if there are fewer, fail for a reason that does not depend on the prompt.
+    of all ``rows`` if there are fewer, fail for a reason that does not depend on the prompt, and
+    ``AuthenticationError`` if all of them have the status 403.
     """
     if not isinstance(generate.sampler, Sampler) or generate.sampler.batch:
         return
@@ -134,6 +135,10 @@ def check_provider(generate: Generate, rows: Sequence[Row], loop: Loop) -> None:
     if all(first) and any(map(may_be_retried, first)):
         errors = [*first, *loop.run(_errors(generate, rows[1:TRIED]))]
         if all(errors) and all(map(may_be_retried, errors)):
+            if all(kind_of(error) == Forbidden.__name__ for error in errors):
+                raise AuthenticationError(
+                    f"none of the first {len(errors)} candidates was answered. {errors[0]}", status=403
+                )
             remedy = REMEDIES.get(kind_of(errors[0]), "The service may be overloaded or down")
             raise OutageError(
                 f"none of the first {len(errors)} candidates was answered. The first error: {errors[0]}\n"

@@ -28,6 +28,7 @@ from typing import TypeVar
 from bestofn.builders.errors import (
     AuthenticationError,
     ConnectionFailed,
+    Forbidden,
     OutageError,
     ProviderError,
     RateLimitError,
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 
 RETRIED = (RateLimitError, ServiceError, ConnectionFailed)
 REFUSED_AT_START = 25  # this many refused requests before any success stop the run: the settings must be wrong
-FORBIDDEN_IN_A_ROW = 10  # this many replies with the status 403 in a row stop the run: the key must be wrong
+FORBIDDEN_IN_A_ROW = 10  # this many prompts with the status 403 in a row stop the run: the key must be wrong
 SHRINK = 0.7  # the window is multiplied by this at each overload
 FIRST_BACKOFF_S = 0.5
 
@@ -95,13 +96,14 @@ class RateLimits:
 
 @dataclass(slots=True)
 class Size:
-    """The expected input tokens of a request, and the number of its completions.
+    """The expected input tokens of a request, the number of its completions, and a name of its prompt and settings.
 
     After the reply, ``Limiter.used`` corrects the token buckets, because the real numbers of tokens are then known.
     """
 
     input_tokens: float = 0.0
     answers: int = 1
+    prompt: bytes = b""
 
 
 class Limiter:
@@ -128,8 +130,7 @@ class Limiter:
         self._service = Availability(limits.patience_s)
         self._probing = False  # whether a probe is in flight
         self._refusals = 0  # consecutive refusals
-        self._forbidden = 0  # consecutive replies with the status 403
-        self.key_accepted = False  # whether the service has answered a request, in this run or in an earlier one
+        self._forbidden: set[bytes] = set()  # prompts with the status 403 since the last success
         self._outage: OutageError | None = None
 
     @property
@@ -143,7 +144,7 @@ class Limiter:
         """Call ``send`` as soon as the limits allow, retry it after errors, and return its result.
 
         ``started`` is called before each attempt. ``RequestError`` and ``AuthenticationError`` are raised without a
-        retry. A single 403 from a service that has answered before is a ``RequestError``. Any other ``ProviderError``
+        retry. A few replies with the status 403 are ``Forbidden``, a ``RequestError``. Any other ``ProviderError``
         is raised after ``retries`` retries. After an ``UnreadableReply`` there is only one retry, because the reply is
         paid for. Raises ``OutageError`` if the service is unavailable for longer than ``patience_s``.
         """
@@ -169,8 +170,8 @@ class Limiter:
                 self._note_refusal(error)
                 raise
             except AuthenticationError as error:
-                self._note_forbidden(error)
-                raise RequestError(str(error), status=error.status) from error
+                self._note_forbidden(error, size.prompt)
+                raise Forbidden(str(error), status=error.status) from error
             else:
                 self._note_success(sent_at, probe)
                 return result
@@ -276,8 +277,8 @@ class Limiter:
             self.window = max(1.0, self._known_window / 2)
         if self._service.down:
             return
-        self._refusals = self._forbidden = 0
-        self.key_accepted = True
+        self._refusals = 0
+        self._forbidden.clear()
         self._failing = ""
         step = 1.0 if self.window < self._known_window else 1 / self.window
         self.window = min(float(self.limits.concurrency), self.window + step)
@@ -331,14 +332,14 @@ class Limiter:
         if not self._service.answered and self._refusals >= REFUSED_AT_START:
             self._give_up(f"{self.name} refused each of the first {self._refusals} requests. The last error: {error}")
 
-    def _note_forbidden(self, error: AuthenticationError) -> None:
-        """Raise ``error`` unless it concerns only one request: a 403 from a service that has accepted the key.
+    def _note_forbidden(self, error: AuthenticationError, prompt: bytes) -> None:
+        """Raise ``error`` unless it may concern only ``prompt``: the status is 403, and only a few prompts got it.
 
         A firewall in front of a service answers 403 if it does not like a prompt.
         """
         self.counts.note_failure(error)
-        self._forbidden += 1
-        if error.status != 403 or not self.key_accepted or self._forbidden >= FORBIDDEN_IN_A_ROW:
+        self._forbidden.add(prompt)
+        if error.status != 403 or len(self._forbidden) >= FORBIDDEN_IN_A_ROW:
             raise error
 
     def _give_up(

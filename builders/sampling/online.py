@@ -32,7 +32,7 @@ class OnlineRoute:
         replies of the requests in flight, whose number is limited.
         """
         request = in_flight.seeded(indices[0])
-        size = Size(len(in_flight.body) / CHARACTERS_PER_TOKEN, len(indices))
+        size = Size(len(in_flight.body) / CHARACTERS_PER_TOKEN, len(indices), in_flight.key)
 
         async def send() -> dict[int, Completion]:
             self._journal.check()

@@ -55,7 +55,6 @@ class JournaledSampler:
         self._ledger = ledger
         limiter = limiter_for(self.identity, provider.limits)
         ledger.watch(limiter)
-        self._limiter = limiter
         self._replies = ReplyStore(provider, journal, ledger)
         self._online = OnlineRoute(provider, journal, ledger, limiter, self._replies)
         self._batches: BatchRoute | None = None
@@ -66,7 +65,6 @@ class JournaledSampler:
         self._resuming = asyncio.Lock()
 
     async def __aenter__(self) -> JournaledSampler:
-        self._limiter.key_accepted |= self._journal.has_replies_of(self.identity)
         self._journal.claims.watch_budget(self._ledger)
         try:
             await self._resume_batches()

@@ -66,7 +66,7 @@ def run_trial(folder: Path, prompts: int, concurrency: int, longest_s: float = L
     """Run one trial in ``folder``."""
     data, out = write_sums(folder / "sums.jsonl", prompts), folder / "run"
     fault = FAULTS[random.choice(OUTAGES)]
-    with FaultServer(SHAPES["chat"], [fault], broken=lambda number: True, latency_s=0.1) as server:
+    with FaultServer(SHAPES["chat"], [fault], broken=lambda number: True, latency_s=0.3) as server:
         kills = end_or_kill(start(data, server.port, out, concurrency, *SETTINGS), longest_s)
         works_until = server.requests + random.randint(1, prompts - 1)
         server.broken = lambda number: number >= works_until

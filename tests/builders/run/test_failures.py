@@ -11,6 +11,7 @@ import pytest
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import (
+    AuthenticationError,
     OutageError,
     PermanentRefusal,
     RequestError,
@@ -104,6 +105,20 @@ def test_a_service_that_answers_nothing_stops_the_run_after_a_few_requests(
         assert server.requests <= 25
         server.refuse = None
         assert errors(build(tmp_path, server)) == []
+
+
+@pytest.mark.parametrize("blocked", ["What is 0", "What is"])
+def test_a_firewall_that_blocks_the_first_prompt_does_not_stop_the_run_but_a_forbidden_key_does(
+    tmp_path: Path, blocked: str
+) -> None:
+    with OpenAIServer() as server:
+        server.refuse = lambda question: (403, "forbidden") if question.startswith(blocked) else None
+        if blocked == "What is 0":
+            assert [kind_of(error) for error in errors(build(tmp_path, server))] == ["Forbidden"] * 2
+        else:
+            with pytest.raises(AuthenticationError, match="403"):
+                build(tmp_path, server)
+            assert server.requests == 4, "one request per query of the first shard"
 
 
 def test_one_prompt_that_always_fails_does_not_stop_the_run(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 from bestofn.builders.errors import (
     AuthenticationError,
     ConnectionFailed,
+    Forbidden,
     OutageError,
     RateLimitError,
     RequestError,
@@ -290,36 +291,33 @@ def forbidden(count: int) -> list[Exception]:
     return [AuthenticationError("blocked by the firewall", status=403) for _ in range(count)]
 
 
-def outcomes_of(*faults: Exception, accepted: bool = True, requests: int = 30) -> list[BaseException | str]:
+def outcomes_of(*faults: Exception, requests: int = 30) -> list[BaseException | str]:
     limiter = Limiter("s", RateLimits(concurrency=1))
-    limiter.key_accepted = accepted
     service = Service(*faults)
 
     async def use() -> list[BaseException | str]:
-        return await asyncio.gather(*(limiter.run(service) for _ in range(requests)), return_exceptions=True)
+        sizes = [Size(prompt=b"%d" % (number // 3)) for number in range(3 * requests)]  # three samples per prompt
+        return await asyncio.gather(*(limiter.run(service, size) for size in sizes), return_exceptions=True)
 
     return asyncio.run(use())
 
 
-def test_one_403_after_a_success_is_the_error_of_its_row() -> None:
+def test_one_403_is_the_error_of_its_row() -> None:
     refused, *others = outcomes_of(*forbidden(1))
-    assert isinstance(refused, RequestError)
+    assert isinstance(refused, Forbidden)
     assert "firewall" in str(refused)
-    assert others == ["answer"] * 29
-
-
-def test_a_403_before_any_success_stops_the_run() -> None:
-    assert isinstance(outcomes_of(*forbidden(1), accepted=False)[0], AuthenticationError)
+    assert others == ["answer"] * 89
 
 
 def test_many_403_in_a_row_stop_the_run() -> None:
-    outcomes = outcomes_of(*forbidden(30))
+    outcomes = outcomes_of(*forbidden(90))
     kinds = [type(outcome) for outcome in outcomes]
-    assert kinds[: FORBIDDEN_IN_A_ROW - 1] == [RequestError] * (FORBIDDEN_IN_A_ROW - 1)
-    assert kinds[FORBIDDEN_IN_A_ROW - 1] is AuthenticationError
+    before = 3 * (FORBIDDEN_IN_A_ROW - 1)
+    assert kinds[:before] == [Forbidden] * before
+    assert kinds[before] is AuthenticationError
 
 
-def test_a_401_stops_the_run_also_after_a_success() -> None:
+def test_a_401_stops_the_run_at_once() -> None:
     assert isinstance(outcomes_of(AuthenticationError("revoked", status=401))[0], AuthenticationError)
 
 

@@ -168,16 +168,6 @@ def test_what_stops_the_run_is_raised(tmp_path, error) -> None:
         use(tmp_path, provider, lambda draws, book: draws.draw(ASK, range(4)))
 
 
-def test_one_forbidden_request_does_not_stop_a_run_whose_journal_has_answers(tmp_path) -> None:
-    use(tmp_path, Scripted(told_by_seed, model="firewall"), lambda draws, book: draws.draw(ASK))
-    gc.collect()  # the limiter of the first run must not help the second one
-    blocked = Scripted(AuthenticationError("a page of the firewall", status=403), model="firewall")
-    other = Request(messages=({"role": "user", "content": "another prompt"},))
-    (answer,) = use(tmp_path, blocked, lambda draws, book: draws.draw(other))
-    assert isinstance(answer, RequestError)
-    assert "firewall" in str(answer)
-
-
 def test_a_refused_request_is_an_entry(tmp_path) -> None:
     provider = Scripted(RequestError("too long", status=400), model="refuses")
     (answer,) = use(tmp_path, provider, lambda draws, book: draws.draw(ASK))
