@@ -31,6 +31,8 @@ from bestofn.verifiers.math_verifier import judge
         ("8:30", "half past eight"),
         (r"\sqrt{2}", "square root of 2"),
         ("no", "It is not possible, so no."),
+        ("7.9", "Answer: 8 (rounded from 7.9)"),
+        ("8", "The answer is 8; however, if it is repeated it is 9."),
     ],
 )
 def test_a_right_answer_does_not_fail(reference: str, text: str) -> None:
@@ -44,6 +46,7 @@ def test_a_right_answer_does_not_fail(reference: str, text: str) -> None:
         ("7", "x can't be 7.", ""),
         ("$5.50", "€5.50", "What does it cost?"),
         ("1, 2, 3", "3, 2, 1", "Sort 3, 1, 2"),
+        ("9", "The answer is 8; however, if it is repeated it is 9.", ""),
     ],
 )
 def test_a_wrong_answer_does_not_pass(reference: str, text: str, problem: str) -> None:

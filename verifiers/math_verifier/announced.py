@@ -29,6 +29,7 @@ _SENTENCE_START = re.compile(r"[.!?:]\s+(?=[A-Z])|\n")
 _HASHES = re.compile(r"^[^\S\n]*####\s*([-+$\\(\[.\d][^\n]{0,80})$", re.MULTILINE)  # the mark of GSM8K, not a heading
 _LETTER_LINE = re.compile(r"^[^\S\n]*(?:A|Ans|Answer)\s*[:.]\s*(.+)$", re.MULTILINE | re.IGNORECASE)
 _DISPLAY = re.compile(r"\$\$(.+?)\$\$|\\\[(.+?)\\\]|\$([^$\n]+)\$|\\\((.+?)\\\)", re.DOTALL)
+_CONTRAST = re.compile(r"(?<=[\w$})%.])[;,]\s+(?=(?:however|but|although|though|whereas|unless)\b)", re.IGNORECASE)
 SENTENCE_END = re.compile(
     r"(?<=[^\d\s.A-Z])\.(?=\s+[A-Z]|\s*\n|\s*$)|(?<=[\d$}\])%])\.(?=\s+[A-Z\\#*]|\s*\n|\s*$)|\n\s*\n|\n(?=[A-Z#*-])"
 )
@@ -100,7 +101,7 @@ def first_statement(text: str) -> str:
             return next(part for part in match.groups() if part).strip()
     end = SENTENCE_END.search(text)
     statement = text[: end.start()] if end else text
-    statement = statement.strip().strip("*").strip()
+    statement = _CONTRAST.split(statement, maxsplit=1)[0].strip().strip("*").strip()
     return statement if re.search(r"[\w$\\]", statement) else ""
 
 

@@ -61,6 +61,7 @@ MOST_DIGITS = 1_000
 _BLANK = " \t\r\n$"
 MARKED = frozenset({"structured", "tagged", "boxed"})  # extraction methods that found a place for the answer
 SHOWN = 200  # maximum number of characters in a finding, for an answer that is not compared
+_ROUNDED = re.compile(r"\b(?:rounded|approximately|approx|about|roughly)\b", re.IGNORECASE)
 _ENDLESS = re.compile(rf"(?:\d[,.'_\s]?){{{MOST_DIGITS}}}\d")
 _WORDED_KINDS = frozenset({"choice", "truth value", "time", "date"})
 
@@ -138,6 +139,8 @@ def _decide(
         match = Doubt("one of several boxes")
     if match.equal is False and any(compare(gold, other, terms).equal for other in other_readings(answer.text)):
         match = Doubt("another reading is equal")
+    if match.equal is False and _ROUNDED.search(answer.text) and mentions(gold, answer.text):
+        match = Doubt("a rounded value next to the reference's value")
     if match.equal is False and answer.before and mentions(gold, answer.before):
         match = Doubt("the reference's value is named in the sentence before")
     special = special_answer(answer.text) is not None  # "There are no solutions" is complete
