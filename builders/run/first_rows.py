@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from bestofn.builders.errors import ConfigError
 from bestofn.builders.formats.terminal_text import visible
-from bestofn.builders.protocols import ReportsColumns, Source, Verifier, verified_by
+from bestofn.builders.protocols import ReportsColumns, ReportsSkipped, Source, Verifier, verified_by
 from bestofn.builders.records import Query, Reference
 from bestofn.builders.stages.generate import Generate
 from bestofn.verifiers.judge_verifier import reference_text
@@ -111,12 +111,16 @@ class FirstRows:
         self.source, self.generate, self.verifier = source, generate, verifier
         self.verify_nothing, self.say = verify_nothing, say
         self._seen: set[str] = set()
+        self._is_first = True
 
     def check(self, queries: Sequence[Query]) -> None:
         """Look at the queries of the splits that no earlier shard had."""
-        is_first = not self._seen
+        is_first, self._is_first = self._is_first, False
         if is_first and self.generate is not None:
             check_recorded(self.generate, self.source, queries)
+        if is_first and isinstance(self.source, ReportsSkipped) and self.source.skipped:
+            skipped = ", ".join(f"{count:,} {visible(reason)}" for reason, count in self.source.skipped.items())
+            self.say(f"Skipped rows before and among the first {len(queries):,} queries: {skipped}")
         if self.verifier is None:
             return
         found = reach_of(self.verifier, [query for query in queries if query.split not in self._seen])

@@ -13,6 +13,10 @@ import pytest
 
 from bestofn.builders.config.composition import compose
 from bestofn.builders.errors import ConfigError, exit_on_error
+from bestofn.builders.providers.recorded import Recorded
+from bestofn.builders.run.first_rows import FirstRows
+from bestofn.builders.sources.mapped import Mapped
+from bestofn.builders.stages.generate import Generate
 from bestofn.scripts.build import build
 from tests.builders.sources.dataset_files import written
 from tests.loopback import OpenAIServer, sums
@@ -119,6 +123,13 @@ def test_the_first_prompt_is_shown_with_its_reference_and_verifier(
     assert "Estimate for the first 12 queries: 12 calls of mock; about $0.00, at most $0.00." in shown
 
 
+def test_skipped_rows_are_named_before_the_first_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with OpenAIServer() as server:
+        build(compose(words(tmp_path, server, [*SUMS, {"question": 5}, SUMS[0]], "dry_run=true")))
+    said = capsys.readouterr().out
+    assert "first 12 queries: 1 question is not a text, 1 repeated prompt\n" in said
+
+
 def test_answers_that_nothing_decides_are_a_warning_after_five_queries(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -140,6 +151,15 @@ def test_recorded_answers_that_n_leaves_out_are_named(tmp_path: Path, caplog: py
         build(compose(words(tmp_path, server, rows, "provider=recorded")))
     assert "leaves out" not in caplog.text
     assert len(candidates(tmp_path)) == 36
+
+
+def test_only_the_first_shard_must_have_recorded_answers(tmp_path: Path) -> None:
+    rows = [{**row, "completions": [row["answer"]] if row["id"] < 4 else []} for row in SUMS]
+    source = Mapped(str(written(tmp_path / "rows.jsonl", rows)))
+    first_rows = FirstRows(source, Generate(sampler=Recorded()), None)
+    queries = list(source)
+    first_rows.check(queries[:4])
+    first_rows.check(queries[4:])
 
 
 def test_queries_without_recorded_answers_are_a_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
