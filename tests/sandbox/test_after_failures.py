@@ -19,7 +19,7 @@ import pytest
 import bestofn.sandbox.pool
 from bestofn.builders.errors import SandboxError
 from bestofn.builders.records import Program
-from bestofn.sandbox.docker_sandbox import OWNER, DockerSandbox, container_settings
+from bestofn.sandbox.docker_sandbox import OWNER, DockerSandbox, container_settings, open_box
 from bestofn.sandbox.leftovers import is_dead, owner
 from bestofn.sandbox.local_sandbox import LocalSandbox
 
@@ -114,6 +114,23 @@ def test_a_container_that_was_never_started_is_removed(engine: Any) -> None:
     assert left_behind(dead, engine)
     opened("docker", nothing, workers=1)
     assert left_behind(dead, engine) == []
+
+
+def test_the_engine_reports_whether_the_memory_of_a_container_ran_out(engine: Any) -> None:
+    if engine is None:
+        pytest.skip("no Docker engine answers")
+
+    async def use(sandbox: DockerSandbox) -> tuple[bool, ...]:
+        settings = container_settings(64, 32, 1)
+        boxes = [await open_box(engine, sandbox.image.tag, settings) for _ in range(2)]
+        run = await boxes[0].run(Program("python", "held = b'x' * (100 << 20)"))
+        assert run.status == "memory"
+        found = await asyncio.gather(*(box._ran_out_of_memory() for box in boxes))
+        for box in boxes:
+            await box.close()
+        return tuple(found)
+
+    assert opened("docker", use, workers=1) == (True, False)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

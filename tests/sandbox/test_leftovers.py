@@ -69,3 +69,16 @@ def test_cgroups_of_dead_owners_are_removed_with_their_processes() -> None:
     assert set(group.folders) <= set(removed)
     assert process.wait() == -9
     assert not any(folder.exists() for folder in group.folders)
+
+
+def test_a_group_knows_whether_its_memory_ran_out() -> None:
+    group = cgroups.Cgroups.create(f"{PREFIX}{owner()}-memory", memory_mb=32, processes=8)
+    try:
+        if not group.folders:
+            pytest.skip("no cgroup is writable here")
+        assert not group.ran_out_of_memory()
+        join = "".join(f"echo 0 > {path}; " for path in group.joins)
+        subprocess.run(["/bin/sh", "-c", f"{join} head -c 100000000 /dev/zero | tail -c 90000000 > /dev/null"])
+        assert group.ran_out_of_memory()
+    finally:
+        group.remove()
