@@ -198,9 +198,8 @@ def error_of_status(
             "continues from here."
         )
     if status in (401, 403):
-        return AuthenticationError(
-            f"{message}\nThe service refused the API key. Check that it is valid.", status=status
-        )
+        refused = "the API key" if status == 401 else "the API key or the prompt"
+        return AuthenticationError(f"{message}\nThe service refused {refused}. Check the key.", status=status)
     if status == 429:
         return RateLimitError(message, status=status, retry_after_s=retry_after_s)
     if status >= 500 or status in RETRIED_STATUS:
